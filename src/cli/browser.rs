@@ -1,19 +1,19 @@
-//! Opening an address in the browser of whoever sits at this machine.
+//! Opening an address in the user's browser.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What opens addresses, where it is there.
+/// Programs that open an address in the default browser.
 const OPENERS: &[&str] = if cfg!(target_os = "macos") {
     &["open"]
 } else {
     &["xdg-open", "wslview"]
 };
 
-/// How long an opener may take to say that it cannot.
+/// Time in which an opener reports that it failed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Tries to open an address; says whether that seems to have worked. Programs that are still running after a while have done it.
+/// Opens an address; returns true if that seems to have worked. An opener that is still running after [`PATIENCE`] has succeeded.
 #[must_use]
 pub fn open(url: &str) -> bool {
     OPENERS.iter().any(|opener| opened_by(opener, url))
@@ -22,6 +22,7 @@ pub fn open(url: &str) -> bool {
 fn opened_by(opener: &str, url: &str) -> bool {
     let started = Command::new(opener)
         .arg(url)
+        // Openers write warnings of the desktop, which are of no use beside the command's output.
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -30,6 +31,7 @@ fn opened_by(opener: &str, url: &str) -> bool {
         return false;
     };
     let began = Instant::now();
+    // Polled, since the standard library cannot wait for a process with a limit.
     while began.elapsed() < PATIENCE {
         match child.try_wait() {
             Ok(Some(status)) => return status.success(),
@@ -37,5 +39,6 @@ fn opened_by(opener: &str, url: &str) -> bool {
             Err(_) => return false,
         }
     }
+    // Some openers stay in the foreground as long as the browser is open.
     true
 }

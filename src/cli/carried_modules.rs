@@ -1,5 +1,5 @@
-//! The modules that our own executable carries: installed without `init` where a configuration calls them, or read from memory where
-//! nothing can be written.
+//! The modules in a pack: installed without `init` when a configuration calls them, or read from memory if nothing can be
+//! written.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use crate::session::{Session, Surroundings};
 use crate::workdir;
 
-/// The modules that our own executable carries; none if there are none.
+/// Returns the modules in this executable; none if it has none.
 #[must_use]
 pub fn of(surroundings: &Surroundings) -> Option<Mirror> {
     let pack = surroundings.builtins.carried.pack()?;
     (!pack.index().modules.is_empty()).then(|| Mirror::in_pack(pack.clone()))
 }
 
-/// The warning that what our own executable carries cannot be used, where modules are missing.
+/// Returns the warning that the pack cannot be used, for commands that miss modules.
 #[must_use]
 pub fn unusable(surroundings: &Surroundings) -> Option<Diagnostic> {
     let Carried::Damaged(why) = &surroundings.builtins.carried else {
@@ -33,19 +33,19 @@ pub fn unusable(surroundings: &Surroundings) -> Option<Diagnostic> {
     Some(Diagnostic::warning("Pack not usable", detail))
 }
 
-/// The modules of our own executable that were installed for the configuration in the working directory.
+/// Modules of the pack that were installed for the configuration in the working directory.
 pub struct Installed {
-    /// The manifest with them: where each module is.
+    /// Manifest with the directories of the modules.
     pub manifest: Manifest,
-    /// The errors of modules that could not be installed. These errors stand for those about modules that are missing.
+    /// Errors of modules that could not be installed, in place of those about missing modules.
     pub problems: Diagnostics,
-    /// The text of the files that the problems point to.
+    /// Text of the files that the problems refer to.
     pub sources: SourceMap,
 }
 
-/// Installs the modules that are missing from our own executable, and from nowhere else: in the data directory, or in a directory of
-/// the user where that cannot be written, or in memory ([`Session::mounts`]) where that cannot be written either; those that runs of
-/// these test files name, too. `None` if our executable carries no modules.
+/// Installs the missing modules from the pack, and from nowhere else, including those of these test files. They are installed in
+/// the data directory; if it cannot be written, in a directory of the user; otherwise in memory ([`Session::mounts`]). Returns
+/// none if this executable has no modules.
 #[must_use]
 pub fn install(session: &Session, tests: &[Arc<TestFile>]) -> Option<Installed> {
     let mirror = of(session)?;
@@ -66,8 +66,8 @@ fn in_dir(
     data_dir: &str,
     tests: &[Arc<TestFile>],
 ) -> Result<Installed, Diagnostics> {
-    // Of several commands at the same time, one installs, and the others find it installed. Where directories cannot be locked, each
-    // replaces what the other has installed by the same.
+    // Of several commands at the same time, one installs the modules, and the others find them. Without directory locks, each
+    // installs the same content.
     let lock = File::open(join(data_dir, "modules"));
     let _locked = lock.as_ref().map(File::lock);
     run(session, mirror, data_dir, None, tests)
@@ -101,7 +101,7 @@ fn run(
         mirror: Some(mirror),
         carried: None,
         tests,
-        // Which test files there are is known to few commands.
+        // Few commands know all test files, so modules of other test files must stay.
         forget: false,
         program: session.ui.program,
     };
@@ -114,8 +114,8 @@ fn run(
     })
 }
 
-/// Mounts the modules of a saved plan that our own executable carries and that are not on the disk, for functions that read their
-/// files: the plan has the files of the configuration only.
+/// Mounts the modules of a saved plan that are in the pack and not on disk, for functions that read their files: the plan has the
+/// files of the configuration only.
 pub fn mount_planned(surroundings: &Surroundings, manifest: &Manifest) {
     let Some(mirror) = of(surroundings) else { return };
     let missing = manifest.modules.values().any(|entry| !Path::new(&entry.dir).is_dir());
@@ -124,7 +124,8 @@ pub fn mount_planned(surroundings: &Surroundings, manifest: &Manifest) {
     }
 }
 
-/// The directory that modules are installed in: the data directory if it can be written, else one of the user; `None` if neither can.
+/// Returns the directory that modules are installed in: the data directory, or one of the user if that cannot be written; none if
+/// neither can.
 fn data_dir(surroundings: &Surroundings) -> Option<String> {
     let usual = surroundings.env.data_dir();
     if is_writable(usual) {
@@ -141,8 +142,9 @@ fn data_dir(surroundings: &Surroundings) -> Option<String> {
     Some(own)
 }
 
-/// Whether modules can be installed in a data directory; it is made if it is not there.
+/// Returns true if modules can be installed in a data directory, which is created if necessary.
 fn is_writable(dir: &str) -> bool {
     let modules: PathBuf = Path::new(dir).join("modules");
+    // Permissions do not tell of read-only file systems, so a file is created.
     std::fs::create_dir_all(&modules).is_ok() && tempfile::tempfile_in(&modules).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Where the token of a host is stored, for `login` and `logout`.
+//! Storage of the token of a host, for `login` and `logout`.
 
 use std::path::PathBuf;
 
@@ -9,22 +9,22 @@ use syntax::Diagnostic;
 use crate::args::UsageError;
 use crate::session::Session;
 
-/// The host where none is named.
+/// Default host.
 pub const DEFAULT_HOST: &str = "app.terraform.io";
 
-/// Where it is.
+/// Location of a token.
 pub enum Location<'s> {
-    /// In a file that a person writes.
+    /// File that the user maintains, and that no command changes.
     OtherFile,
-    /// In the file that is changed by commands.
+    /// `credentials.tfrc.json`, which commands change.
     File,
-    /// Where a credentials helper keeps it.
+    /// Storage of a credentials helper.
     Helper(&'s CredentialsHelper),
-    /// Nowhere yet: it would be in the file.
+    /// Not stored yet; it would be stored in the file.
     Nowhere,
 }
 
-/// The reason why a token cannot be stored or removed: a clause without its full stop.
+/// Reason why a token cannot be stored or removed. The text is a clause without a full stop.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error(transparent)]
@@ -35,7 +35,7 @@ pub enum StoreError {
     NoHome,
 }
 
-/// The stored token of a host.
+/// Token of a host, with its location.
 pub struct Stored<'s> {
     host: Host,
     file: Option<PathBuf>,
@@ -44,10 +44,10 @@ pub struct Stored<'s> {
     helper: Option<&'s CredentialsHelper>,
 }
 
-/// The host that the only argument names, `None` if it is no host; and the argument.
+/// Returns the host in the only argument, none if it is not valid, and the argument itself.
 ///
 /// # Errors
-/// There are more arguments.
+/// There is more than one argument.
 pub fn host_argument(positional: &[String], what: &str) -> Result<(Option<Host>, String), UsageError> {
     let given = match positional {
         [] => DEFAULT_HOST,
@@ -63,7 +63,7 @@ pub fn host_argument(positional: &[String], what: &str) -> Result<(Option<Host>,
 }
 
 impl<'s> Stored<'s> {
-    /// Looks where the token of a host is.
+    /// Looks up the token of a host.
     #[must_use]
     pub fn find(session: &'s Session, host: Host) -> Stored<'s> {
         let file = credentials_file::path(&session.env);
@@ -77,19 +77,18 @@ impl<'s> Stored<'s> {
         }
     }
 
-    /// Where it is.
     #[must_use]
     pub fn location(&self) -> Location<'s> {
         match (self.configured, self.in_file, self.helper) {
             (true, false, _) => Location::OtherFile,
-            // What is in the file stays there, whatever helper there is.
+            // A token in the file stays there, even if a helper is configured.
             (true, true, _) => Location::File,
             (false, _, Some(helper)) => Location::Helper(helper),
             (false, _, None) => Location::Nowhere,
         }
     }
 
-    /// The file that is changed by commands.
+    /// Returns the path of the file that commands change.
     #[must_use]
     pub fn file(&self) -> String {
         self.file
@@ -97,7 +96,7 @@ impl<'s> Stored<'s> {
             .map_or_else(String::new, |path| path.display().to_string())
     }
 
-    /// Where a token will be stored, as the end of a sentence.
+    /// Describes where a token will be stored, as the end of a sentence.
     #[must_use]
     pub fn target(&self) -> String {
         match self.location() {
@@ -112,7 +111,7 @@ impl<'s> Stored<'s> {
         }
     }
 
-    /// The error for a token that a person has written down.
+    /// Returns the error for a token that the user maintains.
     #[must_use]
     pub fn elsewhere(&self, what: &str, command: &str) -> Diagnostic {
         let host = self.host.display();
@@ -127,10 +126,10 @@ impl<'s> Stored<'s> {
         )
     }
 
-    /// Stores a token in the place of the one that is there; without one, removes that.
+    /// Stores a token at the location of the current one; without a token, removes that.
     ///
     /// # Errors
-    /// It cannot be stored.
+    /// The token cannot be stored.
     pub async fn store(&self, net: &Client, token: Option<&Token>) -> Result<(), StoreError> {
         if let Location::Helper(helper) = self.location() {
             return Ok(net.change_in_helper(helper, &self.host, token).await?);

@@ -1,14 +1,14 @@
-//! How far downloads are: a bar for each of them, in the live area of a terminal.
+//! Progress of downloads: a bar for each, in the live area of a terminal.
 
 use packages::download::{Overall, Running};
 use views::area::Line;
 
 use crate::session::Surroundings;
 
-/// The width of a bar.
+/// Width of a bar, in columns.
 const BAR: u64 = 24;
 
-/// Shows it on a terminal.
+/// Shows the progress in the live area, if there is one.
 pub fn show(surroundings: &Surroundings, overall: &Overall<'_>) {
     if surroundings.stream.is_none() && surroundings.ui.is_live() && !overall.running.is_empty() {
         surroundings.ui.area(&lines(overall));
@@ -26,12 +26,13 @@ fn lines(overall: &Overall<'_>) -> Vec<Line> {
     out
 }
 
-/// The bar comes first, so that a narrow terminal shows it.
+/// Returns the line of a download. The bar comes first, so that a narrow terminal shows it.
 fn line(one: &Running<'_>) -> String {
     let bar = match one.expected.filter(|expected| *expected > 0) {
         None => "?".repeat(usize::try_from(BAR).unwrap_or_default()),
         Some(expected) => {
             let received = one.received.min(expected);
+            // In 128 bits, where the product cannot overflow.
             let done = u128::from(received) * u128::from(BAR) / u128::from(expected);
             let done = usize::try_from(done).unwrap_or_default();
             let left = usize::try_from(BAR).unwrap_or_default().saturating_sub(done);
@@ -41,7 +42,7 @@ fn line(one: &Running<'_>) -> String {
     format!("  [{bar}] {} ({})", one.name, amount(one.received, one.expected))
 }
 
-/// `12.5 of 50.0 MB`.
+/// Formats an amount, like `12.5 of 50.0 MB`.
 fn amount(received: u64, expected: Option<u64>) -> String {
     let mega = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
     match expected {

@@ -1,4 +1,4 @@
-//! The environment variables of the command line, read once at the start.
+//! Environment variables of the command line, read once at the start.
 //!
 //! | Variable | Meaning |
 //! | --- | --- |
@@ -25,7 +25,7 @@ use std::time::Duration;
 use files::Environment;
 use syntax::{Diagnostic, Diagnostics};
 
-/// The environment, with the variables that the command line itself reads.
+/// Environment, with the variables that only the command line reads.
 #[derive(Clone, Debug, Default)]
 pub struct Env(Environment);
 
@@ -44,7 +44,7 @@ impl Deref for Env {
 }
 
 impl Env {
-    /// More arguments for a command (`state list`): the specific ones, then the general ones.
+    /// Returns the additional arguments of a command (`state list`), the specific ones before the general ones.
     #[must_use]
     pub fn arguments(&self, command: &str) -> [(String, Option<&str>); 2] {
         let specific = format!("TF_CLI_ARGS_{}", command.replace([' ', '-'], "_"));
@@ -55,13 +55,13 @@ impl Env {
         })
     }
 
-    /// The limit for elements and instances, where there is one that is a number.
+    /// Returns the limit of elements and instances, if it is set to a number.
     #[must_use]
     pub fn max_elements(&self) -> Option<u64> {
         self.get("MONOFORM_MAX_ELEMENTS")?.parse().ok()
     }
 
-    /// The variables of the command line whose values cannot be used.
+    /// Returns diagnostics about variables with invalid values.
     #[must_use]
     pub fn problems(&self) -> Diagnostics {
         let limit = self.get("MONOFORM_MAX_ELEMENTS").filter(|value| !value.is_empty());
@@ -77,53 +77,54 @@ impl Env {
         wrong.map(problem).into_iter().collect()
     }
 
-    /// The data directory.
     #[must_use]
     pub fn data_dir(&self) -> &str {
         self.get("TF_DATA_DIR").unwrap_or(".terraform")
     }
 
-    /// The selected workspace.
+    /// Returns the selected workspace, if it is set.
     #[must_use]
     pub fn workspace(&self) -> Option<&str> {
         self.get("TF_WORKSPACE")
     }
 
-    /// The values of root input variables, the prefix taken off their names.
+    /// Returns the values of root input variables, by name without the prefix.
     #[must_use]
     pub fn variables(&self) -> BTreeMap<String, String> {
         let named = |(name, value): (&String, &String)| Some((name.strip_prefix("TF_VAR_")?.to_owned(), value.clone()));
         self.all().iter().filter_map(named).collect()
     }
 
-    /// Whether prompts are allowed.
+    /// Returns true if questions are allowed.
     #[must_use]
     pub fn input(&self) -> bool {
+        // The spellings of false that Go's ParseBool accepts.
         !matches!(
             self.get("TF_INPUT"),
             Some("0" | "f" | "F" | "false" | "FALSE" | "False")
         )
     }
 
-    /// Whether output is to have no colours, as other programs take it, too.
+    /// Returns true if output must have no colours, by the convention of no-color.org.
     #[must_use]
     pub fn no_color(&self) -> bool {
         self.get("NO_COLOR").is_some()
     }
 
-    /// Whether targets and objects to replace that match nothing are errors.
+    /// Returns true if target and replace addresses that match nothing are errors.
     #[must_use]
     pub fn strict_addresses(&self) -> bool {
         self.get("MONOFORM_STRICT_ADDRESSES").is_some_and(|value| value != "0")
     }
 
-    /// Whether hints about what to do next are of no use.
+    /// Returns true if hints for the user are of no use.
     #[must_use]
     pub fn in_automation(&self) -> bool {
         self.get("TF_IN_AUTOMATION").is_some()
     }
 
-    /// Whether a terminal may have a live area. It may not where the log goes to the terminal, which it would break.
+    /// Returns true if a terminal may have a live area. It may not if the log is written to the terminal, which would break the
+    /// area.
     #[must_use]
     pub fn progress(&self) -> bool {
         let off = matches!(self.get("MONOFORM_PROGRESS"), Some("off" | "0" | "false"));
@@ -134,7 +135,7 @@ impl Env {
         !off && able && !on_terminal && !self.in_automation()
     }
 
-    /// How long a result of an apply waits for others until it is saved; and a warning where the setting makes no sense.
+    /// Returns how long a result of an apply waits for others until it is saved, and a warning if the setting is invalid.
     #[must_use]
     pub fn persist_interval(&self) -> (Duration, Option<Diagnostic>) {
         const NAME: &str = "TF_STATE_PERSIST_INTERVAL";
@@ -155,8 +156,8 @@ impl Env {
         }
     }
 
-    /// The same for states that are not in a file: a request is made for every write, so there are fewer. The variable cannot
-    /// make it shorter than what is usual.
+    /// Returns the interval for states in stores. Every write is a request there, so the variable cannot make it shorter than 20
+    /// seconds, which is Terraform's default.
     pub fn persist_interval_of_stores(&self) -> (Duration, Option<Diagnostic>) {
         let (interval, warning) = self.persist_interval();
         (interval.max(Duration::from_secs(20)), warning)

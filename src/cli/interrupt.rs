@@ -1,7 +1,8 @@
-//! Interrupts: the first requests a graceful stop; the second cancels what is running, saves, and ends.
+//! Interrupts. The first one requests a graceful stop; the second one cancels running operations, saves results and ends the
+//! process.
 //!
-//! SIGINT, SIGTERM and SIGHUP mean the same, but a second SIGHUP is no second interrupt: when a terminal goes away, both the
-//! kernel and the shell may send it. A program that was started with SIGHUP ignored (`nohup`) continues.
+//! SIGINT, SIGTERM and SIGHUP have the same effect, but a second SIGHUP does not count as a second interrupt: when a terminal is
+//! closed, both the kernel and the shell may send it. A program that was started with SIGHUP ignored (`nohup`) continues.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,13 +15,13 @@ use views::ui::Ui;
 
 use stores::persist::Results;
 
-/// How long the end may take after a second interrupt before it is forced.
+/// Time that the process has to end after a second interrupt, before it is aborted.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a message may delay what it is about.
+/// Time limit for printing a message before the request itself is passed on.
 const PRINTING: Duration = Duration::from_millis(200);
 
-/// What is done before this process ends by force: results are saved, and the lock is released.
+/// Work before this process is aborted: saving results and releasing the lock.
 #[derive(Default)]
 pub struct LastResort {
     store: Mutex<Option<SharedStore>>,
@@ -28,12 +29,12 @@ pub struct LastResort {
 }
 
 impl LastResort {
-    /// The state is here, and may be locked.
+    /// Sets the state whose lock is released.
     pub fn protect(&self, store: &SharedStore) {
         *self.store.lock().unwrap_or_else(PoisonError::into_inner) = Some(store.clone());
     }
 
-    /// Results go here now.
+    /// Sets the results that are saved.
     pub fn follow(&self, results: Option<Results>) {
         *self.results.lock().unwrap_or_else(PoisonError::into_inner) = results;
     }
@@ -45,7 +46,7 @@ impl LastResort {
         }
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(store) = store else { return };
-        // Somebody may be writing the state; a disk that hangs is not waited for without end.
+        // Another thread may be writing the state. A disk that hangs must not keep the process alive.
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
             if let Ok(mut store) = store.try_lock() {
@@ -59,15 +60,15 @@ impl LastResort {
     }
 }
 
-/// Listens for interrupts as long as the runtime lives, where nothing needs to be saved.
+/// Listens for interrupts while the runtime lives, for work without results to save.
 pub fn listen(ui: Arc<Ui>, stop: Stop) {
     listen_telling(ui, None, stop, Arc::default());
 }
 
-/// The same where there are results to save and a lock to release; messages may go to a program.
+/// Listens for interrupts, with results to save and a lock to release. With `stream`, messages are machine-readable.
 pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last_resort: Arc<LastResort>) {
     views::prompt::listened();
-    // The handlers are installed at once, so that an interrupt is not missed.
+    // The handlers are installed before this returns, so that no interrupt is missed.
     let signals =
         signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
     let Ok((mut interrupt, mut terminate)) = signals else {
@@ -108,10 +109,12 @@ No further operation begins. Running providers and commands are asked to stop.
                     ui.program.tool
                 ),
                 2 => {
+                    // The last resort runs on a thread of its own, since the runtime may be what hangs.
                     end_by_force(last_resort.clone());
                     "\nTwo interrupts received. Exiting immediately. Note that data loss may have occurred.\n"
                         .to_owned()
                 }
+                // A third interrupt skips saving: the user has seen the warning of data loss.
                 _ => crate::process::abort(),
             };
             let (ui, stream) = (ui.clone(), stream.clone());
@@ -123,7 +126,7 @@ No further operation begins. Running providers and commands are asked to stop.
                 }
                 ui.flush();
             });
-            // To print may take as long as the reader wants; the request does not wait for that.
+            // Printing may block as long as the reader of standard output wants. The request must not wait for that.
             let _ = tokio::time::timeout(PRINTING, print).await;
             if received == 1 {
                 stop.request();
@@ -134,11 +137,12 @@ No further operation begins. Running providers and commands are asked to stop.
     });
 }
 
-/// Is done when an interrupt has come, for a command that runs until then. The handlers are installed at once.
+/// Completes when an interrupt is received, for a command that runs until then. The handlers are installed before this returns.
 pub fn received() -> impl Future<Output = ()> {
     views::prompt::listened();
     let signals =
         signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
+    // Under nohup, a command goes on after its terminal is gone.
     let mut hangup = if hangup_is_ignored() {
         None
     } else {
@@ -164,7 +168,7 @@ async fn next(signal: &mut Option<Signal>) {
     }
 }
 
-/// Ends this process unless it ends by itself soon.
+/// Aborts this process, unless it ends by itself in time.
 fn end_by_force(last_resort: Arc<LastResort>) {
     let work = move || {
         std::thread::sleep(PATIENCE);
@@ -180,11 +184,12 @@ fn end_by_force(last_resort: Arc<LastResort>) {
     }
 }
 
-/// Whether this process was started with SIGHUP ignored.
+/// Returns true if this process was started with SIGHUP ignored.
 fn hangup_is_ignored() -> bool {
-    // Where there is no such file, it is unknown whether SIGHUP is ignored.
+    // Without this file (not on Linux), it is unknown whether SIGHUP is ignored.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        // Bit 0 is signal 1, SIGHUP.
         .is_some_and(|mask| mask & 1 != 0)
 }

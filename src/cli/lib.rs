@@ -1,11 +1,11 @@
-//! The command line: commands, their arguments, and what they print.
+//! The command line: commands, their arguments and their output.
 //!
-//! [`main`] reads the arguments (`args`) and the environment (`env`), finds the command (`commands`, one file each) and runs it. Each
-//! command has one struct of arguments, which is read once; nothing further in knows the names of flags. A command loads the
+//! [`main`] reads the arguments (`args`) and the environment (`env`), finds the command (`commands`, one file each) and runs it.
+//! Each command has one struct of arguments, which is parsed once; the crates below know no flag names. A command loads the
 //! configuration and the values of variables through `workdir`, opens its state through `state_session`, starts plugins through
-//! `plugin_source`, has the engine plan and apply through `operation`, and prints results through the crate `views`. What a
-//! workspace of HCP Terraform runs on the server goes through the crate `hosted` instead. `process` has what the whole
-//! process shares: working directory, clock, exit.
+//! `plugin_source`, has the engine plan and apply through `operation`, and prints results through the crate `views`. Operations
+//! that a workspace of HCP Terraform runs on the server go through the crate `hosted` instead. `process` has the state that the
+//! whole process shares: working directory, clock, exit.
 //!
 //! A command returns an outcome, which only the dispatcher (`commands/mod.rs`) renders; see `outcome`.
 //! Every error that a user can cause is a diagnostic, with exit status 1. A panic is a bug, reported as one, with status 11.
@@ -41,27 +41,27 @@ use std::process::ExitCode;
 pub use addrs::program::TERRAFORM_VERSION;
 pub use files::{Environment, io_reason};
 
-/// Our own version.
+/// Version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// How this program was called.
+/// Arguments and environment of this process.
 pub struct Invocation {
-    /// The plugins that are part of the executable.
+    /// Plugins in this executable.
     pub builtins: packages::builtin::Builtins,
-    /// The arguments, without the program's own name.
+    /// Arguments, without the program's own name.
     pub args: Vec<OsString>,
-    /// Whether it was called by the name `terraform`.
+    /// True if the program was called by the name `terraform`.
     pub as_terraform: bool,
-    /// The environment.
+    /// Environment variables.
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// Runs a command from its arguments to its exit status.
+/// Runs the command in the arguments, and returns the exit status.
 #[must_use]
 pub fn main(invocation: Invocation) -> ExitCode {
     panics::install();
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| commands::run(invocation)));
-    // A panic on a thread that nobody waits for is one, too.
+    // A panic on another thread counts, too.
     ExitCode::from(match result {
         Ok(status) if !panics::happened() => status,
         _ => panics::status(),
@@ -70,6 +70,6 @@ pub fn main(invocation: Invocation) -> ExitCode {
 
 #[doc(hidden)]
 pub mod fuzzing {
-    //! Decoders that only fuzz targets use from outside.
+    //! Decoders for fuzz targets, which are outside of this crate.
     pub use stores::planfile::{PlanFileError, reread_document};
 }

@@ -1,7 +1,7 @@
-//! The log: nothing, unless `TF_LOG` or a more specific variable enables it.
+//! The log: empty, unless `TF_LOG` or a more specific variable enables it.
 //!
-//! A line has the form that programs which read Terraform's logs expect: time, `[LEVEL]`, where it comes from, message, fields.
-//! `TF_LOG=JSON` gives the same as an object a line. What plugins write comes under their own names. No line of ours contains a
+//! A line has the form that programs for Terraform's logs expect: time, `[LEVEL]`, origin, message, fields. `TF_LOG=JSON` gives
+//! an object a line with the same content. Output of plugins is logged under their own names. No line of this program contains a
 //! value of the configuration, the state or the environment.
 
 use std::collections::BTreeMap;
@@ -22,14 +22,14 @@ use views::terminal::shown;
 
 use crate::env::Env;
 
-/// Where the events of plugins come from.
+/// Target of the events of plugins.
 const PROVIDER: &str = "provider";
-/// What all other crates of this program begin with, as targets of events.
+/// First segments of the event targets of this program's crates.
 const OURS: &[&str] = &[
     "cli", "config", "engine", "lang", "modules", "net", "packages", "plugins", "state", "testing", "trust", "views",
 ];
 
-/// What a `TF_LOG` variable enables.
+/// Parses the value of a `TF_LOG` variable.
 fn level(text: &str) -> Setting {
     let known = |level| Setting {
         level,
@@ -47,7 +47,7 @@ fn level(text: &str) -> Setting {
             json: true,
             ..known(LevelFilter::TRACE)
         },
-        // What is not known counts as everything.
+        // As in Terraform, an unknown level enables everything.
         _ => Setting {
             known: false,
             ..known(LevelFilter::TRACE)
@@ -62,12 +62,12 @@ struct Setting {
     known: bool,
 }
 
-/// Which events are written.
+/// Enabled levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Levels {
     core: LevelFilter,
     provider: LevelFilter,
-    /// By the names of providers, in capital letters: `TF_LOG_PROVIDER_NULL`.
+    /// Levels by provider name in capital letters: `TF_LOG_PROVIDER_NULL`.
     providers: BTreeMap<String, LevelFilter>,
 }
 
@@ -79,12 +79,12 @@ impl Levels {
         } else if OURS.contains(&root) {
             self.core
         } else {
-            // Libraries of others are of interest only where they warn.
+            // Libraries log their internals on lower levels.
             self.core.min(LevelFilter::WARN)
         }
     }
 
-    /// The level for what a plugin writes: `terraform-provider-null_v3.2.3`.
+    /// Returns the level for the output of a plugin: `terraform-provider-null_v3.2.3`.
     fn of_plugin(&self, plugin: &str) -> LevelFilter {
         let name = plugin.strip_prefix("terraform-provider-").unwrap_or(plugin);
         let name = name.split("_v").next().unwrap_or_default();
@@ -93,7 +93,7 @@ impl Levels {
     }
 }
 
-/// Begins to log. Gives the warnings about settings that do not work.
+/// Starts the log. Returns warnings about invalid settings.
 pub fn start(env: &Env) -> Vec<String> {
     let mut problems = Vec::new();
     let mut read = |name: &str| {
@@ -117,7 +117,7 @@ pub fn start(env: &Env) -> Vec<String> {
     let levels = Levels {
         core: off(core),
         provider: off(provider),
-        // As with Terraform, they change what is written and turn nothing on.
+        // As in Terraform, these only change levels, and enable nothing by themselves.
         providers: match off(provider) {
             LevelFilter::OFF => BTreeMap::new(),
             _ => env.all().iter().filter_map(named).collect(),
@@ -131,6 +131,7 @@ pub fn start(env: &Env) -> Vec<String> {
         OpenOptions::new()
             .create(true)
             .append(true)
+            // Providers may log secrets.
             .mode(0o600)
             .open(path)
             .inspect_err(|e| {
@@ -150,12 +151,12 @@ pub fn start(env: &Env) -> Vec<String> {
         json,
         writer: Mutex::new(writer),
     };
-    // A subscriber that is installed already stays: only tests have one.
+    // A subscriber that is already installed stays. Only tests have one.
     let _ = tracing_subscriber::registry().with(lines).try_init();
     problems
 }
 
-/// Writes events.
+/// Layer that writes events as lines.
 struct Lines {
     levels: Levels,
     json: bool,
@@ -198,12 +199,12 @@ impl<S: Subscriber> Layer<S> for Lines {
             text_line(&format!("{time:.3}"), level, &module, &fields)
         };
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        // Standard error is closed: there is nowhere to report it.
+        // If standard error is closed, there is nowhere to report it.
         let _ = writer.write_all(line.as_bytes());
     }
 }
 
-/// The message and the fields of an event.
+/// Message and fields of an event.
 #[derive(Default)]
 struct Fields {
     message: String,
@@ -220,7 +221,7 @@ impl Fields {
         match field.name() {
             "message" => self.message = text(value),
             "plugin" => self.plugin = Some(text(value)),
-            // The fields of a plugin's log line beside its message.
+            // Fields of a plugin's log line, in addition to its message.
             "fields" => {
                 if let Some(Ok(Json::Object(all))) = value.as_str().map(serde_json::from_str) {
                     self.all.extend(all);
@@ -263,6 +264,7 @@ fn text_line(time: &str, level: Level, module: &str, fields: &Fields) -> String 
             Json::String(text) => text.clone(),
             other => other.to_string(),
         };
+        // Other values are quoted, so that a line can be split into its pairs again.
         let plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | '=' | '\\');
         if !text.is_empty() && text.chars().all(plain) {
             let _ = write!(out, "{name}={text}");
@@ -281,6 +283,7 @@ fn json_line(time: &str, level: Level, module: &str, fields: Fields) -> String {
     object.insert("@timestamp".into(), time.into());
     object.insert("@module".into(), module.into());
     for (name, value) in fields.all {
+        // A field of a plugin must not replace one of the log's own.
         if !object.contains_key(&name) {
             object.insert(name, value);
         }
@@ -288,7 +291,7 @@ fn json_line(time: &str, level: Level, module: &str, fields: Fields) -> String {
     format!("{}\n", Json::Object(object))
 }
 
-/// The arguments of a command as they may be logged: without the values of those flags whose values may be secret.
+/// Returns the arguments of a command for the log, without the values of flags that may be secret.
 #[must_use]
 pub fn arguments(all: &[String]) -> Vec<String> {
     let secret = ["var", "backend-config"];
@@ -313,7 +316,7 @@ pub fn arguments(all: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// `name=value` without the value.
+/// Removes the value from `name=value`.
 fn hidden(setting: &str) -> String {
     match setting.split_once('=') {
         Some((name, _)) => format!("{name}=…"),

@@ -1,4 +1,4 @@
-//! Operations of plan, apply, destroy, refresh, import and console: from arguments to a plan, from a plan to a new state.
+//! Operations of plan, apply, destroy, refresh, import and console: from arguments to a plan, and from a plan to a new state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -42,45 +42,41 @@ use crate::state_session::opening;
 use crate::validation::beyond_loading;
 use crate::workdir::{self, Project};
 
-/// An operation on a state: everything from configuration to lock.
+/// One operation: the loaded configuration, the locked state and the plugins it uses.
 pub struct Operation<'s> {
     session: &'s Session,
     runtime: Runtime,
     stop: Stop,
     states: StateSession<'s>,
     last_resort: Arc<LastResort>,
-    /// The state as it was read.
+    /// State at the start of the operation.
     pub state: State,
-    /// The configuration.
     pub project: Project,
-    /// The values of the root variables.
     pub variables: Variables,
-    /// The backend.
+    /// Backend of the state.
     place: Place,
-    /// The selected workspace.
+    /// Selected workspace.
     pub workspace: String,
-    /// The operation, as the lock names it.
+    /// Operation in the lock record.
     operation: &'static str,
     plugins: Plugins,
     parallelism: usize,
-    /// Warnings from before the operation, to be shown after the plan.
+    /// Warnings from before the operation, which are shown after the plan.
     warnings: Mutex<Diagnostics>,
 }
 
-/// What came of carrying out a plan.
+/// Result of applying a plan.
 pub struct Applied {
-    /// The new state.
     pub state: State,
-    /// What was done.
+    /// Numbers of changed objects.
     pub done: Done,
-    /// How far it has come.
+    /// Operations that were done, aborted and not begun.
     pub completion: Completion,
-    /// What went wrong.
     pub problems: Diagnostics,
 }
 
 impl<'s> Operation<'s> {
-    /// Gets everything ready for planning: configuration, values, lock, state, plugins.
+    /// Prepares planning: loads configuration and values, locks and reads the state, selects plugins.
     pub fn begin(
         session: &'s Session,
         arguments: &OperationArguments,
@@ -108,7 +104,7 @@ impl<'s> Operation<'s> {
         warn_of_state_flag(session, &arguments.files);
         let (project, mut problems) = workdir::read(session);
         if problems.has_errors() {
-            // Nothing will come of it, so that everything else that is wrong is reported as well.
+            // No plan can be made, so the other errors are reported as well.
             problems.extend(beyond_loading(session, &project, &problems));
             return Err(Failure::within(problems, &project.sources));
         }
@@ -117,7 +113,7 @@ impl<'s> Operation<'s> {
         Ok(operation)
     }
 
-    /// Gets everything ready for an import, with a configuration that was read already.
+    /// Prepares an import, with a configuration that is already loaded.
     pub fn for_import(
         session: &'s Session,
         arguments: &OperationArguments,
@@ -126,7 +122,7 @@ impl<'s> Operation<'s> {
         Operation::with_project(session, arguments, project, Verb::Import, None)
     }
 
-    /// Gets everything ready for a query, with a configuration that was read already, and the warnings about it.
+    /// Prepares a query, with a configuration that is already loaded, and the warnings about it.
     pub fn for_query(
         session: &'s Session,
         arguments: &OperationArguments,
@@ -138,7 +134,8 @@ impl<'s> Operation<'s> {
         Ok(operation)
     }
 
-    /// Finds the object that the options ask for; the prior state of what this gives has it. What comes of it goes to the journal.
+    /// Reads the object to import. The prior state of the returned plan contains it. The returned writer records the result in
+    /// the journal.
     pub fn import(&self, options: &PlanOptions) -> (Planning, Option<Writer>) {
         let journal = options.import.as_ref().and_then(|(address, _)| {
             let provider = self.project.config.provider_for(&address.config());
@@ -149,7 +146,7 @@ impl<'s> Operation<'s> {
         (self.plan_with(options, &reporter), journal)
     }
 
-    /// The same for a configuration that was read already, perhaps with values of variables that are known already.
+    /// Prepares an operation on a configuration that is already loaded, perhaps with known values of variables.
     pub(crate) fn with_project(
         session: &'s Session,
         arguments: &OperationArguments,
@@ -160,7 +157,7 @@ impl<'s> Operation<'s> {
         Operation::at_place(session, arguments, project, verb, known, None)
     }
 
-    /// The same for a state at a place that is known already.
+    /// Prepares an operation on a state at a known location.
     fn at_place(
         session: &'s Session,
         arguments: &OperationArguments,
@@ -180,6 +177,7 @@ impl<'s> Operation<'s> {
         let last_resort = Arc::new(LastResort::default());
         {
             let _inside = runtime.enter();
+            // Before the lock is requested: waiting for it can be interrupted.
             interrupt::listen_telling(
                 session.ui.clone(),
                 session.stream.clone(),
@@ -193,12 +191,13 @@ impl<'s> Operation<'s> {
                 cancelled: &|| stop.is_requested(),
                 ..match &place.place {
                     Place::Local(_) => opening(&place, &arguments.files, verb.lock_operation(), arguments.lock.timeout),
-                    // The flags for state files are the local backend's.
+                    // -state and its relatives are flags of the local backend.
                     Place::Store(_) => Opening::new(place.source(), verb.lock_operation(), arguments.lock.timeout),
                 }
             },
         )?;
         let state = states.state.clone().unwrap_or_default();
+        // From here on, an end by force must release the lock.
         last_resort.protect(states.store());
         let variables = match known {
             Some(values) => Variables {
@@ -217,7 +216,7 @@ impl<'s> Operation<'s> {
             .into_iter()
             .partition(|w| w.summary == packages::selection::DEVELOPMENT);
         before.extend(warnings);
-        // At once, as in Terraform: who tries a provider out should see which one runs, whatever it then does.
+        // Shown immediately, as in Terraform: a user who tries out a provider should see which one runs, whatever it does then.
         session.show_now(&Diagnostics(development), &project.sources);
         Ok(Operation {
             warnings: Mutex::new(before),
@@ -237,7 +236,7 @@ impl<'s> Operation<'s> {
         })
     }
 
-    /// Gets everything ready for applying a saved plan: its configuration and values, and the state it was made for.
+    /// Prepares applying a saved plan: its configuration and values, and the state that it was made for.
     pub fn saved(
         session: &'s Session,
         arguments: &OperationArguments,
@@ -265,8 +264,9 @@ impl<'s> Operation<'s> {
                 ),
             ));
         }
+        // Other packages than the planned ones could do something else.
         lock_file::check_planned(saved.lock_file.as_deref(), Path::new("."))?;
-        // A plan is applied where it was made for, whatever the working directory says.
+        // A plan is applied to the backend that it was made for, even if the working directory has another one by now.
         let place = match &saved.backend {
             None => None,
             Some(backend) => Some(StatePlace {
@@ -276,6 +276,7 @@ impl<'s> Operation<'s> {
         };
         let operation = Operation::at_place(session, arguments, project, Verb::Apply, Some(variables), place)?;
         let previous = &saved.plan.previous_state;
+        // The lineage first: a plan of another state must not be reported as stale.
         if previous.lineage != operation.state.lineage && !previous.lineage.is_empty() {
             return Err(Failure::new(
                 "Saved plan does not match the given state",
@@ -292,8 +293,8 @@ impl<'s> Operation<'s> {
         Ok((operation, saved))
     }
 
-    /// What the plugins say about themselves that manage the objects of the configuration or the state. Where there are no
-    /// objects, none is started.
+    /// Returns the schemas of the plugins for the objects of the configuration and the state. Without objects, no plugin is
+    /// started.
     pub(crate) fn schemas(&self) -> Result<Schemas, Diagnostics> {
         let config = &self.project.config;
         let declared = config.nodes().iter().any(|n| !n.module.resources.is_empty());
@@ -304,12 +305,12 @@ impl<'s> Operation<'s> {
         problems.into_result(self.plugins.schemas())
     }
 
-    /// Starts the providers whose functions are to be called, unless they run already.
+    /// Starts the providers whose functions are called, unless they run already.
     pub(crate) fn start_functions(&self, functions: &Functions, providers: BTreeSet<addrs::Provider>) -> Diagnostics {
         self.runtime.block_on(functions.start(&self.plugins, providers))
     }
 
-    /// Ends the providers whose functions could be called.
+    /// Ends the providers whose functions were called.
     pub(crate) fn end_functions(&self, functions: &Functions) {
         self.runtime.block_on(functions.close());
     }
@@ -328,6 +329,7 @@ impl<'s> Operation<'s> {
             Mode::RefreshOnly if options.invoke.is_none() => "Refreshing",
             _ => "Planning",
         };
+        // With targets, the number of instances in the state is not that of the work.
         let limited = !options.targets.is_empty() || !options.excludes.is_empty() || options.invoke.is_some();
         let instances = self.state.instances().count();
         let work = Work {
@@ -337,7 +339,7 @@ impl<'s> Operation<'s> {
         self.plan_with(options, &self.reporter(work))
     }
 
-    /// The view that the command line selects: text, or JSON.
+    /// Returns the view that the command line selects: text or JSON.
     fn reporter(&self, work: Work) -> Reporter {
         match &self.session.stream {
             Some(stream) => Reporter::new(vec![stream.clone()]),
@@ -345,7 +347,7 @@ impl<'s> Operation<'s> {
         }
     }
 
-    /// The views for people: lines and, on a terminal, the live area.
+    /// Returns the views for text: lines and, on a terminal, the live area.
     fn showing(&self, progress: impl Fn(Arc<Ui>) -> Progress, work: Work) -> Reporter {
         let ui = &self.session.ui;
         let mut views: Vec<Arc<dyn OperationView>> =
@@ -356,7 +358,7 @@ impl<'s> Operation<'s> {
         Reporter::new(views)
     }
 
-    /// Warnings that are to be shown with those of what is done, after the plan.
+    /// Adds warnings that are shown with those of the operation, after the plan.
     fn warn_later(&self, warnings: Diagnostics) {
         let mut all = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         all.0.splice(0..0, warnings);
@@ -376,6 +378,7 @@ impl<'s> Operation<'s> {
             tokio::select! {
                 result = engine::planner::plan(inputs, &options) => result,
                 never = reporter.tick() => match never {},
+                // Cancellation drops the plan; nothing was changed yet.
                 () = self.stop.cancelled() => Planning {
                     diagnostics: Diagnostic::error(
                         "Operation cancelled",
@@ -394,7 +397,7 @@ impl<'s> Operation<'s> {
         result
     }
 
-    /// Carries out a plan, reporting progress, and saves what comes of it: on the way, and at the end.
+    /// Applies a plan, reports progress, and saves the results: in intervals, and at the end.
     pub fn apply(&self, plan: &Plan) -> Applied {
         let reporter = self.reporter(Work {
             counted: true,
@@ -409,6 +412,7 @@ impl<'s> Operation<'s> {
             Place::Store(_) => self.session.env.persist_interval_of_stores(),
         };
         let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
+        // The journal first: if an object is created, there must be a file that says so.
         let (journal, warnings) = journal::begin(&self.state, plan, self.states.store(), self.operation);
         problems.extend(warnings);
         let store = self.states.store().clone();
@@ -438,6 +442,7 @@ impl<'s> Operation<'s> {
                 }
             })
         };
+        // Objects may exist that only the results know, so a panic must not end the process before they are saved.
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         reporter.end();
         self.last_resort.follow(None);
@@ -450,6 +455,7 @@ impl<'s> Operation<'s> {
                     problems.push(views::plan::incomplete_warning(self.session.ui.program.command));
                 }
                 let unsaved = self.save(&result.state);
+                // The journal ends only when the state has everything.
                 if !unsaved.has_errors() {
                     problems.extend(journal::end(self.states.store()));
                 }
@@ -463,7 +469,7 @@ impl<'s> Operation<'s> {
             }
             Err(panic) => {
                 let mut problems = self.save(last.as_ref().unwrap_or(&plan.prior_state));
-                // What was going on is named by the next command: the journal stays.
+                // The journal stays, so that the next command reports the operations that were running.
                 problems.extend(self.states.unlock().err().unwrap_or_default());
                 self.session.show_now(&problems, &SourceMap::default());
                 std::panic::resume_unwind(panic)
@@ -471,17 +477,17 @@ impl<'s> Operation<'s> {
         }
     }
 
-    /// Writes the state, or rescues it where that fails: see [`StateSession::write_or_rescue`].
+    /// Writes the state, or a rescue file if that fails: see [`StateSession::write_or_rescue`].
     pub fn save(&self, state: &State) -> Diagnostics {
         self.states.write_or_rescue(state)
     }
 
-    /// Ends the journal of an operation that needs it no more.
+    /// Ends the journal of an operation whose results are saved.
     pub fn end_journal(&self) -> Diagnostics {
         journal::end(self.states.store())
     }
 
-    /// Keeps a plan in a file.
+    /// Saves a plan to a file.
     pub fn save_plan(&self, path: &Path, plan: Plan) -> Result<(), Diagnostic> {
         let backend = match &self.place {
             Place::Local(_) => None,
@@ -500,12 +506,12 @@ impl<'s> Operation<'s> {
         planfile::write(path, &saved, VERSION)
     }
 
-    /// Whether an interrupt was received.
+    /// Returns true if an interrupt was received.
     pub fn interrupted(&self) -> bool {
         self.stop.is_requested()
     }
 
-    /// Releases the lock. If that fails, so does the command, whatever its result is.
+    /// Releases the lock. If that fails, the command fails, whatever its result is.
     pub fn finish(self, result: Result<Outcome, Failure>) -> Result<Outcome, Failure> {
         let problems = self.end();
         match result {
@@ -518,7 +524,7 @@ impl<'s> Operation<'s> {
     pub fn end(self) -> Diagnostics {
         let result = self.states.unlock();
         if self.stop.is_cancelled() {
-            // What hangs is not waited for.
+            // A call that hangs is not waited for.
             self.runtime.shutdown_background();
         }
         result.err().unwrap_or_default()
@@ -543,7 +549,7 @@ impl<'s> Operation<'s> {
     }
 }
 
-/// The values of the root variables for an operation, with warnings about them.
+/// Returns the values of the root variables for an operation, with warnings about them.
 fn values(
     session: &Session,
     project: &mut Project,
@@ -551,6 +557,7 @@ fn values(
     input: bool,
 ) -> Result<(Variables, Diagnostics), Failure> {
     let stored = match verb {
+        // An import runs here even if the workspace's operations run on the server, which has the variables then.
         Verb::Import => hosted::variables::stored(&session.hosted(), &project.config)?,
         _ => BTreeMap::new(),
     };
@@ -558,7 +565,7 @@ fn values(
     result.within(&project.sources)
 }
 
-/// Warns of `-state` beside a backend in the configuration.
+/// Warns that `-state` is deprecated.
 fn warn_of_state_flag(surroundings: &Surroundings, files: &StateFlags) {
     if files.state.is_some() {
         let warning = Diagnostic::warning(

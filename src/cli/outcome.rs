@@ -1,24 +1,24 @@
-//! The result of a command: an exit status, and what the dispatcher shows of it.
+//! Results of commands: exit status, and the output that the dispatcher shows.
 //!
-//! Nothing below the dispatcher renders problems and returns a status. A helper that fails returns a [`Failure`], which `?` carries up
-//! with the sources that its problems refer to; a command returns an [`Outcome`]. What must be seen while a command still runs goes
-//! through `Surroundings::show_now`: events of an operation, and warnings before a question or before something that takes long.
+//! Nothing below the dispatcher renders diagnostics. A function that fails returns a [`Failure`], which `?` passes on with the
+//! sources of its diagnostics; a command returns an [`Outcome`]. Output that must be visible while a command runs goes through
+//! `Surroundings::show_now`: events of an operation, and warnings before a question or before a long wait.
 
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::args::UsageError;
 
-/// The exit status of a command.
+/// Exit status of a command.
 pub type Status = u8;
 
-/// One thing to show.
+/// Part of a command's output.
 #[derive(Debug)]
 pub enum Part {
-    /// Problems that are shown together, with the sources that they refer to.
+    /// Diagnostics that are shown together, with their sources.
     Problems(Diagnostics, SourceMap),
     /// Text for people, with its line breaks.
     Text(String),
-    /// What programs read, written as it is.
+    /// Output for programs, written unchanged.
     Exact(String),
     /// Text for people on standard error.
     Error(String),
@@ -30,12 +30,12 @@ impl Part {
     }
 }
 
-/// The result of a command that did its work, well or not.
+/// Result of a command that ran to its end, successfully or not.
 #[derive(Debug, Default)]
 #[must_use = "the dispatcher shows it"]
 pub struct Outcome {
     pub status: Status,
-    /// Shown in this order.
+    /// Output, in this order.
     pub parts: Vec<Part>,
 }
 
@@ -44,22 +44,22 @@ impl Outcome {
         Outcome::default()
     }
 
-    /// Success, with text for people.
+    /// Returns success with text for people.
     pub fn text(text: impl Into<String>) -> Outcome {
         Outcome::success().and_text(text)
     }
 
-    /// Success, with a line for people.
+    /// Returns success with a line for people.
     pub fn line(line: impl Into<String>) -> Outcome {
         Outcome::success().and_line(line)
     }
 
-    /// Success, with a document for programs.
+    /// Returns success with a JSON document.
     pub fn document(document: &serde_json::Value) -> Outcome {
         Outcome::exact(cty::json::to_text(document, Some(2)) + "\n")
     }
 
-    /// Success, with output that programs read as it is.
+    /// Returns success with output for programs.
     pub fn exact(text: impl Into<String>) -> Outcome {
         Outcome::success().and(Part::Exact(text.into()))
     }
@@ -77,7 +77,7 @@ impl Outcome {
         self.and_text(line.into() + "\n")
     }
 
-    /// Adds problems. An error among them makes the status 1.
+    /// Adds diagnostics. An error among them sets the status to 1.
     pub fn and_problems(mut self, problems: impl Into<Diagnostics>, sources: &SourceMap) -> Outcome {
         let problems = problems.into();
         if problems.has_errors() {
@@ -86,20 +86,20 @@ impl Outcome {
         self.and(Part::problems(problems, sources))
     }
 
-    /// Adds what another outcome shows.
+    /// Adds the output of another outcome.
     pub fn and_outcome(mut self, other: Outcome) -> Outcome {
         self.status = self.status.max(other.status);
         self.parts.extend(other.parts);
         self
     }
 
-    /// Adds a failure, which makes the status 1.
+    /// Adds a failure, which sets the status to 1.
     pub fn and_failure(mut self, failure: impl Into<Failure>) -> Outcome {
         self.parts.extend(failure.into().parts);
         self.with_status(1)
     }
 
-    /// All problems.
+    /// Returns the diagnostics of all parts.
     #[must_use]
     pub fn problems(&self) -> Diagnostics {
         let mut all = Diagnostics::new();
@@ -111,12 +111,12 @@ impl Outcome {
         all
     }
 
-    /// Adds problems that refer to no file.
+    /// Adds diagnostics without sources.
     pub fn and_unplaced(self, problems: impl Into<Diagnostics>) -> Outcome {
         self.and_problems(problems, &SourceMap::default())
     }
 
-    /// The same with another status.
+    /// Sets the status.
     pub fn with_status(mut self, status: Status) -> Outcome {
         self.status = status;
         self
@@ -138,37 +138,37 @@ impl From<Failure> for Outcome {
     }
 }
 
-/// The reason why a command, or a part of one, did not do its work.
+/// Failure of a command or of a part of one.
 #[derive(Debug)]
 #[must_use = "the dispatcher shows it"]
 pub struct Failure {
     parts: Vec<Part>,
-    /// The arguments of the command are wrong, so that its help is pointed to.
+    /// True if the arguments are wrong, so that the command's help is mentioned.
     pub is_usage: bool,
 }
 
 impl Failure {
-    /// An error that has no place in a file.
+    /// Returns an error without a source range.
     pub fn new(summary: impl Into<String>, detail: impl Into<String>) -> Failure {
         Diagnostic::error(summary, detail).into()
     }
 
-    /// Wrong arguments.
+    /// Returns an error about arguments.
     pub fn usage(summary: impl Into<String>, detail: impl Into<String>) -> Failure {
         UsageError::new(summary, detail).into()
     }
 
-    /// A flag that cannot be understood.
+    /// Returns an error about a flag that cannot be parsed.
     pub fn flag(detail: impl Into<String>) -> Failure {
         UsageError::flag(detail).into()
     }
 
-    /// Problems with places in these sources.
+    /// Returns diagnostics with source ranges in these sources.
     pub fn within(problems: impl Into<Diagnostics>, sources: &SourceMap) -> Failure {
         Failure::of(Part::problems(problems, sources))
     }
 
-    /// Text on standard error that does not look like a diagnostic.
+    /// Returns text on standard error that is not formatted as a diagnostic.
     pub fn text(text: impl Into<String>) -> Failure {
         Failure::of(Part::Error(text.into()))
     }
@@ -208,7 +208,7 @@ impl From<UsageError> for Failure {
     }
 }
 
-/// Results whose problems get the sources that they refer to.
+/// Results whose diagnostics get their sources.
 pub trait Within<T> {
     fn within(self, sources: &SourceMap) -> Result<T, Failure>;
 }

@@ -1,7 +1,7 @@
-//! Panics: reported as a bug in this program, with a status of their own.
+//! Panics: reported as a bug in this program, with an exit status of their own.
 //!
-//! The report goes to a file that only its owner may read, so that it can be sent along. It has no values: the message of a panic
-//! is in it only where it is part of the program's text.
+//! The report is written to a file that only its owner can read, so that it can be attached to an issue. It contains no values: a
+//! panic's message is included only if it is a constant text of the program.
 
 #![expect(clippy::disallowed_methods, reason = "the report has the time in its name")]
 
@@ -16,13 +16,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The exit status after a panic.
+/// Exit status after a panic, as in Terraform.
 pub const STATUS: u8 = 11;
 
-/// The command that runs: its words, without its arguments.
+/// Name of the running command, without its arguments.
 static COMMAND: OnceLock<String> = OnceLock::new();
 
-/// Whether a panic has been reported.
+/// True once a panic was reported.
 static REPORTED: AtomicBool = AtomicBool::new(false);
 
 /// Installs the hook that reports panics as bugs.
@@ -30,21 +30,21 @@ pub fn install() {
     std::panic::set_hook(Box::new(report));
 }
 
-/// This command runs now.
+/// Sets the running command.
 pub fn command(path: &str) {
     COMMAND.get_or_init(|| path.to_owned());
 }
 
-/// Whether anything in this process has panicked, perhaps on a thread that nobody waits for.
+/// Returns true if any thread of this process has panicked.
 #[must_use]
 pub fn happened() -> bool {
     REPORTED.load(Ordering::SeqCst)
 }
 
-/// Whether the first one came from the system's refusal to start a thread.
+/// True if the first panic came from the system's refusal to start a thread.
 static NO_THREAD: AtomicBool = AtomicBool::new(false);
 
-/// The exit status after a panic: that of an error where the limit of threads is the reason.
+/// Returns the exit status after a panic: that of an error if the thread limit is the cause.
 #[must_use]
 pub fn status() -> u8 {
     match NO_THREAD.load(Ordering::SeqCst) {
@@ -53,7 +53,7 @@ pub fn status() -> u8 {
     }
 }
 
-/// Whether libraries panicked because the system does not let them start a thread.
+/// Returns true if a library panicked because the system refused to start a thread.
 fn is_refused_thread(info: &PanicHookInfo<'_>) -> bool {
     let payload = info.payload();
     let text = payload
@@ -76,7 +76,7 @@ fn report(info: &PanicHookInfo<'_>) {
     }
     let text = text(info, &Backtrace::force_capture());
     tracing::error!("panic\n{text}");
-    // What comes after the first one usually comes from it.
+    // Later panics are usually consequences of the first one.
     if REPORTED.swap(true, Ordering::SeqCst) {
         return;
     }
@@ -85,7 +85,7 @@ fn report(info: &PanicHookInfo<'_>) {
         Err(e) => format!("The report could not be written ({}):\n\n{text}", files::io_reason(&e)),
     };
     views::area::close();
-    // Nothing is left to do if standard error is gone, too.
+    // If standard error is gone, too, there is nowhere to report to.
     let _ = writeln!(
         io::stderr(),
         "\n!!!!!!!!!!!!!!!!!!!!!!!!!!! MONOFORM CRASH !!!!!!!!!!!!!!!!!!!!!!!!!!!!\n\n\
@@ -95,13 +95,13 @@ fn report(info: &PanicHookInfo<'_>) {
     );
 }
 
-/// What is known about a panic, without any value.
+/// Describes a panic, without any value.
 fn text(info: &PanicHookInfo<'_>, backtrace: &Backtrace) -> String {
     let mut text = format!("Monoform {} (Terraform {})\n", crate::VERSION, crate::TERRAFORM_VERSION);
     let command = COMMAND.get().map_or("not known yet", |command| command);
     let place = info.location().map(ToString::to_string).unwrap_or_default();
     let thread = std::thread::current();
-    // A message that was put together may have a value in it.
+    // A formatted message may contain a value.
     let message = info.payload().downcast_ref::<&'static str>().copied();
     // Writing to a string does not fail.
     let _ = write!(
@@ -113,7 +113,7 @@ fn text(info: &PanicHookInfo<'_>, backtrace: &Backtrace) -> String {
     text
 }
 
-/// Writes the report to a new file: in the working directory or, where that is not possible, in that for temporary files.
+/// Writes the report to a new file in the working directory or, if that is not possible, in the directory for temporary files.
 fn write(text: &str) -> io::Result<PathBuf> {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -122,6 +122,7 @@ fn write(text: &str) -> io::Result<PathBuf> {
     let name = format!("monoform-crash-{seconds}-{}.txt", std::process::id());
     let write = |dir: &Path| {
         let path = dir.join(&name);
+        // Never an existing file, which may be a link to another one in the shared directory for temporary files.
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)

@@ -1,4 +1,4 @@
-//! The values of the variables of a saved plan, and those that are set again when it is applied.
+//! Values of the variables of a saved plan, with those that are set again when it is applied.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::outcome::Failure;
 use crate::session::Session;
 use crate::workdir::Project;
 
-/// The values of the variables of a saved plan. Values that are set again must be the same; ephemeral ones, which are not
-/// saved, must be set again.
+/// Returns the values of a saved plan's variables. Values that are set again must be equal. Ephemeral values are not saved, and
+/// must be set again.
 pub fn read(session: &Session, project: &mut Project, plan: &Plan) -> Result<BTreeMap<Arc<str>, Value>, Failure> {
     let flags = &session.invocation.variables;
     let mut out: BTreeMap<Arc<str>, Value> = BTreeMap::new();
@@ -24,6 +24,7 @@ pub fn read(session: &Session, project: &mut Project, plan: &Plan) -> Result<BTr
     project.sources.extend(collected.sources);
     let found = collected.undeclared.into_iter().chain(collected.diagnostics);
     let mut invalid: Vec<Diagnostic> = found.filter(Diagnostic::is_error).collect();
+    // Without flags, only files that are read automatically can be invalid, and these do not matter here.
     if flags.is_empty() {
         invalid.clear();
     }
@@ -32,6 +33,7 @@ pub fn read(session: &Session, project: &mut Project, plan: &Plan) -> Result<BTr
         let now = collected.values.get(&variable.name);
         let planned = plan.variables.get(&variable.name).map(|v| v.clone().unmark_deep().0);
         if variable.ephemeral {
+            // A default does not count as set.
             let now = now.filter(|n| n.source != ValueSource::Default);
             match (plan.variables.contains_key(&variable.name), now) {
                 (true, Some(now)) => {
@@ -74,8 +76,8 @@ pub fn read(session: &Session, project: &mut Project, plan: &Plan) -> Result<BTr
     Ok(out)
 }
 
-/// What a person should know who gives another value than the one in the plan: on the command line that is an error; the
-/// environment may be meant for something else, and is not heeded. Variable files that are read by themselves do not count.
+/// Returns a diagnostic if a value differs from that of the plan. On the command line that is an error. In the environment it may
+/// be meant for something else, so it is a warning and has no effect. Variable files that are read automatically are ignored.
 fn changed(variable: &Variable, now: &VariableValue, planned: &Value, flags: &[VariableFlag]) -> Option<Diagnostic> {
     let named = |path: &str| {
         flags
@@ -88,6 +90,7 @@ fn changed(variable: &Variable, now: &VariableValue, planned: &Value, flags: &[V
         ValueSource::Environment => ("in the environment", None),
         _ => return None,
     };
+    // A diagnostic may end up in a log.
     let values = if variable.sensitive {
         "The values are sensitive.".to_owned()
     } else {

@@ -1,4 +1,4 @@
-//! Plugins for the engine: selected by the catalog of packages, started by the plugin host.
+//! Plugins for the engine, selected by the catalog of packages and started by the plugin host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,12 +17,12 @@ use state::State;
 use syntax::{Diagnostics, Range};
 use versions::Constraints;
 
-/// Starts plugins, and stores their schemas.
+/// Plugins of a working directory, with the schemas of those that were started.
 pub struct Plugins {
     catalog: Catalog,
     host: Host,
     schemas: Mutex<Schemas>,
-    /// What is not available, which has been reported.
+    /// Plugins that are not available, which was reported.
     unavailable: Mutex<Unavailable>,
 }
 
@@ -32,7 +32,7 @@ struct Unavailable {
     provisioners: BTreeSet<Arc<str>>,
 }
 
-/// Which versions of which providers a configuration and a state need.
+/// Returns the version constraints of the providers that a configuration and a state need.
 pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Provider, Constraints>, Diagnostics> {
     let mut out: BTreeMap<addrs::Provider, Constraints> = requirements::providers_needed(config, state)
         .into_iter()
@@ -42,7 +42,7 @@ pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Pr
     Ok(out)
 }
 
-/// What a selected provider is started from.
+/// Returns the program that serves a selected provider.
 #[must_use]
 pub fn program_of(selection: Selection) -> Program {
     match selection {
@@ -60,7 +60,7 @@ pub fn program_of(selection: Selection) -> Program {
     }
 }
 
-/// Where each type of provisioner is first named.
+/// Returns the first source range that names each type of provisioner.
 fn provisioners_named(config: &Config) -> BTreeMap<Arc<str>, &Range> {
     let mut out = BTreeMap::new();
     for node in config.nodes() {
@@ -71,15 +71,15 @@ fn provisioners_named(config: &Config) -> BTreeMap<Arc<str>, &Range> {
     out
 }
 
-/// How many requirement origins of one provider are put into words.
+/// Limit of the requirement origins that are described for a provider.
 const ORIGINS: usize = 12;
 
-/// The blocks and objects that require each provider, in words, for errors.
+/// Describes the requirement origins of each provider, for errors.
 pub fn origins(config: &Config, state: &State) -> packages::install::Origins {
     let mut out = packages::install::Origins::new();
     for (provider, requirements) in config.provider_requirements() {
         let lines: &mut Vec<String> = out.entry(provider).or_default();
-        // Those that say a version are what a choice depends on.
+        // Requirements with a version decide the selection, so they come first.
         let (said, unsaid): (Vec<_>, Vec<_>) = requirements.into_iter().partition(|r| r.constraint.is_some());
         for requirement in said.into_iter().chain(unsaid).take(ORIGINS) {
             lines.push(origin(&requirement));
@@ -121,7 +121,7 @@ fn origin(requirement: &Requirement) -> String {
 }
 
 impl Plugins {
-    /// Plugins that this catalog selects and this host starts.
+    /// Creates plugins that this catalog selects and this host starts.
     #[must_use]
     pub fn new(catalog: Catalog, host: Host) -> Plugins {
         Plugins {
@@ -132,7 +132,7 @@ impl Plugins {
         }
     }
 
-    /// Chooses what stands for everything a configuration and a state need. Gives what the user should know.
+    /// Selects the plugins that a configuration and a state need. Returns warnings.
     pub fn resolve(&self, config: &Config, state: &State) -> Result<Diagnostics, Diagnostics> {
         let selections = self
             .catalog
@@ -153,8 +153,8 @@ impl Plugins {
         }
     }
 
-    /// As [`Plugins::resolve`], for as many as there are: what is not available is reported here, and starting it fails
-    /// without a further word.
+    /// Selects plugins as [`Plugins::resolve`] does, but continues without those that are not available. These are reported here,
+    /// and starting them fails without another diagnostic.
     pub fn resolve_available(&self, config: &Config, state: &State) -> Diagnostics {
         let mut problems = match self.resolve(config, state) {
             Ok(problems) => return problems,
@@ -166,7 +166,7 @@ impl Plugins {
             let only = BTreeMap::from([(provider.clone(), constraints)]);
             if let Err(found) = self.catalog.resolve_for(&only, &origins) {
                 if config.is_in_doubt(&provider) {
-                    // That follows from an error of its requirement, which has been reported.
+                    // This follows from an error in its requirement, which was reported.
                     problems.0.retain(|p| !found.0.contains(p));
                 }
                 unavailable.providers.insert(provider);
@@ -184,19 +184,19 @@ impl Plugins {
         known(&self.unavailable.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Chooses what stands for these providers only.
+    /// Selects the plugins of these providers only.
     pub fn resolve_only(&self, needed: &BTreeMap<addrs::Provider, Constraints>) -> Result<(), Diagnostics> {
         self.catalog.resolve(needed).map(|_| ())
     }
 
-    /// The schemas of the plugins started so far.
+    /// Returns the schemas of the plugins started so far.
     #[must_use]
     pub fn schemas(&self) -> Schemas {
         self.schemas.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Asks every plugin that a configuration and a state need what it says about itself. One that cannot be asked is left
-    /// out, and the problem returned.
+    /// Fetches the schemas of all plugins that a configuration and a state need. Plugins that fail are left out, and their
+    /// diagnostics returned.
     pub async fn ask_all(&self, config: Option<&Config>, state: &State) -> Diagnostics {
         let mut needed: BTreeSet<addrs::Provider> =
             state.resources.values().map(|r| r.provider.provider.clone()).collect();
@@ -218,9 +218,10 @@ impl Plugins {
 }
 
 impl Plugins {
-    /// Asks these providers for their schemas. One that cannot be asked is left out, and the problem returned.
+    /// Fetches the schemas of these providers. Providers that fail are left out, and their diagnostics returned.
     pub async fn ask(&self, providers: impl IntoIterator<Item = addrs::Provider>) -> Diagnostics {
         let mut problems = Diagnostics::new();
+        // One after the other: only the schemas are needed, so no two plugins have to run at the same time.
         for provider in providers {
             match self.start(&provider).await {
                 Ok(running) => running.close().await,
@@ -239,7 +240,7 @@ impl ProviderSource for Plugins {
         }
         let program = program_of(self.catalog.select(provider).await?);
         let running = self.host.provider(provider, program).await?;
-        // Every user of a provider requests the schema first; the answer is stored.
+        // Every user of a provider needs the schema first, so it is fetched and stored here.
         let schema = running.schema().await?;
         self.schemas
             .lock()
@@ -257,6 +258,7 @@ impl ProviderSource for Plugins {
             ProvisionerSelection::External(executable) => Program::Executable(executable),
             ProvisionerSelection::Builtin => Program::Builtin {
                 name: name.to_owned(),
+                // Provisioners exist only in protocol 5.
                 protocols: vec![5],
             },
         };

@@ -1,4 +1,4 @@
-//! What belongs to the process as a whole: its working directory, the system's clock, and its end without a return from main.
+//! State of the process as a whole: working directory and clock.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,23 +11,23 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use views::process::{abort, now};
 
-/// The working directory.
+/// Returns the working directory.
 ///
 /// # Errors
-/// It was removed, or may not be read.
+/// The directory was removed, or cannot be read.
 pub fn working_dir() -> io::Result<PathBuf> {
     std::env::current_dir()
 }
 
-/// Changes the working directory. To be called before anything is opened by a relative path.
+/// Changes the working directory. This must happen before anything is opened by a relative path.
 ///
 /// # Errors
-/// There is no such directory, or it may not be entered.
+/// The directory does not exist, or cannot be entered.
 pub fn change_dir(dir: impl AsRef<Path>) -> io::Result<()> {
     std::env::set_current_dir(dir)
 }
 
-/// Whether the clock is set to a time before 1970.
+/// Returns true if the clock is set to a time before 1970.
 #[must_use]
 pub fn clock_is_unset() -> bool {
     SystemTime::now() < UNIX_EPOCH

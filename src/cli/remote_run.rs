@@ -1,4 +1,4 @@
-//! Operations of workspaces that run on a server: whether one does, and the run that the arguments of a command ask for.
+//! Operations that a workspace of HCP Terraform runs on its server.
 
 use std::path::Path;
 
@@ -13,34 +13,35 @@ use crate::outcome::{Failure, Status, Within as _};
 use crate::session::Session;
 use crate::workdir;
 
-/// An operation that may have to run on a server.
+/// Operation that may have to run on a server.
 pub struct Request<'a> {
     pub verb: Verb,
     pub arguments: &'a OperationArguments,
     pub options: &'a PlanOptions,
-    /// Nobody is asked before the plan is applied.
+    /// Applies the plan without asking.
     pub auto_approve: bool,
-    /// The file that leads to the plan later.
+    /// File that will refer to the plan.
     pub out: Option<&'a str>,
-    /// The file for configuration that is generated.
+    /// File for generated configuration.
     pub generate: Option<&'a str>,
-    /// The status says whether there are changes.
+    /// Returns status 2 if there are changes.
     pub detailed_exitcode: bool,
-    /// A saved plan to apply.
+    /// Saved plan to apply.
     pub saved: Option<&'a Path>,
 }
 
-/// Runs an operation on a server, if the workspace is one whose operations run there; `None` for all others.
+/// Runs an operation on the server, if the workspace's operations run there; returns none for all other workspaces.
 ///
 /// # Errors
 /// The operation failed.
 pub fn perform(session: &Session, request: &Request<'_>) -> Result<Option<Status>, Failure> {
+    // The cheap checks first: most working directories have no such workspace.
     if !workspace::may_be(session.env.data_dir()) || !workdir::has_configuration() {
         return Ok(None);
     }
     let (mut project, problems) = workdir::read(session);
     if problems.has_errors() {
-        // The operation reports them, and what else is wrong.
+        // The local operation reports these errors, together with others.
         return Ok(None);
     }
     let context = session.hosted();
@@ -68,7 +69,7 @@ pub fn perform(session: &Session, request: &Request<'_>) -> Result<Option<Status
     status.map(Some).within(&project.sources)
 }
 
-/// The flags that have no meaning where the server keeps and locks the state.
+/// Returns the flags that have no effect because the server stores and locks the state.
 fn useless_flags(files: &StateFlags, lock: bool) -> Vec<&'static str> {
     let flags = [
         ("-state", files.state.is_some()),

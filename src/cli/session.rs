@@ -1,4 +1,4 @@
-//! The surroundings of a command (terminal, environment, CLI configuration, plugins), and its invocation.
+//! Surroundings of a command (terminal, environment, CLI configuration, plugins), and its invocation.
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -22,15 +22,16 @@ use crate::outcome::{Failure, Outcome, Part, Status};
 use crate::plugin_source::Plugins;
 use crate::process;
 
-/// The threads that are needed beside the workers of the runtime: for blocking calls, for starting plugins, for saving
-/// results, and for ending by force.
+/// Number of threads beside the runtime's workers: for blocking calls, for starting plugins, for saving results, and for ending
+/// by force.
 const SPARE_THREADS: usize = 4;
 
-/// Whether so many threads can be started at the same time.
+/// Checks that so many threads can run at the same time.
 fn try_threads(count: usize) -> std::io::Result<()> {
     let mut started = Vec::with_capacity(count);
     for _ in 0..count {
         let (release, released) = std::sync::mpsc::channel::<()>();
+        // The stacks are hardly used, so they can be small.
         let thread = std::thread::Builder::new().stack_size(1 << 16).spawn(move || {
             let _ = released.recv();
         })?;
@@ -38,47 +39,47 @@ fn try_threads(count: usize) -> std::io::Result<()> {
     }
     for (release, thread) in started {
         drop(release);
-        // A thread that does nothing does not panic.
+        // An idle thread does not panic.
         let _ = thread.join();
     }
     Ok(())
 }
 
-/// What the process has, whatever command it runs: terminal, environment, CLI configuration, plugins.
+/// State of the process that does not depend on the command: terminal, environment, CLI configuration, plugins.
 pub struct Surroundings {
     pub console: Console,
     pub env: Env,
     pub builtins: Builtins,
     pub cli_config: CliConfig,
-    /// The problems of the CLI configuration, which the dispatcher has shown.
+    /// Diagnostics about the CLI configuration, which the dispatcher has shown.
     pub cli_problems: Diagnostics,
-    /// The working directory before `-chdir`.
+    /// Working directory before `-chdir`.
     pub original_dir: PathBuf,
     pub working_dir: PathBuf,
-    /// The modules that are read from memory, because they cannot be installed anywhere.
+    /// Modules that are read from memory, because they cannot be installed anywhere.
     pub mounts: OnceLock<Arc<Mounts>>,
 }
 
-/// The arguments of this command that reach further than its own file, as they were parsed once.
+/// Parsed arguments that other modules than the command's own need.
 #[derive(Clone, Default)]
 pub struct Invocation {
-    /// The command line without the name of the program and without what the environment adds.
+    /// Arguments as typed, without those from the environment.
     pub typed: Vec<String>,
-    /// The flags that set variables: the configuration is loaded with them.
+    /// Flags that set variables. Loading the configuration needs them.
     pub variables: Vec<VariableFlag>,
-    /// Whether the version that a remote workspace is for must fit.
+    /// Policy for remote workspaces of another Terraform version.
     pub remote_version: hosted::RemoteVersion,
-    /// Options of the views of plans, states and outputs.
+    /// Display options of plans, states and outputs.
     pub shown: Shown,
-    /// Whether progress is told by lines: not with `-concise`.
+    /// True with `-concise`: progress lines are left out.
     pub concise: bool,
 }
 
-/// One run of a command: an invocation in its surroundings. What needs no arguments takes the [`Surroundings`] alone.
+/// One run of a command: an invocation in its surroundings. Functions that need no arguments take the [`Surroundings`].
 pub struct Session {
     surroundings: Surroundings,
     pub invocation: Invocation,
-    /// Variables as environment, files and flags set them, once they were read.
+    /// Variables set by environment, files and flags, once they were read.
     set: Mutex<Option<Arc<SetVariables>>>,
 }
 
@@ -92,8 +93,8 @@ impl Session {
         }
     }
 
-    /// Variables as the environment, variable files and flags set them. These are read once for a command, so that loading and
-    /// planning depend on the same values.
+    /// Returns the variables set by the environment, variable files and flags. They are read once for a command, so that loading
+    /// and planning depend on the same values.
     pub fn set_variables(&self) -> Arc<SetVariables> {
         let mut set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
         let read = || {
@@ -129,7 +130,7 @@ impl Deref for Surroundings {
 }
 
 impl Surroundings {
-    /// Those of a directory, for a command that writes text.
+    /// Returns the surroundings of a directory, for a command that writes text.
     #[must_use]
     pub fn new(ui: Arc<Ui>, env: Env, builtins: Builtins, cli_config: CliConfig, working_dir: PathBuf) -> Surroundings {
         Surroundings {
@@ -144,7 +145,7 @@ impl Surroundings {
         }
     }
 
-    /// Shows what came of a command, and gives its exit status.
+    /// Shows the outcome of a command, and returns its exit status.
     pub fn render(&self, outcome: Outcome) -> Status {
         for part in outcome.parts {
             match part {
@@ -159,7 +160,7 @@ impl Surroundings {
         outcome.status
     }
 
-    /// Goes on where there is no error: warnings are shown now. With errors among them, all problems are those of the failure.
+    /// Shows warnings and continues, if there is no error. Otherwise all diagnostics become a failure.
     pub fn pass(&self, problems: &Diagnostics, sources: &SourceMap) -> Result<(), Failure> {
         if problems.has_errors() {
             return Err(Failure::within(problems.clone(), sources));
@@ -168,16 +169,16 @@ impl Surroundings {
         Ok(())
     }
 
-    /// The plugins of the working directory, for the engine.
+    /// Returns the plugins of the working directory, for the engine.
     pub fn plugins(&self) -> Result<Plugins, Diagnostics> {
         Ok(Plugins::new(self.catalog()?, self.plugin_host()?))
     }
 
-    /// What starts plugins.
+    /// Returns the host that starts plugins.
     pub fn plugin_host(&self) -> Result<Host, Diagnostics> {
         let executable = self.builtins.executable.clone();
         let mut settings = HostSettings::from_environment(executable, TERRAFORM_VERSION, |name| self.env.get(name))?;
-        // A relative path is meant from where the command was called; plugins run where -chdir leads.
+        // Relative paths refer to the directory in which the command was called, but plugins run in that of -chdir.
         for name in ["TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG", pack::TRUST] {
             if let Some(path) = self.env.get(name).filter(|path| Path::new(path).is_relative()) {
                 let absolute = self.original_dir.join(path).into_os_string();
@@ -189,14 +190,14 @@ impl Surroundings {
             let text = format!("Waiting for {host} to answer...");
             match &stream {
                 Some(stream) => stream.log(&text),
-                // Standard output may be read by a script, as that of "output -raw" is.
+                // Standard output may be read by a script, such as that of "output -raw".
                 None => ui.err(format!("- {text}\n")),
             }
         })));
         Ok(Host::new(settings))
     }
 
-    /// The conditions under which packs are opened.
+    /// Returns the conditions under which packs are opened.
     pub fn pack_conditions(&self) -> pack::Conditions {
         let mut conditions = pack::Conditions::from_environment(&self.env);
         if let pack::Trust::Environment(file) = &mut conditions.trust {
@@ -205,12 +206,12 @@ impl Surroundings {
         conditions
     }
 
-    /// The plugins that are available to the working directory.
+    /// Returns the plugins that are available to the working directory.
     pub fn catalog(&self) -> Result<Catalog, Diagnostics> {
         self.catalog_with(|_| {})
     }
 
-    /// The same with some settings changed.
+    /// Returns the available plugins, with some settings changed.
     pub fn catalog_with(&self, change: impl FnOnce(&mut Settings)) -> Result<Catalog, Diagnostics> {
         let environment = files::Environment::clone(&self.env);
         let mut settings = Settings::new(
@@ -228,7 +229,7 @@ impl Surroundings {
         Ok(Catalog::new(settings, reattached))
     }
 
-    /// What makes requests to registries and other places. It costs nothing before the first one.
+    /// Returns the client for requests to registries and other hosts. It costs nothing before the first request.
     #[must_use]
     pub fn net(&self) -> net::Client {
         let plugins = self.env.home().map(|home| home.join(".terraform.d/plugins"));
@@ -255,6 +256,7 @@ impl Surroundings {
                 }
                 net::Notice::Waiting(host) => format!("Waiting for {host} to answer..."),
             };
+            // Output for programs must stay readable for them, so notices go into the stream or to standard error.
             match &stream {
                 Some(stream) => stream.log(&text),
                 None if beside => ui.err(format!("- {text}\n")),
@@ -266,9 +268,9 @@ impl Surroundings {
         })
     }
 
-    /// The runtime for what happens at the same time.
+    /// Starts the runtime for concurrent work.
     pub fn runtime(&self) -> Result<tokio::runtime::Runtime, Diagnostics> {
-        // Certificates, which connections to plugins and registries need, cannot be made or checked at such a time.
+        // Certificates for connections to plugins and registries cannot be made or verified at such a time.
         if process::clock_is_unset() {
             return Err(Diagnostic::error(
                 "Invalid system clock",
@@ -289,9 +291,10 @@ impl Surroundings {
                 ),
             ))
         };
-        // The runtime itself would panic without a thread.
+        // The runtime itself would panic if a thread cannot be started.
         let workers = match try_threads(wanted + SPARE_THREADS) {
             Ok(()) => wanted,
+            // One worker does all of it, only not at the same time.
             Err(_) => try_threads(1 + SPARE_THREADS).map(|()| 1).map_err(refused)?,
         };
         tokio::runtime::Builder::new_multi_thread()

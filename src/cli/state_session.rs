@@ -1,4 +1,4 @@
-//! Opening and closing the states that commands work with, where their flags and the configuration say.
+//! Opening and closing the states of commands, by flags and configuration.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::outcome::{Failure, Outcome, Within as _};
 use crate::session::Session;
 use crate::workdir::{self, Project};
 
-/// The summary of the error for a configuration that requires another version.
+/// Summary of the error for a configuration that requires another version.
 const VERSION_REFUSED: &str = "Unsupported Terraform Core version";
 
 /// Opens a state for a command that changes it without planning.
@@ -35,7 +35,7 @@ pub fn open_for_edit<'s>(
     Ok(StateSession::open_for_edit(session.stores(), &opening)?)
 }
 
-/// Opens a state whose place is to be taken by a snapshot from elsewhere.
+/// Opens a state that a snapshot from elsewhere will replace.
 ///
 /// # Errors
 /// The configuration refuses this version, or the state cannot be locked or read.
@@ -48,7 +48,7 @@ pub fn open_for_push<'s>(session: &'s Session, lock: LockFlags, snapshot: &State
     Ok(StateSession::open(session.stores(), &opening)?)
 }
 
-/// How to open the state at a place, or in the files that flags name.
+/// Returns the options for opening the state of a location, or of the files in the flags.
 #[must_use]
 pub fn opening<'a>(place: &StatePlace, files: &StateFlags, operation: &'a str, lock: Option<Duration>) -> Opening<'a> {
     Opening {
@@ -58,9 +58,9 @@ pub fn opening<'a>(place: &StatePlace, files: &StateFlags, operation: &'a str, l
     }
 }
 
-/// The end of a command's work with a state.
+/// End of a command's work with a state.
 pub trait Closing {
-    /// Releases the lock. If that fails, so does the command, whatever its result is.
+    /// Releases the lock. If that fails, the command fails, whatever its result is.
     fn close(self, result: Result<Outcome, Failure>) -> Result<Outcome, Failure>;
 
     /// Releases the lock of a command that fails.
@@ -84,26 +84,26 @@ impl Closing for StateSession<'_> {
     }
 }
 
-/// The state of a place, or in the file that a flag names.
+/// Returns the state of a location, or the file in the flag.
 fn source(place: &StatePlace, flag: Option<&str>) -> Source {
     flag.map_or_else(|| place.source(), |path| Source::File(path.into()))
 }
 
-/// The state of the selected workspace without a lock, or that of the file a flag names; `None` if there is none.
+/// Reads the state of the selected workspace, or of the file in the flag, without a lock; none if there is none.
 ///
 /// # Errors
 /// The backend or the workspace cannot be determined, or the state cannot be read.
 pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Failure> {
-    // Other problems of the configuration do not matter for the place of the state.
+    // Other errors of the configuration do not affect the location of the state.
     let (project, problems) = workdir::read(session);
     accept(session, &project, problems)?;
     read_of(session, &project, flag).within(&project.sources)
 }
 
-/// The same, whatever else is wrong with the configuration.
+/// Reads the state, and ignores other errors of the configuration.
 ///
 /// # Errors
-/// The same.
+/// The backend or the workspace cannot be determined, or the state cannot be read.
 pub fn read_leniently(session: &Session, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
     let (project, _) = workdir::read(session);
     read_of(session, &project, flag)
@@ -113,7 +113,7 @@ fn read_of(session: &Session, project: &Project, flag: Option<&str>) -> Result<O
     StatePlace::selected(&session.stores(), Some(&project.config)).and_then(|place| read_source(&source(&place, flag)))
 }
 
-/// Where the state of the selected workspace is, for a configuration that accepts this version.
+/// Returns the location of the selected workspace's state, for a configuration that accepts this version.
 ///
 /// # Errors
 /// The configuration refuses this version, or the backend or the workspace cannot be determined.
@@ -124,7 +124,7 @@ pub fn place(session: &Session) -> Result<StatePlace, Failure> {
     StatePlace::selected(&session.stores(), Some(&project.config)).within(&project.sources)
 }
 
-/// Refuses a configuration with errors where variables are set on the command line: only then do they matter.
+/// Refuses a configuration with errors if variables are set on the command line, since the errors matter only then.
 fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Result<(), Failure> {
     let errors: Diagnostics = problems.into_iter().filter(Diagnostic::is_error).collect();
     if session.invocation.variables.is_empty() || errors.is_empty() {
@@ -133,7 +133,7 @@ fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Result
     Err(Failure::within(errors, &project.sources))
 }
 
-/// Where the states of all workspaces are, even if the selected one cannot exist.
+/// Returns the location of the states of all workspaces, even if the selected one cannot exist.
 ///
 /// # Errors
 /// The configuration refuses this version, or the backend cannot be determined.
@@ -143,7 +143,7 @@ pub fn place_of_all(session: &Session) -> Result<Place, Failure> {
     backend::current(&session.stores(), Some(&project.config)).within(&project.sources)
 }
 
-/// Whether a problem is that the configuration refuses this version.
+/// Returns true if a diagnostic is that the configuration refuses this version.
 #[must_use]
 pub fn is_refusal(problem: &Diagnostic) -> bool {
     problem.is_error() && problem.summary == VERSION_REFUSED

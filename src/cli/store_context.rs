@@ -1,4 +1,4 @@
-//! The surroundings of a session as the crates `stores` and `hosted` take them.
+//! Session and surroundings as the contexts of the crates `stores` and `hosted`.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use crate::interrupt;
 use crate::plugin_source::program_of;
 use crate::session::{Session, Surroundings};
 
-/// The text for a lock that is waited for.
+/// Message while the lock of a state is waited for.
 const LOCKING: &str = "Acquiring state lock. This may take a few moments...";
 
 impl Session {
-    /// What states depend on.
+    /// Returns the context for states.
     #[must_use]
     pub fn stores(&self) -> Context<'_> {
         let surroundings: &Surroundings = self;
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// What runs on a server depend on.
+    /// Returns the context for operations on a server.
     #[must_use]
     pub fn hosted(&self) -> hosted::Context<'_> {
         let surroundings: &Surroundings = self;
@@ -88,6 +88,7 @@ impl stores::Console for Surroundings {
 
     fn note(&self, tone: Tone, text: &str) {
         let style = self.ui.style();
+        // Text in a stream is not for a terminal of some width.
         let text = match self.stream {
             Some(_) => text.to_owned(),
             None => wrapped(text, self.ui.width()),
@@ -160,6 +161,7 @@ impl stores::Plugins for Surroundings {
                 SupplyMode::ManagedByTerraform
             }
         };
+        // Overrides and reattached plugins run whatever is there, so a version would mean nothing.
         let managed = supply_mode == SupplyMode::ManagedByTerraform;
         Ok(SelectedProvider {
             version: selection.version().filter(|_| managed).cloned(),

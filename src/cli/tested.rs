@@ -1,5 +1,4 @@
-//! The test files of the working directory with the modules that their runs are about, as every command that knows them reads
-//! them.
+//! Test files of the working directory, with the modules that their runs test.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,7 +22,7 @@ use crate::carried_modules;
 use crate::plugin_source::requirements;
 use crate::session::Session;
 
-/// The flag that names the directory of test files.
+/// Reads the flag with the directory of test files.
 pub fn directory_flag(flags: &mut Flags<'_>) -> Option<String> {
     flags.value(
         "test-directory",
@@ -32,31 +31,32 @@ pub fn directory_flag(flags: &mut Flags<'_>) -> Option<String> {
     )
 }
 
-/// The test files. `dir` is the directory that the user names for them, if one is named.
+/// Reads the test files, from the directory `dir` if the user sets one.
 ///
 /// # Errors
-/// The directory may not be used.
+/// The directory is not allowed.
 pub fn read(dir: Option<&str>) -> Result<TestFiles, Diagnostic> {
     let path = test_files::directory(dir)?;
     Ok(test_files::read(&Disk, ".", path, dir.is_some()))
 }
 
-/// Whether there is something to install for: configuration, or test files.
+/// Returns true if there is anything to install for: configuration or test files.
 #[must_use]
 pub fn is_anything_there(dir: Option<&str>) -> bool {
     crate::workdir::has_configuration()
         || read(dir).is_ok_and(|tests| !tests.files.is_empty() || tests.diagnostics.has_errors())
 }
 
-/// The providers that the modules need which tests run, in addition to those that are needed already.
+/// Adds the version constraints of the modules that tests run to those that are already needed.
 ///
 /// # Errors
-/// A version constraint is none.
+/// A version constraint is invalid.
 pub fn add_requirements(
     tested: &Tested,
     root: &Arc<Config>,
     mut needed: BTreeMap<Provider, Constraints>,
 ) -> Result<BTreeMap<Provider, Constraints>, Diagnostics> {
+    // Many runs share a module, and most use the root module.
     let mut seen = BTreeSet::from([Arc::as_ptr(root) as usize]);
     let modules = tested.files.iter().flat_map(|f| &f.modules);
     for module in modules.filter(|module| seen.insert(Arc::as_ptr(module) as usize)) {
@@ -70,34 +70,33 @@ pub fn add_requirements(
 
 /// Test files with their modules.
 pub struct Tested {
-    /// The files all of whose modules could be loaded.
+    /// Files whose modules could all be loaded.
     pub files: Vec<SuiteFile>,
-    /// The texts of the modules.
+    /// Texts of the modules.
     pub sources: SourceMap,
-    /// What is wrong with them.
     pub problems: Diagnostics,
 }
 
-/// The use of the modules of test files.
+/// Use of the modules of test files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To check them, as far as they are there.
+    /// Checks; missing modules are ignored.
     Checks,
-    /// To find what must be installed for them, as far as they are there.
+    /// Search for requirements; missing modules are ignored.
     Installation,
-    /// To show what they need: all of them must be there.
+    /// Listing of requirements; all modules must be installed.
     Reading,
-    /// To run them: all of them must be there.
+    /// Test runs; all modules must be installed.
     Runs,
 }
 
 impl Purpose {
-    /// Returns true if modules of registries must be there.
+    /// Returns true if all modules must be installed.
     fn is_complete(self) -> bool {
         matches!(self, Purpose::Reading | Purpose::Runs)
     }
 
-    /// Returns true if nothing is evaluated: errors of how modules fit together are warnings then.
+    /// Returns true if nothing is evaluated. Errors between modules are warnings then.
     fn is_reading(self) -> bool {
         matches!(self, Purpose::Reading | Purpose::Installation)
     }
@@ -107,6 +106,7 @@ impl Purpose {
 pub fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile>>, purpose: Purpose) -> Tested {
     let mut manifest = Manifest::read(&Disk, session.env.data_dir()).unwrap_or_default();
     let (mut sources, mut problems) = (SourceMap::default(), Diagnostics::new());
+    // Modules that this executable carries need no `init`.
     if purpose.is_complete()
         && lacks_any(&manifest, &tests)
         && let Some(installed) = carried_modules::install(session, &tests)
@@ -143,7 +143,7 @@ pub fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile
     }
 }
 
-/// Whether a run names a module from elsewhere that is not installed.
+/// Returns true if a run needs a module that is not installed.
 fn lacks_any(manifest: &Manifest, tests: &[Arc<TestFile>]) -> bool {
     let lacks = |file: &TestFile, run: &TestRun| {
         let module = run.module.as_ref().filter(|module| !module.address.source.is_local());
@@ -155,7 +155,7 @@ fn lacks_any(manifest: &Manifest, tests: &[Arc<TestFile>]) -> bool {
     tests.iter().any(|file| file.runs.iter().any(|run| lacks(file, run)))
 }
 
-/// The modules of runs, each loaded once.
+/// Modules of runs, each loaded once.
 struct Modules<'m> {
     session: &'m Session,
     manifest: &'m Manifest,
@@ -180,7 +180,7 @@ impl Modules<'_> {
                 }
             },
         };
-        // Modules that are called there may have been installed for each run by itself.
+        // Modules that it calls may have been installed separately for each run.
         let below = self.manifest.below(&path);
         let key = (dir.clone(), (!below.modules.is_empty()).then_some(path));
         if let Some(known) = self.known.get(&key) {
@@ -202,6 +202,7 @@ impl Modules<'_> {
                 )
                 .at(&module.range),
             );
+            // Reported once, and not for each run of the module.
             self.known.insert(key, None);
             return None;
         }
@@ -221,7 +222,7 @@ impl Modules<'_> {
         config
     }
 
-    /// Where a module of a registry is installed.
+    /// Returns the directory that a module from elsewhere is installed in.
     fn installed(&self, path: &addrs::Module, module: &config::RunModule) -> Result<String, Diagnostic> {
         let source = module.address.source.to_string();
         match self.manifest.modules.get(&Manifest::key(path)) {

@@ -1,4 +1,4 @@
-//! Validation of a configuration: by `validate`, and by the commands that plan where its files have errors.
+//! Validation of a configuration: for `validate`, and for commands that plan if its files have errors.
 
 use engine::events::NoEvents;
 use engine::inputs::{Inputs, Variables};
@@ -10,8 +10,7 @@ use crate::interrupt;
 use crate::session::Session;
 use crate::workdir::{self, Project};
 
-/// What validation finds in a configuration as far as its files could be read, without what is only a consequence of the
-/// problems they have.
+/// Validates a configuration as far as its files could be read. Problems that follow from those of loading are left out.
 pub fn beyond_loading(session: &Session, project: &Project, loading: &Diagnostics) -> Diagnostics {
     if project.config.is_refused() {
         return Diagnostics::new();
@@ -23,8 +22,9 @@ pub fn beyond_loading(session: &Session, project: &Project, loading: &Diagnostic
 /// Validates a configuration with the schemas of its providers.
 ///
 /// # Errors
-/// The plugins cannot be found, or nothing can be run.
+/// The plugins cannot be selected, or no runtime can be started.
 pub fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagnostics> {
+    // Validation is about the configuration only, whatever the state has.
     let nothing = State::new();
     let plugins = session.plugins()?;
     let mut problems = plugins.resolve_available(&project.config, &nothing);
@@ -34,6 +34,7 @@ pub fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagno
         session,
         &stores::workspace::selected(&session.stores()).unwrap_or_default(),
     );
+    // Without values: the configuration must be valid for all of them.
     let variables = Variables::default();
     problems.extend(runtime.block_on(async {
         interrupt::listen(session.ui.clone(), stop.clone());

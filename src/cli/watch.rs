@@ -1,7 +1,7 @@
-//! `-watch`: waiting until files change, for the commands that begin again then.
+//! Waiting for file changes with `-watch`.
 //!
-//! Files are looked at a few times a second. A service of the system that tells of changes would cost less, but it knows nothing of
-//! changes on network file systems, of directories that are shared with a container, and its limits are often used up.
+//! Files are polled a few times a second. Notifications of the operating system would cost less, but they miss changes on network
+//! file systems and in directories shared with containers, and their limits are often exhausted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,15 +15,15 @@ use crate::interrupt;
 use crate::outcome::Failure;
 use crate::session::Surroundings;
 
-/// How often files are looked at.
+/// Polling interval.
 const INTERVAL: Duration = Duration::from_millis(300);
-/// No more files are watched.
+/// Limit of the watched files.
 const MOST: usize = 20_000;
 
-/// When files were changed the last time, and how long they are.
+/// Modification time and size of each file.
 type Snapshot = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
-/// The kinds of files that make up configurations and their tests, which no run should write.
+/// Suffixes of configuration and test files, which no run should write.
 const CONFIGURATION: &[&str] = &[
     ".tf",
     ".tf.json",
@@ -45,7 +45,7 @@ fn is_state(path: &Path) -> bool {
     name.ends_with(".tfstate") || name.ends_with(".backup")
 }
 
-/// Looks at the files below the working directory and in these directories beside it.
+/// Takes a snapshot of the files below the working directory and in the directories `beside` it.
 fn look(beside: &BTreeSet<PathBuf>) -> Snapshot {
     let mut out = Snapshot::new();
     let mut open: Vec<(PathBuf, bool)> = beside.iter().map(|dir| (dir.clone(), false)).collect();
@@ -55,12 +55,14 @@ fn look(beside: &BTreeSet<PathBuf>) -> Snapshot {
             if out.len() >= MOST {
                 return out;
             }
+            // The data directory and those of version control change during every run.
             if entry.file_name().to_string_lossy().starts_with('.') {
                 continue;
             }
             let Ok(about) = entry.metadata() else { continue };
             if about.is_dir() && deep {
                 open.push((entry.path(), true));
+            // States are written by the runs themselves.
             } else if about.is_file() && !is_state(&entry.path()) {
                 out.insert(entry.path(), (about.modified().ok(), about.len()));
             }
@@ -69,23 +71,24 @@ fn look(beside: &BTreeSet<PathBuf>) -> Snapshot {
     out
 }
 
-/// The files that are not as they were.
+/// Returns the files that differ between two snapshots.
 fn changes(before: &Snapshot, now: &Snapshot) -> BTreeSet<PathBuf> {
     let changed = now.iter().filter(|(path, about)| before.get(*path) != Some(about));
     let gone = before.keys().filter(|path| !now.contains_key(*path));
     changed.map(|(path, _)| path).chain(gone).cloned().collect()
 }
 
-/// The directories of modules that are beside the working directory, not below it.
+/// Returns the module directories that are not below the working directory.
 pub fn beside<'c>(configs: impl IntoIterator<Item = &'c Config>) -> BTreeSet<PathBuf> {
     let nodes = configs.into_iter().flat_map(|config| config.nodes());
     let dirs = nodes.map(|node| node.module.source_dir.to_string());
     dirs.filter(|dir| dir.starts_with("..")).map(PathBuf::from).collect()
 }
 
-/// Waits until files change that are watched; `None` after an interrupt.
+/// Waits until watched files change; returns none after an interrupt.
 async fn changed(beside: &BTreeSet<PathBuf>, before: &Snapshot, stop: &Stop) -> Option<BTreeSet<PathBuf>> {
-    // What runs themselves have written is no reason to run them again.
+    // Files that the run itself has written must not start it again. Configuration may have been edited during the run, so its
+    // state before the run counts.
     let after = look(beside);
     let known: Snapshot = after
         .into_iter()
@@ -95,7 +98,7 @@ async fn changed(beside: &BTreeSet<PathBuf>, before: &Snapshot, stop: &Stop) -> 
     let mut found = BTreeSet::new();
     loop {
         let all = changes(&known, &look(beside));
-        // Editors write several files, and in steps: until nothing more happens.
+        // Editors write several files, and in steps: wait until nothing changes any more.
         if !all.is_empty() && all == found {
             return Some(all);
         }
@@ -107,26 +110,26 @@ async fn changed(beside: &BTreeSet<PathBuf>, before: &Snapshot, stop: &Stop) -> 
     }
 }
 
-/// The files that are watched: those below the working directory, and those of directories beside it.
+/// Watched files: those below the working directory, and those of directories beside it.
 pub struct Watch {
     beside: BTreeSet<PathBuf>,
     before: Snapshot,
 }
 
 impl Watch {
-    /// Watches the working directory alone.
+    /// Watches the working directory only.
     pub fn new() -> Watch {
         let beside = BTreeSet::new();
         let before = look(&beside);
         Watch { beside, before }
     }
 
-    /// Remembers the files as they are before they are used.
+    /// Takes a snapshot before the files are used.
     pub fn begin(&mut self) {
         self.before = look(&self.beside);
     }
 
-    /// Watches these directories beside the working directory from now on. One that is seen for the first time is as it is now.
+    /// Sets the watched directories beside the working directory. A new one is watched from its current state.
     pub fn also(&mut self, beside: BTreeSet<PathBuf>) {
         if beside != self.beside {
             let outside = look(&beside).into_iter().filter(|(path, _)| path.starts_with(".."));
@@ -135,7 +138,7 @@ impl Watch {
         }
     }
 
-    /// Waits until files change, and prints which; `None` after an interrupt.
+    /// Waits until files change, and prints their names; returns none after an interrupt.
     ///
     /// # Errors
     /// No runtime can be started.
@@ -144,7 +147,7 @@ impl Watch {
         let runtime = surroundings.runtime()?;
         let changed = runtime.block_on(async {
             interrupt::listen(surroundings.ui.clone(), stop.clone());
-            // The handlers are there by now: an interrupt that follows this line is not missed.
+            // The handlers are installed by now, so an interrupt after this line is not missed.
             surroundings.ui.line("\nWaiting for changes. An interrupt ends it.");
             surroundings.ui.flush();
             changed(&self.beside, &self.before, &stop).await

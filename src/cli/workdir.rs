@@ -19,16 +19,15 @@ use crate::outcome::Failure;
 use crate::process;
 use crate::session::{Session, Surroundings};
 
-/// A loaded configuration with the text of its files.
+/// Loaded configuration with the text of its files.
 pub struct Project {
-    /// The configuration.
     pub config: Config,
-    /// The text of every file.
+    /// Text of every file.
     pub sources: SourceMap,
 }
 
-/// Reads the configuration in the working directory for a command that evaluates nothing, and shows warnings about it. Errors that
-/// only matter to `validate` and to operations are among these.
+/// Loads the configuration in the working directory for a command that evaluates nothing, and shows warnings. Errors that only
+/// matter to `validate` and to operations become warnings.
 pub fn load(session: &Session) -> Result<Project, Failure> {
     let (loaded, mut problems) = load_all(session, ".");
     let loaded = loaded.for_reading();
@@ -41,12 +40,12 @@ pub fn load(session: &Session) -> Result<Project, Failure> {
     Ok(project)
 }
 
-/// Reads the configuration in the working directory, as far as it can be understood.
+/// Loads the configuration in the working directory, as far as it is valid.
 pub fn read(session: &Session) -> (Project, Diagnostics) {
     read_in(session, ".")
 }
 
-/// The same, as far as it is installed: no module of our own executable is installed for it.
+/// Loads the configuration with the installed modules only: modules of a pack are not installed for it.
 pub fn read_as_installed(session: &Session) -> (Project, Diagnostics) {
     let (loaded, mut problems) = load_installed(session, &Disk, ".", config::load);
     problems.extend(loaded.diagnostics);
@@ -59,7 +58,7 @@ pub fn read_as_installed(session: &Session) -> (Project, Diagnostics) {
     )
 }
 
-/// Reads the configuration in a directory, as far as it can be understood.
+/// Loads the configuration in a directory, as far as it is valid.
 pub fn read_in(session: &Session, dir: &str) -> (Project, Diagnostics) {
     let (loaded, mut problems) = load_all(session, dir);
     problems.extend(loaded.diagnostics);
@@ -72,8 +71,8 @@ pub fn read_in(session: &Session, dir: &str) -> (Project, Diagnostics) {
     )
 }
 
-/// Reads the configuration in the working directory from these files, as far as it can be understood; with its query files if
-/// `queries` is set.
+/// Loads the configuration in the working directory from these files, as far as it is valid; with its query files if `queries` is
+/// set.
 pub fn read_from(session: &Session, files: &dyn FileSource, queries: bool) -> (Project, Diagnostics) {
     let load = if queries {
         config::load_with_queries
@@ -91,29 +90,30 @@ pub fn read_from(session: &Session, files: &dyn FileSource, queries: bool) -> (P
     )
 }
 
-/// Reads the configuration in the working directory for tests: provider configurations may be missing, and values of variables
-/// that it does not declare.
+/// Loads the configuration in the working directory for tests: provider configurations may be missing, and values may be set for
+/// undeclared variables.
 pub fn load_for_tests(session: &Session) -> (Loaded, Diagnostics) {
     load_by(session, &Disk, ".", config::load_for_tests)
 }
 
-/// Reads the configuration in the working directory to install what it needs, with what is missing of it.
+/// Loads the configuration in the working directory for installation, with the list of missing modules.
 pub fn load_for_installation(session: &Session) -> (Loaded, Diagnostics) {
     let (loaded, problems) = load_installed(session, &Disk, ".", config::load_for_installation);
     (loaded.for_reading(), problems)
 }
 
-/// Reads the configuration in a directory, with what is missing of it. The second part is about the manifest.
+/// Loads the configuration in a directory, with the list of missing modules. The diagnostics are about the manifest.
 fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
     load_by(session, &Disk, dir, config::load)
 }
 
-/// What reads a configuration.
+/// Function that loads a configuration.
 type Load = fn(&dyn FileSource, &str, &LoadOptions<'_>) -> Loaded;
 
-/// The same by another way of loading. Modules that are missing and that our own executable carries are installed, perhaps in memory.
+/// Loads a configuration by a function. Missing modules that are in the pack are installed, perhaps in memory.
 fn load_by(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> (Loaded, Diagnostics) {
     let (loaded, problems) = load_installed(session, files, dir, load);
+    // Modules are installed for the working directory only.
     if loaded.missing.is_empty() || dir != "." || problems.has_errors() {
         return (loaded, problems);
     }
@@ -130,6 +130,7 @@ fn load_by(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> 
         files,
     };
     let mut again = load(&files, dir, &options);
+    // An error of the installation says more than that the module is missing.
     if installed.problems.has_errors() {
         again.diagnostics = again.apart_from_missing();
         again.sources.extend(installed.sources);
@@ -152,8 +153,8 @@ fn load_installed(session: &Session, files: &dyn FileSource, dir: &str, load: Lo
     (load(files, dir, &options), problems)
 }
 
-/// How the configuration of the working directory is loaded: its const variables have the values that flags, files and the
-/// environment give them, and are never prompted for.
+/// Returns the load options for the working directory. Const variables get their values from flags, files and the environment;
+/// the user is never asked for them.
 pub fn load_options<'o>(session: &'o Session, manifest: &'o Manifest, set: &'o SetVariables) -> LoadOptions<'o> {
     LoadOptions {
         variables: RootVariables::Set(set),
@@ -162,7 +163,7 @@ pub fn load_options<'o>(session: &'o Session, manifest: &'o Manifest, set: &'o S
     }
 }
 
-/// Reads the configuration in a saved plan, with the values that its variables have there.
+/// Loads the configuration in a saved plan, with the values of its variables there.
 pub fn load_planned(surroundings: &Surroundings, saved: &SavedPlan) -> Loaded {
     let (mut files, manifest) = (planfile::files(saved), saved.snapshot.manifest());
     carried_modules::mount_planned(surroundings, &manifest);
@@ -179,18 +180,18 @@ pub fn load_planned(surroundings: &Surroundings, saved: &SavedPlan) -> Loaded {
     config::load(&files as &dyn FileSource, saved.snapshot.root_dir(), &options)
 }
 
-/// Whether the working directory has any configuration.
+/// Returns true if the working directory has configuration files.
 pub fn has_configuration() -> bool {
     config::loader::has_configuration(&Disk, ".").unwrap_or(false)
 }
 
-/// Whether the working directory has query files.
+/// Returns true if the working directory has query files.
 pub fn has_queries() -> bool {
     config::loader::has_queries(&Disk, ".").unwrap_or(false)
 }
 
-/// The values of the root variables, from flags, files, the environment, and then what a workspace has stored for them; missing ones
-/// are prompted for where input is possible.
+/// Returns the values of the root variables from flags, files, the environment and a workspace's stored variables. The user is
+/// asked for missing ones if input is possible.
 pub fn variables(
     session: &Session,
     project: &mut Project,
@@ -229,7 +230,8 @@ pub fn variables(
         if let Some(given) = found.given.filter(|_| !ephemeral) {
             variables.given.insert(name.clone(), given);
         }
-        // Whether an ephemeral variable was set counts when a saved plan is applied; its default is found without this.
+        // When a saved plan is applied, it matters whether an ephemeral variable was set; its default is found without this
+        // entry.
         if found.source != ValueSource::Default || !ephemeral {
             variables.values.insert(name, found.value);
         }
@@ -237,8 +239,7 @@ pub fn variables(
     Ok((variables, problems))
 }
 
-/// Asks for the value of a variable; `None` if the input has ended. A person who typed something that is no such value is asked
-/// again.
+/// Asks for the value of a variable; returns none if the input has ended. At a terminal, an invalid value is asked for again.
 fn asked(
     surroundings: &Surroundings,
     sources: &SourceMap,
@@ -265,6 +266,7 @@ fn asked(
         match answer {
             Answer::Line(text) => {
                 let found = values::from_prompt(variable, &text);
+                // Asking a script again would read the answer to the next question.
                 match &found {
                     Err(problems) if ui.is_interactive() => {
                         surroundings.show_now(problems, sources);
@@ -286,7 +288,7 @@ fn asked(
     }
 }
 
-/// The evaluation environment: workspace, working directory and time.
+/// Returns the evaluation environment: workspace, working directory and time.
 #[must_use]
 pub fn environment(surroundings: &Surroundings, workspace: &str) -> EvaluationEnvironment {
     EvaluationEnvironment {
@@ -304,7 +306,7 @@ pub fn environment(surroundings: &Surroundings, workspace: &str) -> EvaluationEn
     }
 }
 
-/// The time, as plans keep it: UTC, in whole seconds.
+/// Returns the time in the form of plans: UTC, in whole seconds.
 #[must_use]
 pub fn now() -> String {
     let now = process::now();

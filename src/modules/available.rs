@@ -2,7 +2,7 @@
 
 use config::version::Version;
 
-/// A version that a registry has, as it writes it.
+/// Version of a module, with its text as messages and addresses have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Available {
     pub version: Version,

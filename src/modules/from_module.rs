@@ -14,7 +14,7 @@ use crate::fetch::Fetcher;
 use crate::registry::Registries;
 use crate::tree;
 
-/// Whether a directory has nothing in it but the data directory.
+/// Returns true if a directory has nothing in it but the data directory.
 pub fn is_empty(dir: &Path, data_dir: &str) -> io::Result<bool> {
     for entry in std::fs::read_dir(dir)? {
         let name = entry?.file_name();
@@ -25,7 +25,7 @@ pub fn is_empty(dir: &Path, data_dir: &str) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Copies a module to an empty directory. Its own modules are left to installation.
+/// Copies a module to an empty directory. The modules that it calls are left to installation.
 pub async fn copy(
     client: &Client,
     source: &str,
@@ -47,6 +47,7 @@ pub async fn copy(
         ))
     };
     std::fs::create_dir_all(data_dir).map_err(failed)?;
+    // Fetched to the data directory first, so that a module that turns out to be unusable leaves the directory empty.
     let partial = tempfile::Builder::new()
         .prefix("from-module-")
         .tempdir_in(data_dir)
@@ -70,7 +71,7 @@ pub async fn copy(
             }
         },
     };
-    // Looked at before anything is copied: a module that needs what lies beside it does not work alone.
+    // The check comes before anything is copied: a module that needs files beside it does not work alone.
     let problems = leaving(&module.to_string_lossy(), source, &written, tool_version);
     if problems.has_errors() {
         return Err(problems);
@@ -78,7 +79,7 @@ pub async fn copy(
     tree::copy(&module, dir).map_err(failed)
 }
 
-/// The source address, with a relative path made absolute: the path is copied, not referred to.
+/// Returns the source address with a relative path made absolute: the directory is copied, not referred to.
 fn absolute_source(source: &str) -> String {
     let unix = source.replace('\\', "/");
     let relative = unix == "." || unix == ".." || unix.starts_with("./") || unix.starts_with("../");
@@ -95,7 +96,7 @@ fn absolute_source(source: &str) -> String {
     }
 }
 
-/// The package of a source address; a registry is asked for the newest version.
+/// Returns the package of a source address. A registry is asked for the newest version.
 async fn remote_source(client: &Client, source: &str, written: &str) -> Result<RemoteSource, Diagnostics> {
     let fail = |summary: &str, detail: String| Err(Diagnostics::from(Diagnostic::error(summary, detail)));
     match ModuleSource::parse(written, false) {
@@ -108,6 +109,7 @@ async fn remote_source(client: &Client, source: &str, written: &str) -> Result<R
             };
             match located.await {
                 Ok(location) => Ok(RemoteSource {
+                    // The registry's subdirectory comes first: that of the address is below it.
                     subdir: match (location.subdir, &module.subdir) {
                         (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
                         (outer, inner) => outer.or_else(|| inner.clone()),
@@ -125,7 +127,7 @@ async fn remote_source(client: &Client, source: &str, written: &str) -> Result<R
     }
 }
 
-/// The calls of a module that lead out of its directory.
+/// Returns an error for each call of a module that leads out of its directory.
 fn leaving(dir: &str, source: &str, written: &str, tool_version: &str) -> Diagnostics {
     let mut problems = Diagnostics::new();
     let nothing = Manifest::default();
@@ -148,6 +150,7 @@ fn leaving(dir: &str, source: &str, written: &str, tool_version: &str) -> Diagno
                 ..remote
             }
         });
+        // A path out of the package itself has no remote address.
         let advice = match instead.filter(|i| i.subdir.as_ref().is_none_or(|s| !s.starts_with(".."))) {
             Some(instead) => format!(" such as \"{instead}\""),
             None => String::new(),

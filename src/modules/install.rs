@@ -1,4 +1,4 @@
-//! Installation: every call of a configuration gets its module.
+//! Installation of the modules that a configuration calls.
 
 mod remote;
 
@@ -27,76 +27,72 @@ use crate::registry::Registries;
 use crate::tree;
 use crate::written::{Written, write};
 
-/// How many packages are fetched at the same time.
+/// Limit of the packages that are fetched at the same time.
 const AT_ONCE: usize = 8;
-/// How many remote modules may lie inside one another.
+/// Limit of the depth of remote modules. A module that calls itself with another version each time would never end otherwise.
 const MAX_DEPTH: usize = 64;
-/// Directories in which packages are fetched begin with this.
+/// Prefix of the directories that packages are fetched into. Those that an interrupted run leaves are found by it.
 const PARTIAL: &str = ".partial-";
 
-/// What is to be installed, and how.
+/// Settings of one installation.
 #[derive(Clone, Debug)]
 pub struct Install<'i> {
-    /// What makes the requests.
     pub client: Client,
-    /// The data directory, as the manifest names it: `.terraform`.
+    /// Data directory, as the manifest names it: `.terraform`.
     pub data_dir: &'i str,
-    /// Where directories in memory are mounted instead of writing to the data directory, which the manifest names all the same. Only
-    /// with a pack as the mirror.
+    /// Mounts for directories in memory, which take the place of the data directory where nothing can be written; the manifest
+    /// names the data directory all the same. Only with a pack as the mirror.
     pub in_memory: Option<Arc<Mounts>>,
-    /// Fetch everything again, and choose the newest versions.
+    /// True to fetch everything again, and to choose the newest versions.
     pub upgrade: bool,
-    /// How the configuration is loaded; the manifest in it does not count.
+    /// Options of loading the configuration; the manifest in them is ignored.
     pub load: LoadOptions<'i>,
-    /// Where modules come from, instead of everywhere else.
+    /// Only source of modules: no registry or server is asked.
     pub mirror: Option<Mirror>,
-    /// Where modules come from before anywhere else: what our own executable carries.
+    /// Modules that the executable carries. They have precedence over registries and servers.
     pub carried: Option<Mirror>,
-    /// The test files, whose runs may name modules of their own.
+    /// Test files, whose runs may name modules of their own.
     pub tests: &'i [Arc<TestFile>],
-    /// Whether the manifest forgets modules that neither the configuration nor these test files call.
+    /// True if the manifest drops modules that neither the configuration nor these test files call.
     pub forget: bool,
-    /// The name of this program in messages.
+    /// Name of the program in messages.
     pub program: addrs::Program,
 }
 
-/// What happens, in the order of the calls.
+/// Progress of an installation, in the order of the calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A package will be fetched.
     Downloading {
-        /// The module's key in the manifest.
+        /// Key of the module in the manifest.
         key: String,
         package: String,
-        /// The version that was chosen, of a registry module.
+        /// Chosen version of a registry module.
         version: Option<String>,
-        /// Whether our own executable carries it.
+        /// True if the executable carries the package.
         carried: bool,
     },
-    /// A module is there that was not, or not so.
+    /// A module was installed, or its entry in the manifest has changed.
     Installed {
-        /// Its key in the manifest.
+        /// Key of the module in the manifest.
         key: String,
-        /// Its directory.
         dir: String,
     },
 }
 
-/// What came of it.
+/// Result of an installation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The configuration with all its modules, with every problem in it, and with its manifest written if it is on the disk.
+    /// Configuration with all its modules and all problems in it. Its manifest is written unless modules are in memory.
     pub loaded: Loaded,
-    /// The problems of installing. If there are errors among them, the configuration is not whole.
+    /// Problems of the installation. If one is an error, the configuration is incomplete.
     pub problems: Diagnostics,
-    /// The text of the files that the problems point to.
+    /// Text of the files that the problems point to.
     pub sources: SourceMap,
-    /// What is installed where.
     pub manifest: Manifest,
 }
 
 impl Install<'_> {
-    /// The files that modules are read from.
+    /// Returns the files that modules are read from: the disk, with the mounts over it.
     fn files(&self) -> Mounted<'static> {
         Mounted {
             mounts: self.in_memory.clone(),
@@ -104,9 +100,10 @@ impl Install<'_> {
         }
     }
 
-    /// Returns the manifest after an installation that has met the modules `seen`.
+    /// Returns the manifest to be written at the end. `seen` has the keys of the modules that this run has met.
     fn final_manifest(&self, manifest: Manifest, loaded: &Loaded, seen: &HashSet<String>, failed: bool) -> Manifest {
-        // What is no longer called is forgotten; what could not be installed leaves the rest as it is.
+        // An entry is dropped only after a complete run: after a failed one, modules that were not reached are still installed,
+        // and would be fetched again.
         let whole = loaded.missing.is_empty() && !failed && !loaded.diagnostics.has_errors();
         if whole {
             let mut last = loaded.config.manifest();
@@ -181,7 +178,9 @@ impl Install<'_> {
             ..self.load
         };
         let loaded = load_for_installation(&walk.files, dir, &options).for_reading();
+        // Errors that only an operation minds are warnings here: a module can be installed before the configuration is complete.
         let last = self.final_manifest(manifest, &loaded, &seen, problems.has_errors());
+        // A configuration without modules gets no manifest, unless an old one has to lose its entries.
         let calls = !loaded.config.root.module.module_calls.is_empty() || name_modules(self.tests);
         if let Some(path) = &walk.written.path
             && (calls || path.exists())
@@ -198,12 +197,12 @@ impl Install<'_> {
     }
 }
 
-/// A package that is fetched once in a run, and copied for other calls.
+/// Result of fetching a package, which is fetched once in a run and copied for other calls.
 type Package = watch::Receiver<Option<Result<PathBuf, Arc<FetchError>>>>;
 
 pub(crate) struct Walk<'w> {
     pub(crate) install: &'w Install<'w>,
-    /// The manifest as it was.
+    /// Manifest as it was before this run.
     before: Manifest,
     written: Written,
     files: Mounted<'static>,
@@ -213,34 +212,33 @@ pub(crate) struct Walk<'w> {
     permits: Semaphore,
     packages: Mutex<HashMap<String, Package>>,
     found: Mutex<(Diagnostics, SourceMap)>,
-    /// The keys of the modules that were come upon.
+    /// Keys of the modules that this run has met.
     seen: Mutex<HashSet<String>>,
 }
 
-/// Who fetches a package.
+/// Role of a call in the fetching of a package that several calls share.
 pub(crate) enum Turn {
-    /// We do, and tell the others.
+    /// The first call fetches the package, and passes its directory on.
     Ours(watch::Sender<Option<Result<PathBuf, Arc<FetchError>>>>),
-    /// Another task does.
+    /// A later call waits for the first one.
     Theirs(Package),
 }
 
-/// A directory whose modules are installed.
+/// Directory whose modules are installed.
 pub(crate) struct Directory<'d> {
     pub(crate) dir: String,
-    /// The module in it.
     pub(crate) path: addrs::Module,
-    /// The values of its variables.
+    /// Values of its variables.
     pub(crate) variables: RootVariables<'d>,
 }
 
-/// What a directory's calls need, in their order.
+/// One call of a directory, in the order of the calls.
 enum Step<'s> {
     Told(Event),
     Remote(&'s MissingModule),
 }
 
-/// A module that lies around the one in question.
+/// Module around the one that is being installed, for the detection of circles.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ancestor {
     source: String,
@@ -262,7 +260,7 @@ impl Walk<'_> {
         self.found().0.push(Diagnostic::error(summary, detail).at(&call.range));
     }
 
-    /// What runs that were interrupted have left.
+    /// Removes the directories that interrupted runs have left.
     fn clear_partial(&self) {
         for entry in std::fs::read_dir(&self.modules_dir).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(PARTIAL)
@@ -273,7 +271,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The modules that a directory calls, those inside its package and those elsewhere.
+    /// Installs the modules that a directory calls, both those inside its package and remote ones.
     pub(crate) fn package<'a>(
         &'a self,
         directory: Directory<'a>,
@@ -282,6 +280,7 @@ impl Walk<'_> {
     ) -> BoxFuture<'a, ()> {
         async move {
             let Directory { dir, path, variables } = directory;
+            // Without a manifest, every remote call counts as missing; `kept` decides which of them can stay.
             let nothing = Manifest::default();
             let options = LoadOptions {
                 manifest: &nothing,
@@ -299,9 +298,11 @@ impl Walk<'_> {
                 match step {
                     Step::Told(event) => told.push(Ok(event)),
                     Step::Remote(call) => {
+                        // Downloads run side by side, so each call has its own channel, and the channels are read in order.
                         let (sender, receiver) = unbounded_channel();
                         told.push(Err(receiver));
-                        // Whose turn it is follows the order of the calls, not chance.
+                        // The turns follow the order of the calls, not the order in which downloads happen to begin. So the
+                        // output is the same in each run.
                         let turn = match &call.source {
                             ModuleSource::Remote(remote) if self.needed(call, &path) => {
                                 Some(self.turn(&remote.package))
@@ -329,7 +330,7 @@ impl Walk<'_> {
         .boxed()
     }
 
-    /// The calls of a module and of the local modules below, depth first.
+    /// Collects the calls of a module and of the local modules below it, depth first.
     fn steps<'s>(
         &self,
         node: &ModuleNode,
@@ -354,7 +355,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes a module that is where it is, and tells of it if it was not known, or not so.
+    /// Records a local module, which stays in its directory, and reports it if its entry is new or has changed.
     pub(crate) fn local_entry(&self, key: String, entry: ManifestEntry, tell: impl FnOnce(Event)) {
         if self.install.upgrade || self.before.modules.get(&key) != Some(&entry) {
             let dir = entry.dir.clone();
@@ -369,12 +370,12 @@ impl Walk<'_> {
         seen.insert(key.to_owned());
     }
 
-    /// Whether a module must be fetched: it is not there, or not so.
+    /// Returns true if a module must be fetched: it is not installed, or its entry does not fit the call.
     fn needed(&self, call: &MissingModule, prefix: &addrs::Module) -> bool {
         self.kept(call, prefix).is_none()
     }
 
-    /// The entry of a module that can stay as it is.
+    /// Returns the manifest entry of a module that can stay as it is.
     fn kept(&self, call: &MissingModule, prefix: &addrs::Module) -> Option<&ManifestEntry> {
         let key = Manifest::key(&below(prefix, &call.path));
         let entry = self.before.modules.get(&key).filter(|_| !self.install.upgrade)?;
@@ -384,6 +385,7 @@ impl Walk<'_> {
             }
             _ => true,
         };
+        // The directory may have been removed since the manifest was written.
         let there = entry.source == call.source.to_string() && version_fits && self.is_dir(&entry.dir);
         there.then_some(entry)
     }
@@ -416,7 +418,7 @@ fn below(prefix: &addrs::Module, inner: &addrs::Module) -> addrs::Module {
     path
 }
 
-/// Returns true if a run of these files names a module.
+/// Returns true if a run in these files names a module.
 #[must_use]
 pub fn name_modules(tests: &[Arc<TestFile>]) -> bool {
     tests.iter().flat_map(|file| &file.runs).any(|run| run.module.is_some())

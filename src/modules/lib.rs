@@ -1,18 +1,18 @@
-//! Module installation: what `init` and `get` do so that every call of a configuration has its module in the working directory.
+//! Module installation: `init` and `get` put the modules that a configuration calls into the working directory.
 //!
 //! [`install`] walks the configuration from its root. Local modules are read where they are; every other one is looked up
 //! in the manifest (`modules.json`, [`config::manifest`]) and, where it is missing or no longer what the call asks for,
 //! fetched: [`registry`] finds the version and the address of a registry module, [`fetch`] brings a package from any
 //! address (git, archives, S3, Google Cloud Storage, directories). The modules of a fetched package are walked in turn.
 //!
-//! What is in the modules directory under its name, and in the manifest, is whole: a package is fetched into a directory of
-//! another name, unpacked there, and renamed at the end; before that, the manifest has forgotten what was there before. So an
-//! interrupted run leaves nothing that could be taken for a module. Archives are unpacked by the crate `archive`.
+//! Every module that the manifest names is complete. A package is fetched and unpacked into a directory of another name, which is
+//! renamed at the end; the manifest drops its old entry before that. An interrupted run therefore leaves nothing that could be
+//! taken for a module. Archives are unpacked by the crate `archive`.
 //!
-//! Packages are fetched side by side, and told in the order of the calls. [`from_module`] fills an empty directory. [`mirror`]
-//! carries modules to where nothing can be fetched: in a directory, or in a pack.
-//! Those of a pack can also be installed in memory (`Install::in_memory`), where nothing can be written.
-//! The modules that runs of test files name are installed with the others.
+//! Packages are fetched concurrently, and reported in the order of the calls. [`from_module`] fills an empty directory.
+//! [`mirror`] carries modules to networks where nothing can be fetched, in a directory or in a pack. Modules of a pack can also
+//! be installed in memory (`Install::in_memory`), where nothing can be written. Modules that runs of test files name are
+//! installed with the others.
 //!
 //! Where to begin: [`install`].
 

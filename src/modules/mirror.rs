@@ -1,7 +1,7 @@
-//! What carries modules to where nothing can be fetched: a directory, which `modules mirror` fills and `-mirror` installs from, or a
-//! pack.
+//! Module mirrors, for networks where nothing can be fetched: a directory, which `modules mirror` fills and `-mirror` installs
+//! from, or a pack.
 //!
-//! The directory lies inside the directory that `providers mirror` fills, so that one directory carries both:
+//! The directory lies inside the one that `providers mirror` fills, so that one directory carries both:
 //!
 //! ```text
 //! modules/index.json                                   what is where
@@ -9,8 +9,8 @@
 //! modules/packages/3f1c…/                              any other package, by the checksum of its address
 //! ```
 //!
-//! Packages lie there unpacked, so that they can be looked at and compared. Passwords and keys in addresses are not recorded.
-//! A pack has packages under the same addresses.
+//! Packages are unpacked, so that they can be inspected and compared. Passwords and keys in addresses are not recorded. A pack
+//! has packages under the same addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -34,23 +34,23 @@ use crate::fetch::{FetchError, file_error};
 use crate::shown::public;
 use crate::tree;
 
-/// The directory inside the mirror.
+/// Directory of modules, both in a mirror and in the data directory.
 const DIR: &str = "modules";
-/// The only format there is.
+/// Version of the index format; only the major part is compared.
 const FORMAT: &str = "1.0";
-/// How an address begins that means a registry module's package in a mirror.
+/// Prefix of the address of a registry module's package in a mirror.
 const REGISTRY: &str = "registry::";
 
-/// A mirror that can be installed from.
+/// Mirror that modules are installed from.
 #[derive(Clone, Debug)]
 pub struct Mirror(Storage);
 
-/// Where a mirror's packages are.
+/// Form of a mirror.
 #[derive(Clone, Debug)]
 enum Storage {
-    /// In a directory.
+    /// Unpacked packages in a directory, with their index.
     Directory { dir: PathBuf, index: Index },
-    /// In a pack; by address, their places in its index.
+    /// Packages in a pack, as positions in its index by address.
     Pack {
         pack: Arc<Pack>,
         modules: BTreeMap<String, usize>,
@@ -60,66 +60,36 @@ enum Storage {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Index {
     format_version: String,
-    /// By address: that of the package, or `registry::HOST/NAMESPACE/NAME/SYSTEM@VERSION`.
+    /// Entries by address: the address of a package, or `registry::HOST/NAMESPACE/NAME/SYSTEM@VERSION`.
     modules: BTreeMap<String, Entry>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct Entry {
-    /// Where the package is, seen from the index.
+    /// Directory of the package, relative to the index.
     dir: String,
-    /// Where in it the registry says that the module is.
+    /// Subdirectory of the module in its package, as the registry gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     subdir: Option<String>,
 }
 
-/// Why a mirror cannot be used or written. The text is a sentence.
+/// Reason why a mirror cannot be used or written. The text is a sentence.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MirrorError {
-    /// The index cannot be read.
     #[error("The mirror cannot be used: {} cannot be read: {}.", path.display(), io_reason(source))]
-    Read {
-        /// The index.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// The index is not JSON of the expected form.
+    Read { path: PathBuf, source: io::Error },
     #[error("The mirror cannot be used: {} is invalid: {}.", path.display(), files::json_reason(source))]
-    Json {
-        /// The index.
-        path: PathBuf,
-        /// The reason.
-        source: serde_json::Error,
-    },
-    /// The index has another format version.
+    Json { path: PathBuf, source: serde_json::Error },
     #[error("The mirror cannot be used: {} is invalid: its format {version} is not known.", path.display())]
-    Format {
-        /// The index.
-        path: PathBuf,
-        /// The format version.
-        version: String,
-    },
-    /// The index names a directory outside of the mirror.
+    Format { path: PathBuf, version: String },
+    /// The index names a directory outside of the mirror, which a mirror from elsewhere must not reach.
     #[error("The mirror cannot be used: {} is invalid: \"{dir}\" leads out of the mirror.", path.display())]
-    Outside {
-        /// The index.
-        path: PathBuf,
-        /// The directory.
-        dir: String,
-    },
-    /// A pack cannot be read.
+    Outside { path: PathBuf, dir: String },
     #[error("The modules of the pack cannot be unpacked: {0}.")]
     Pack(PackError),
-    /// The mirror cannot be written.
     #[error("The directory {} cannot be written: {}.", path.display(), io_reason(source))]
-    Write {
-        /// The directory.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
 }
 
 impl Mirror {
@@ -133,14 +103,15 @@ impl Mirror {
         let path = dir.join("index.json");
         let index = match std::fs::read(&path) {
             Ok(text) => read(&path, &text)?,
-            // It carries no modules, as its configuration called none from elsewhere.
+            // `providers mirror` alone writes no index of modules. The mirror of a configuration without remote modules is such a
+            // directory.
             Err(e) if e.kind() == io::ErrorKind::NotFound && dir.parent().is_some_and(Path::is_dir) => Index::new(),
             Err(source) => return Err(MirrorError::Read { path, source }),
         };
         Ok(Mirror(Storage::Directory { dir, index }))
     }
 
-    /// The modules of a pack.
+    /// Returns the modules of a pack as a mirror.
     #[must_use]
     pub fn in_pack(pack: Arc<Pack>) -> Mirror {
         let modules = pack.index().modules.iter().enumerate();
@@ -148,12 +119,11 @@ impl Mirror {
         Mirror(Storage::Pack { pack, modules })
     }
 
-    /// Whether it is a pack.
     pub(crate) fn is_pack(&self) -> bool {
         matches!(self.0, Storage::Pack { .. })
     }
 
-    /// The versions of a registry module that it has.
+    /// Returns the versions of a registry module in the mirror.
     pub(crate) fn versions(&self, module: &RegistrySource) -> Vec<Available> {
         let prefix = key(module, "");
         let available = |address: &String| {
@@ -170,7 +140,7 @@ impl Mirror {
         }
     }
 
-    /// Where a version of a registry module is: an address for [`Mirror::copy`].
+    /// Returns the address, for [`Mirror::copy`], of a version of a registry module.
     pub(crate) fn location(&self, module: &RegistrySource, version: &str) -> Option<RemoteSource> {
         let package = key(module, version);
         let subdir = match &self.0 {
@@ -183,7 +153,6 @@ impl Mirror {
         Some(RemoteSource { package, subdir })
     }
 
-    /// Whether it has a package.
     pub(crate) fn has(&self, package: &str) -> bool {
         let address = public(package);
         match &self.0 {
@@ -192,9 +161,11 @@ impl Mirror {
         }
     }
 
-    /// Mounts the modules of an installed configuration that this pack has and that are not on the disk, as if they were installed in
-    /// this data directory. What cannot be read stays away: what needs it says so.
+    /// Mounts the modules of an installed configuration that this pack has and that are not on the disk, as if they were
+    /// installed in this data directory. A module that cannot be read is left out, and the command that needs it reports it as
+    /// missing.
     pub fn mount(&self, manifest: &Manifest, data_dir: &str, mounts: &Mounts) {
+        // Several calls often have the same package, which is decompressed only once.
         let mut read: BTreeMap<String, Arc<Directory>> = BTreeMap::new();
         for (key, entry) in &manifest.modules {
             let Some((_, package)) = source_and_address(key, entry) else {
@@ -220,7 +191,7 @@ impl Mirror {
         }
     }
 
-    /// Reads a package of a pack into memory.
+    /// Reads a package of the pack into memory.
     pub(crate) fn in_memory(&self, package: &str) -> Result<Directory, FetchError> {
         let Storage::Pack { pack, modules } = &self.0 else {
             return Err(FetchError::NotCarried);
@@ -265,17 +236,17 @@ impl Mirror {
     }
 }
 
-/// A package of an installed configuration, as a mirror has it.
+/// Package of an installed configuration, as a mirror has it.
 struct Package {
-    /// Its address in the index of a mirror.
+    /// Address in the index of a mirror.
     address: String,
-    /// Where the registry says that the module is in it.
+    /// Subdirectory of the module in the package, as the registry gave it.
     subdir: Option<String>,
-    /// Where it is installed.
+    /// Directory where the package is installed.
     dir: PathBuf,
 }
 
-/// The source of an installed module, and the address that its package has in a mirror; `None` if the module does not come from elsewhere.
+/// Returns the source of an installed module and the address of its package in a mirror; `None` for a local module.
 fn source_and_address(name: &str, entry: &ManifestEntry) -> Option<(ModuleSource, String)> {
     let source = ModuleSource::parse(&entry.source, entry.version.is_some()).ok()?;
     let address = match &source {
@@ -286,7 +257,7 @@ fn source_and_address(name: &str, entry: &ManifestEntry) -> Option<(ModuleSource
     Some((source, address))
 }
 
-/// The packages of an installed configuration that come from elsewhere, each once.
+/// Returns the packages of an installed configuration that come from elsewhere, each once.
 fn packages(data_dir: &Path, manifest: &Manifest) -> Vec<Package> {
     let (mut out, mut seen) = (Vec::new(), BTreeSet::new());
     for (name, entry) in &manifest.modules {
@@ -305,17 +276,18 @@ fn packages(data_dir: &Path, manifest: &Manifest) -> Vec<Package> {
     out
 }
 
-/// Where a mirror has the package with an address, seen from its index.
+/// Returns the directory of a package in a mirror, relative to the index.
 fn place_of(address: &str) -> String {
     if let Some((package, version)) = address.strip_prefix(REGISTRY).and_then(|rest| rest.rsplit_once('@')) {
         return format!("{package}/{version}");
     }
+    // Addresses have characters that file names cannot have, and may be too long for one. Half of the checksum tells them apart.
     let mut sum = HEXLOWER.encode(&Sha256::digest(address.as_bytes()));
     sum.truncate(32);
     format!("packages/{sum}")
 }
 
-/// Copies the modules that are installed in a data directory to another one, which is empty, so that an installation there finds them.
+/// Copies the modules that are installed in a data directory to another one, which is empty. An installation there finds them.
 ///
 /// # Errors
 ///
@@ -331,6 +303,7 @@ pub fn adopt(data_dir: &str, to: &Path) -> io::Result<()> {
     let old = join(data_dir, DIR);
     let new = to.join(DIR);
     for entry in manifest.modules.values_mut() {
+        // Directories outside, of local modules, keep their paths.
         if let Some(rest) = entry.dir.strip_prefix(&old).and_then(|rest| rest.strip_prefix('/')) {
             entry.dir = new.join(rest).to_string_lossy().into_owned();
         }
@@ -339,8 +312,8 @@ pub fn adopt(data_dir: &str, to: &Path) -> io::Result<()> {
     std::fs::write(to.join(Manifest::PATH), manifest.to_json())
 }
 
-/// The packages of an installed configuration for a pack. `leave` is called with each link that leads out of its package and is
-/// left out.
+/// Returns the packages of an installed configuration for a pack. `leave` is called with the address of a package and each link
+/// in it that leads out of the package and is left out.
 ///
 /// # Errors
 ///
@@ -365,7 +338,7 @@ pub fn contents(
     Ok(out)
 }
 
-/// Adds the registry and remote modules of an installed configuration to a mirror. Returns the addresses that were added.
+/// Adds the registry and remote modules of an installed configuration to a mirror. Returns their addresses.
 ///
 /// # Errors
 ///
@@ -389,12 +362,14 @@ pub fn fill(to: &Path, data_dir: &Path, manifest: &Manifest) -> Result<Vec<Strin
         added.push(package.address);
     }
     if !added.is_empty() {
+        // The index is written last, so that it never names a package that is incomplete.
         index.write(&path).map_err(failed)?;
     }
     Ok(added)
 }
 
-/// Adds the modules of a pack to a mirror. Returns the addresses that were added; those that are there already stay as they are.
+/// Adds the modules of a pack to a mirror. Returns the addresses that were added; packages that are already there stay as they
+/// are.
 ///
 /// # Errors
 ///
@@ -413,12 +388,14 @@ pub fn unpack(to: &Path, pack: &Pack) -> Result<Vec<String>, MirrorError> {
             continue;
         }
         let relative = place_of(&module.address);
+        // A pack may come from anybody, and an address in it could lead out of the mirror.
         if !is_inside(&relative) {
             return Err(MirrorError::Outside {
                 path: pack.path().to_owned(),
                 dir: module.address.clone(),
             });
         }
+        // `put` fails with I/O errors only. The error of the pack is kept beside it, since it is the one to be reported.
         let mut damage = None;
         let written = put(&dir, &relative, &mut |new| {
             std::fs::create_dir(new)?;
@@ -444,10 +421,11 @@ pub fn unpack(to: &Path, pack: &Pack) -> Result<Vec<String>, MirrorError> {
     Ok(added)
 }
 
-/// Puts a package into a mirror, whole or not at all. It is not read before the index names it.
+/// Puts a package into a mirror, completely or not at all. Nobody reads it before the index names it.
 fn put(dir: &Path, relative: &str, make: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
     let target = dir.join(relative);
     std::fs::create_dir_all(target.parent().unwrap_or(dir))?;
+    // In the mirror itself, because a rename works only within one file system.
     let staging = tempfile::Builder::new().prefix(".staging-").tempdir_in(dir)?;
     let new = staging.path().join("package");
     make(&new)?;
@@ -455,7 +433,7 @@ fn put(dir: &Path, relative: &str, make: &mut dyn FnMut(&Path) -> io::Result<()>
     std::fs::rename(&new, &target)
 }
 
-/// The index at a path; an empty one where there is none yet.
+/// Reads the index at a path; an empty one if there is none yet.
 fn read_or_new(path: &Path) -> Result<Index, MirrorError> {
     match std::fs::read(path) {
         Ok(text) => read(path, &text),
@@ -467,7 +445,7 @@ fn read_or_new(path: &Path) -> Result<Index, MirrorError> {
     }
 }
 
-/// An address of a package for people: of a registry module, without what makes it an address.
+/// Returns the address of a package for display: that of a registry module without its prefix.
 #[must_use]
 pub fn for_display(address: &str) -> String {
     match address.strip_prefix(REGISTRY).and_then(|rest| rest.rsplit_once('@')) {
@@ -484,7 +462,6 @@ impl Index {
         }
     }
 
-    /// Writes the index, whole or not at all.
     fn write(&self, path: &Path) -> io::Result<()> {
         files::replace(path, &serde_json::to_vec_pretty(self)?, files::Policy::SHARED)
     }
@@ -497,6 +474,7 @@ fn read(path: &Path, text: &[u8]) -> Result<Index, MirrorError> {
         Ok(index) => index,
         Err(source) => return Err(MirrorError::Json { path, source }),
     };
+    // Only another major version is incompatible.
     if index.format_version.split('.').next() != FORMAT.split('.').next() {
         return Err(MirrorError::Format {
             path,
@@ -512,7 +490,7 @@ fn read(path: &Path, text: &[u8]) -> Result<Index, MirrorError> {
     }
 }
 
-/// Whether a path stays in the directory where it begins.
+/// Returns true if a relative path stays inside the directory that it starts from.
 fn is_inside(dir: &str) -> bool {
     !dir.is_empty() && Path::new(dir).components().all(|c| matches!(c, Component::Normal(_)))
 }
@@ -528,7 +506,7 @@ fn key(module: &RegistrySource, version: &str) -> String {
     format!("{REGISTRY}{host}/{namespace}/{name}/{system}@{version}")
 }
 
-/// What a registry said about where the module is in its package: the path from the package to the module, less what the
+/// Returns the subdirectory that a registry gave for a module: the path from the package to the module, without the part that the
 /// call itself says.
 fn below(package: &Path, module: &Path, called: Option<&str>) -> Option<String> {
     let path = module.strip_prefix(package).ok()?.to_str()?.to_owned();

@@ -1,4 +1,4 @@
-//! A module whose source was changed under the same name.
+//! Modules whose source has moved to another commit under the same name.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use config::manifest::ManifestEntry;
 
 use crate::fetch::{self, Commit};
 
-/// What a person should know who asked for the same thing as before, by a name that promises not to change, and got
-/// another commit.
+/// Returns a warning if a module has the same source and version as before, but another commit: a moved tag, or a version that a
+/// registry points elsewhere.
 pub(crate) async fn moved(
     before: Option<&ManifestEntry>,
     key: &str,
@@ -28,6 +28,7 @@ pub(crate) async fn moved(
     if let Some(version) = &entry.version {
         return Some(format!("Version {version} of the module {key} {commits}. {advice}"));
     }
+    // A branch is expected to move. Only tags promise to stay.
     let url = net::Url::parse(config::source_address::forced(package).1).ok()?;
     let (_, reference) = url.query_pairs().find(|(name, _)| name == "ref")?;
     let tag = fetch::is_tag(new, &reference).await;

@@ -1,4 +1,4 @@
-//! Module registries: which versions there are of a module, and where one is.
+//! Module registries: the versions of a module, and the address of a version's package.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,30 +12,28 @@ use tokio::sync::OnceCell;
 use crate::available::Available;
 use crate::mirror::Mirror;
 
-/// Lists of versions grow with the years.
+/// Limit of the size of a list of versions. Such lists grow with the years.
 const LIST_LIMIT: u64 = 64 << 20;
 
-/// What a problem with a registry is called, and what is to be said about it.
+/// Problem with a registry, as the summary and detail of a diagnostic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// In a few words.
     pub summary: &'static str,
-    /// In sentences.
     pub detail: String,
 }
 
-/// All registries, each asked once for each module; or a mirror in their stead.
+/// Module registries, each asked once for each module; or a mirror in their place.
 #[derive(Debug)]
 pub struct Registries {
     client: Client,
     mirror: Option<Mirror>,
-    /// What is asked before any registry.
+    /// Modules that the executable carries, which have precedence over registries.
     carried: Option<Mirror>,
     versions: Mutex<HashMap<String, Arc<OnceCell<Vec<Available>>>>>,
 }
 
 impl Registries {
-    /// The registries that this client reaches, or the mirror in their stead. `carried` is asked before them.
+    /// Returns the registries that this client reaches, or the mirror in their place. `carried` is consulted before them.
     #[must_use]
     pub fn new(client: Client, mirror: Option<Mirror>, carried: Option<Mirror>) -> Registries {
         Registries {
@@ -46,18 +44,21 @@ impl Registries {
         }
     }
 
-    /// The newest version of a module that will do.
+    /// Chooses the newest version of a module that the constraint allows.
     pub async fn choose(&self, module: &RegistrySource, constraint: Option<&Constraint>) -> Result<Available, Problem> {
+        // Without a constraint no pre-release is chosen; with one, the constraint itself says which it allows.
         let allowed = |v: &&Available| constraint.map_or(!v.version.is_prerelease(), |c| c.allows(&v.version));
         let newest = |candidates: &mut dyn Iterator<Item = &Available>| {
             candidates.max_by(|a, b| a.version.cmp(&b.version)).cloned()
         };
         let carried = self.carried.as_ref().map(|carried| carried.versions(module));
+        // Carried versions come first even if a registry has newer ones: installing them needs no network.
         if let Some(found) = newest(&mut carried.unwrap_or_default().iter().filter(allowed)) {
             return Ok(found);
         }
         let cell = {
             let mut all = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+            // One cell for each module: concurrent calls of it share the request, and a failed request can be repeated.
             all.entry(module.package()).or_default().clone()
         };
         let versions = cell.get_or_try_init(|| self.list(module)).await?;
@@ -94,7 +95,7 @@ impl Registries {
         })
     }
 
-    /// Where a version of a module is.
+    /// Returns the address of a version's package.
     pub async fn location(&self, module: &RegistrySource, version: &str) -> Result<RemoteSource, Problem> {
         let mut local = self.mirror.iter().chain(&self.carried);
         if let Some(found) = local.find_map(|mirror| mirror.location(module, version)) {
@@ -114,6 +115,7 @@ impl Registries {
                 module.package()
             ),
         };
+        // The protocol answers 204 without a body. Some registries answer 200, and their body is ignored.
         let said = response.header("x-terraform-get").filter(|v| !v.is_empty());
         let said = said.ok_or_else(|| invalid("its answer has no header X-Terraform-Get"))?;
         crate::fetch::location(&response.url, said).map_err(|e| invalid(&format!("\"{said}\": {e}")))
@@ -165,7 +167,7 @@ impl Registries {
             ),
         };
         let answer: serde_json::Value = serde_json::from_slice(&body).map_err(|e| invalid(files::json_reason(e)))?;
-        // The first entry is the module itself; what else there may be says what it depends on.
+        // The first entry is the module itself. Registries may add entries for the modules that it depends on.
         let versions = answer
             .pointer("/modules/0")
             .map(|m| m.get("versions").and_then(|v| v.as_array()));
@@ -180,6 +182,7 @@ impl Registries {
                     text: version.to_string(),
                     version,
                 }),
+                // One malformed version must not hide the others.
                 Err(_) => tracing::warn!(module = module.package(), text, "a version of a registry that is none"),
             }
         }
@@ -220,7 +223,7 @@ impl Registries {
     }
 }
 
-/// The versions beside the newest one, newest first, as far as a person will read.
+/// Returns the versions beside the newest one, newest first, up to a number that a person reads.
 fn others(versions: &[Available], newest: &Available) -> String {
     let mut rest: Vec<&Available> = versions.iter().filter(|v| *v != newest).collect();
     rest.sort_by(|a, b| b.version.cmp(&a.version));
@@ -232,7 +235,7 @@ fn others(versions: &[Available], newest: &Available) -> String {
     }
 }
 
-/// What helps where there is no network, after a sentence.
+/// Returns advice for machines without a network, to be put behind a sentence.
 fn without_network(is_unreachable: bool) -> String {
     match is_unreachable {
         true => format!(" {}", net::WITHOUT_NETWORK),

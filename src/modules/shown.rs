@@ -1,6 +1,6 @@
 //! Addresses of packages in messages and in the index of a mirror.
 
-/// An address as it may be shown: without passwords and keys.
+/// Returns an address for display, without passwords and keys.
 pub(crate) fn public(package: &str) -> String {
     let (way, rest) = config::source_address::forced(package);
     let Ok(mut url) = net::Url::parse(rest) else {
@@ -15,11 +15,13 @@ pub(crate) fn public(package: &str) -> String {
         ]
         .contains(&name)
     };
+    // Addresses that are signed already, by AWS or by Azure (SAS), are as good as a key until they expire.
     let hides = |name: &str| secret(name) || name.starts_with("X-Amz-") || name.eq_ignore_ascii_case("sig");
     if url.password().is_some() {
         // An address that has a password can be given another.
         let _ = url.set_password(Some("redacted"));
     } else if !url.query_pairs().any(|(name, _)| hides(&name)) {
+        // The address stays byte for byte if there is nothing to hide: it is also the key of a package in mirrors.
         return package.to_owned();
     }
     let pairs: Vec<(String, String)> = url

@@ -1,4 +1,4 @@
-//! The modules that runs of test files name: installed as if the test file called them, each run for itself.
+//! Modules that runs of test files name. Each is installed as if the test file called it, once for each run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::install::{Directory, Event, Walk};
 
-/// The modules of runs, with their paths in the manifest, in the order of files and runs.
+/// Returns the modules of runs with their paths in the manifest, in the order of files and runs.
 fn calls(tests: &[Arc<TestFile>]) -> Vec<(addrs::Module, &RunModule)> {
     let of_file = |file| {
         let file: &TestFile = file;
@@ -26,7 +26,7 @@ fn calls(tests: &[Arc<TestFile>]) -> Vec<(addrs::Module, &RunModule)> {
 }
 
 impl Walk<'_> {
-    /// Installs the modules of runs, with those that they call.
+    /// Installs the modules of runs, and those that they call.
     pub(crate) async fn runs(&self, tests: &[Arc<TestFile>], events: UnboundedSender<Event>) {
         let mut lonely = Lonely::default();
         let mut remote: Vec<(addrs::Module, MissingModule)> = Vec::new();
@@ -65,7 +65,7 @@ impl Walk<'_> {
         futures::future::join(futures::future::join_all(work), telling).await;
     }
 
-    /// One module in a directory beside the configuration, and what it calls.
+    /// Records the module of a run in a directory beside the configuration, and installs the modules that it calls.
     async fn local(
         &self,
         path: addrs::Module,
@@ -92,6 +92,7 @@ impl Walk<'_> {
             dir: dir.clone(),
         };
         self.local_entry(key, entry, |event| drop(events.send(event)));
+        // A directory without calls needs no walk, which would load it again for each of its runs.
         if !lonely.is(&dir, &self.install.load) {
             let inner = Directory {
                 dir,
@@ -103,7 +104,7 @@ impl Walk<'_> {
     }
 }
 
-/// Which directories hold modules that call no others: most of those that tests name, often one for many runs.
+/// Directories of modules without calls, by path. Most directories that tests name are such, and one often serves many runs.
 #[derive(Default)]
 struct Lonely(HashMap<String, bool>);
 

@@ -1,4 +1,4 @@
-//! Directories as wholes: copied, removed, searched.
+//! Copying, removing and searching of directory trees.
 
 use std::fs;
 use std::io;
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use files::mounts::Mounts;
 
-/// What belongs to a working copy, and not to a module.
+/// Names that belong to a working copy and not to a module.
 const LEFT_BEHIND: [&str; 2] = [".git", ".terraform"];
 
-/// Whether a file or directory of this path belongs to a working copy, and not to a module.
+/// Returns true if a file or directory of this path belongs to a working copy and not to a module.
 pub(crate) fn is_left_behind(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| LEFT_BEHIND.contains(&name))
 }
 
-/// Copies a directory to a path where nothing is yet, or to an empty directory.
+/// Copies a directory to a path that does not exist, or to an empty directory.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if !to.is_dir() {
         fs::create_dir(to)?;
@@ -28,6 +28,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
         let kind = entry.file_type()?;
         if kind.is_dir() {
             copy(&entry.path(), &target)?;
+        // Links are copied as links: a relative one keeps its target inside the copy.
         } else if kind.is_symlink() {
             #[cfg(unix)]
             std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
@@ -40,7 +41,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes whatever is at a path, and nothing that a link there leads to.
+/// Removes a file, directory or link, but never the target of a link.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
@@ -50,32 +51,24 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Why a package has no such subdirectory. The text is a clause without a full stop.
+/// Reason why a package has no such subdirectory. The text is a clause without a full stop.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubdirectoryError {
-    /// It is not inside the package.
     #[error("the subdirectory \"{0}\" leads out of the package")]
     Outside(String),
-    /// There is no such directory.
     #[error("the package has no directory \"{subdir}\"{present}")]
     Missing {
-        /// The subdirectory.
         subdir: String,
-        /// The directories at the top of the package.
+        /// Directories at the top of the package, as the end of the sentence.
         present: String,
     },
     /// The pattern matches several directories.
     #[error("\"{subdir}\" fits {count} directories of the package, and must fit exactly one")]
-    Ambiguous {
-        /// The pattern.
-        subdir: String,
-        /// The number of directories.
-        count: usize,
-    },
+    Ambiguous { subdir: String, count: usize },
 }
 
-/// The path of a subdirectory of a package. Its steps may be patterns (`*`, `?`), which must match exactly one directory.
+/// Returns the path of a subdirectory of a package. Its steps may be patterns (`*`, `?`), which must match exactly one directory.
 pub(crate) fn subdirectory(
     package: &Path,
     subdir: &str,
@@ -100,8 +93,9 @@ pub(crate) fn subdirectory(
     match found.as_slice() {
         [one] => {
             let inside = || match mounts {
-                // In a directory in memory, no link leads out of it.
+                // Links in a directory in memory cannot lead out of it.
                 Some(mounts) if mounts.is_dir(one).is_some() => Ok::<_, io::Error>(true),
+                // A link in the package may lead anywhere, so the resolved path decides.
                 _ => Ok(one.canonicalize()?.starts_with(package.canonicalize()?)),
             };
             if inside().unwrap_or(false) {
@@ -126,7 +120,7 @@ fn is_dir(path: &Path, mounts: Option<&Mounts>) -> bool {
     in_memory.map_or_else(|| path.is_dir(), |found| found.unwrap_or(false))
 }
 
-/// The names of the directories in a directory, sorted.
+/// Returns the sorted names of the directories in a directory.
 fn directories_of(dir: &Path, mounts: Option<&Mounts>) -> Vec<String> {
     let in_memory = mounts.and_then(|mounts| mounts.entries(dir));
     let mut names: Vec<String> = match in_memory {
@@ -146,9 +140,10 @@ fn directories_of(dir: &Path, mounts: Option<&Mounts>) -> Vec<String> {
     names
 }
 
-/// The directories at the top of a package, for the error about a missing one.
+/// Returns the directories at the top of a package, for the error about a missing one.
 fn present(mut names: Vec<String>) -> String {
     names.retain(|name| !name.starts_with('.'));
+    // A repository may have hundreds of directories.
     names.truncate(10);
     if names.is_empty() {
         String::new()
@@ -157,10 +152,11 @@ fn present(mut names: Vec<String>) -> String {
     }
 }
 
-/// Whether a pattern of `*` and `?` fits a name.
+/// Returns true if a pattern of `*` and `?` matches a name.
 fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    // Which beginnings of the name the pattern so far fits.
+    // Lengths of the beginnings of the name that the pattern so far matches. Unlike backtracking, this takes no more than
+    // quadratic time.
     let mut reached = vec![false; name.len() + 1];
     if let Some(first) = reached.first_mut() {
         *first = true;

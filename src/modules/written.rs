@@ -1,4 +1,4 @@
-//! The manifest on the disk, which at any time tells the truth about what is installed; or in memory, where nothing can be written.
+//! The manifest during an installation, on the disk or in memory. At any time it names only modules that are complete.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -6,9 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use config::manifest::{Manifest, ManifestEntry};
 use syntax::Diagnostic;
 
-/// The manifest.
 pub(crate) struct Written {
-    /// Where it is on the disk; `None` if it is in memory only.
+    /// Path on the disk; `None` if the manifest is in memory only.
     pub path: Option<PathBuf>,
     pub manifest: Mutex<Manifest>,
 }
@@ -22,7 +21,7 @@ impl Written {
         self.manifest().modules.insert(key, entry);
     }
 
-    /// A module is gone, and with it all that lay in it.
+    /// Drops a module, and all modules that lay in it.
     pub fn forget(&self, key: &str) {
         let inside = format!("{key}.");
         self.manifest()
@@ -38,7 +37,7 @@ impl Written {
     }
 }
 
-/// Writes a manifest, whole or not at all.
+/// Writes a manifest, completely or not at all.
 pub(crate) fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> {
     let failed = |e: std::io::Error| {
         Diagnostic::error(
@@ -52,6 +51,7 @@ pub(crate) fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> 
     };
     let dir = path.parent().unwrap_or(Path::new("."));
     let mut manifest = manifest.clone();
+    // The root is an entry of the manifest, too, as Terraform writes it.
     let root = ManifestEntry {
         source: String::new(),
         version: None,
@@ -59,6 +59,7 @@ pub(crate) fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> 
     };
     manifest.modules.entry(String::new()).or_insert(root);
     let text = manifest.to_json();
+    // Left untouched if nothing changes, so that `init` succeeds where the data directory is read-only.
     if std::fs::read(path).is_ok_and(|there| there == text.as_bytes()) {
         return Ok(());
     }

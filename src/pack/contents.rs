@@ -1,4 +1,4 @@
-//! What goes into a pack: packages, configurations and their files, from directories and from other packs.
+//! Contents of a pack that is to be made: packages, configurations and their files, from directories and from other packs.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,48 +10,42 @@ use versions::Version;
 use crate::index::{PackedFile, PackedLink};
 use crate::read::Pack;
 
-/// The contents of a pack.
+/// Contents of a pack that is to be made. Later entries replace earlier ones, so that those of another pack come first and can be
+/// updated.
 #[derive(Debug, Default)]
 pub struct Contents<'p> {
-    /// Provider packages. Of two for the same provider, version and platform, the later one counts.
+    /// Provider packages. The last one for a provider, version and platform counts.
     pub providers: Vec<ProviderContents<'p>>,
-    /// Module packages. Of two with the same address, the later one counts.
+    /// Module packages. The last one with an address counts.
     pub modules: Vec<ModuleContents<'p>>,
-    /// Configurations. Of two with the same name, the later one counts.
+    /// Configurations. The last one with a name counts.
     pub configurations: Vec<ConfigurationContents<'p>>,
-    /// The CLI configuration.
     pub cli_config: Option<Source<'p>>,
 }
 
-/// A directory tree to add.
 #[derive(Clone, Debug, Default)]
 pub struct Tree<'p> {
     pub files: Vec<Entry<'p>>,
     pub links: Vec<PackedLink>,
 }
 
-/// A module package to add.
 #[derive(Clone, Debug)]
 pub struct ModuleContents<'p> {
-    /// Its address, as the index of a mirror of modules has it.
+    /// Address, as the index of a mirror of modules has it.
     pub address: String,
-    /// Where in it the registry says that the module is.
+    /// Subdirectory of the module in the package, as the registry gave it.
     pub subdir: Option<String>,
-    /// Its files and links.
     pub tree: Tree<'p>,
 }
 
-/// A configuration to add.
 #[derive(Clone, Debug)]
 pub struct ConfigurationContents<'p> {
     pub name: String,
-    /// The directory of the root module inside it; empty if that is the directory itself.
+    /// Directory of the root module inside the tree; empty if that is the tree itself.
     pub root: String,
-    /// Its files and links.
     pub tree: Tree<'p>,
 }
 
-/// A provider package to add.
 #[derive(Clone, Debug)]
 pub struct ProviderContents<'p> {
     pub address: Provider,
@@ -62,27 +56,24 @@ pub struct ProviderContents<'p> {
     pub files: Vec<Entry<'p>>,
 }
 
-/// A file to add.
 #[derive(Clone, Debug)]
 pub struct Entry<'p> {
-    /// Its path, with slashes.
+    /// Path in the tree, with slashes.
     pub path: String,
-    /// Whether it can be executed.
     pub executable: bool,
-    /// Its content.
     pub source: Source<'p>,
 }
 
-/// Where content comes from.
+/// Source of a file's content.
 #[derive(Clone, Debug)]
 pub enum Source<'p> {
     File(PathBuf),
-    /// A blob of another pack. Its frame is taken as it is.
+    /// Blob of another pack, by its position. The compressed frame is copied, not made anew.
     Pack(&'p Pack, usize),
 }
 
 impl<'p> Contents<'p> {
-    /// The contents of another pack.
+    /// Returns the contents of another pack.
     #[must_use]
     pub fn from_pack(pack: &'p Pack) -> Contents<'p> {
         let taken = |files: &[PackedFile]| files.iter().map(|file| Entry::new(pack, file)).collect();
@@ -123,7 +114,7 @@ impl<'p> Contents<'p> {
 }
 
 impl<'p> Entry<'p> {
-    /// A file of another pack.
+    /// Returns the entry for a file of another pack.
     fn new(pack: &'p Pack, file: &PackedFile) -> Entry<'p> {
         Entry {
             path: file.path.clone(),

@@ -8,19 +8,17 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{PackError, read_error, write_error};
 
-/// How much is copied at a time.
+/// Size of the buffer for copying.
 const BUFFER: usize = 1 << 20;
 
-/// A writer that counts its bytes, and computes the checksum of those since [`Counted::begin`].
+/// Writer that counts its bytes, and computes the checksum of those since [`Counted::begin`].
 pub(crate) struct Counted<W> {
     out: W,
-    /// The number of bytes written.
     pub offset: u64,
     sum: Sha256,
 }
 
 impl<W> Counted<W> {
-    /// Nothing is written yet.
     pub fn new(out: W) -> Counted<W> {
         Counted {
             out,
@@ -29,12 +27,12 @@ impl<W> Counted<W> {
         }
     }
 
-    /// The checksum begins anew.
+    /// Starts a new checksum.
     pub fn begin(&mut self) {
         self.sum = Sha256::new();
     }
 
-    /// The SHA-256 of the bytes since [`Counted::begin`], in hexadecimal digits.
+    /// Returns the SHA-256 of the bytes since [`Counted::begin`], in hexadecimal digits.
     pub fn end(&mut self) -> String {
         HEXLOWER.encode(&self.sum.finalize_reset())
     }
@@ -43,6 +41,7 @@ impl<W> Counted<W> {
 impl<W: Write> Write for Counted<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.out.write(bytes)?;
+        // A writer may take fewer bytes than it is given; only those count.
         self.sum.update(bytes.get(..count).unwrap_or_default());
         self.offset += count as u64;
         Ok(count)
@@ -53,11 +52,12 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-/// Copies a reader to its end; returns the number of bytes. The paths are for errors.
+/// Copies a reader to its end, and returns the number of bytes. The paths are for errors.
 pub(crate) fn copy(mut from: impl Read, source: &Path, to: &mut impl Write, target: &Path) -> Result<u64, PackError> {
     let mut buffer = vec![0; BUFFER];
     let mut copied = 0;
     loop {
+        // Errors of reading and of writing name different files, which `io::copy` cannot tell apart.
         let count = from.read(&mut buffer).map_err(read_error(source))?;
         let Some(part) = buffer.get(..count).filter(|part| !part.is_empty()) else {
             return Ok(copied);
@@ -67,7 +67,7 @@ pub(crate) fn copy(mut from: impl Read, source: &Path, to: &mut impl Write, targ
     }
 }
 
-/// The SHA-256 of what a reader has, in hexadecimal digits, and the number of bytes.
+/// Returns the SHA-256 of all bytes of a reader, in hexadecimal digits, and their number.
 pub(crate) fn digest(mut from: impl Read) -> io::Result<(String, u64)> {
     let mut sum = Counted::new(io::sink());
     let mut buffer = vec![0; BUFFER];

@@ -1,4 +1,4 @@
-//! Differences: what a new pack has and an older one does not have, so that an update is carried over as a small file.
+//! Differences: the parts of a new pack that an older one does not have, so that an update is a small file.
 //!
 //! ```text
 //! parts      bytes of the new pack that the older one does not have: frames as they are; the executable as a Zstandard frame
@@ -7,7 +7,7 @@
 //! trailer    as that of a pack, with the plan in the place of the index, and eight more bytes that tell the two apart
 //! ```
 //!
-//! What [`apply`] makes is the new pack, byte for byte, with its signature.
+//! [`apply`] makes the new pack from both, byte for byte, with its signature.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,40 +24,45 @@ use crate::format::{DIFFERENCE_MAGIC as MAGIC, TRAILER, Trailer};
 use crate::index::Blob;
 use crate::read::Pack;
 
-/// The only format there is.
+/// Version of the format of differences.
 const FORMAT: u32 = 1;
-/// How long a plan may be.
+/// Limit of the length of a plan.
 const LONGEST_PLAN: u64 = 1 << 28;
-/// The level at which an executable is compressed with the older one for reference.
+/// Compression level of an executable that refers to an older one.
 const LEVEL: i32 = 9;
-/// The largest executable that is held in memory for that. The window of the compression must reach over both.
+/// Limit of the size of an executable that is held in memory as the reference. The window of the compression must reach over both
+/// executables.
 const LARGEST_REFERENCE: u64 = 1 << 29;
-/// The logarithm of that window.
+/// Logarithm of the size of that window.
 const WINDOW: u32 = 30;
 
-/// How the new pack is put together.
+/// Description of the new pack as a sequence of parts.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Plan {
     format: u32,
-    /// The identity of the older pack.
+    /// Identity of the older pack.
     since: String,
-    /// The length and the SHA-256 of the new pack.
+    /// Length of the new pack.
     length: u64,
     sha256: String,
-    /// From the beginning to the end.
+    /// Parts from the beginning to the end.
     parts: Vec<Part>,
 }
 
-/// A stretch of the new pack.
+/// Range of bytes of the new pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Part {
-    /// Bytes of the older pack.
-    Old { offset: u64, length: u64 },
-    /// Bytes of the difference.
-    New { offset: u64, length: u64 },
-    /// A frame of the difference that unpacks to so many bytes; it refers to the first bytes of the older pack.
+    Old {
+        offset: u64,
+        length: u64,
+    },
+    New {
+        offset: u64,
+        length: u64,
+    },
+    /// Frame of the difference that unpacks to `size` bytes, and refers to the first `reference` bytes of the older pack.
     Changed {
         offset: u64,
         length: u64,
@@ -66,7 +71,7 @@ enum Part {
     },
 }
 
-/// Writes the difference between two packs; returns how many bytes it has. `path` is where it will be, for errors.
+/// Writes the difference between two packs; returns its size in bytes. `path` is the file's final path, for errors.
 ///
 /// # Errors
 /// A pack cannot be read, or the difference cannot be written.
@@ -76,6 +81,7 @@ pub fn write(out: &mut impl Write, path: &Path, old: &Pack, new: &Pack) -> Resul
     let mut parts: Vec<Part> = Vec::new();
     let (old_index, new_index) = (old.index(), new.index());
     let (before, now) = (&old_index.executable, &new_index.executable);
+    // An executable changes with every release, but little. Therefore it is not stored anew.
     if (before.size, &before.sha256) == (now.size, &now.sha256) {
         parts.push(Part::Old {
             offset: 0,
@@ -97,6 +103,8 @@ pub fn write(out: &mut impl Write, path: &Path, old: &Pack, new: &Pack) -> Resul
         .iter()
         .map(|blob| (blob.stored.as_str(), blob))
         .collect();
+    // Frames are compared as they are stored. The same content at another level has another frame, and `apply` compresses
+    // nothing.
     for blob in &new_index.blobs {
         match there.get(blob.stored.as_str()).filter(|old| old.length == blob.length) {
             Some(same) => push(
@@ -122,6 +130,7 @@ pub fn write(out: &mut impl Write, path: &Path, old: &Pack, new: &Pack) -> Resul
     let length = copy(new.end(), new.path(), out, path)?;
     push(&mut parts, Part::New { offset, length });
     offset += length;
+    // `apply` verifies its result by this checksum, without unpacking anything.
     let whole = File::open(new.path()).map_err(read_error(new.path()))?;
     let (sha256, length) = digest(whole).map_err(read_error(new.path()))?;
     let plan = Plan {
@@ -139,7 +148,7 @@ pub fn write(out: &mut impl Write, path: &Path, old: &Pack, new: &Pack) -> Resul
     Ok(offset + plan.len() as u64 + TRAILER + MAGIC.len() as u64)
 }
 
-/// Adds a part; what follows the last one in the same file becomes one with it.
+/// Adds a part. If it follows the last one in the same file, both become one.
 fn push(parts: &mut Vec<Part>, part: Part) {
     match (parts.last_mut(), part) {
         (
@@ -162,8 +171,9 @@ fn push(parts: &mut Vec<Part>, part: Part) {
     }
 }
 
-/// How much of an older executable a newer one refers to.
+/// Returns the number of bytes of an older executable that a newer one refers to.
 fn reference(size: u64) -> u64 {
+    // Without a reference, the new executable is compressed on its own.
     if size > LARGEST_REFERENCE { 0 } else { size }
 }
 
@@ -176,25 +186,27 @@ fn first_bytes(pack: &Pack, length: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The new executable as a frame that refers to the older one.
+/// Compresses the new executable, with the older one as the reference.
 fn changed(old: &Pack, new: &Pack) -> io::Result<Vec<u8>> {
     let size = new.index().executable.size;
     let known = first_bytes(old, reference(old.index().executable.size))?;
     let mut encoder = zstd::stream::write::Encoder::with_ref_prefix(Vec::new(), LEVEL, &known)?;
     encoder.set_pledged_src_size(Some(size))?;
     encoder.window_log(WINDOW)?;
+    // The match finder of this level does not reach back over a whole executable.
     encoder.long_distance_matching(true)?;
     io::copy(&mut new.section(0, size), &mut encoder)?;
     encoder.finish()
 }
 
-/// Writes the new pack that a difference makes of an older one. `path` is where it will be, for errors.
+/// Writes the new pack that a difference makes of an older one. `path` is the file's final path, for errors.
 ///
 /// # Errors
 /// The difference does not belong to the older pack, one of the two is damaged, or the new pack cannot be written.
 pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -> Result<(), PackError> {
     let mut file = File::open(difference).map_err(read_error(difference))?;
     let (plan, end) = read_plan(&mut file, difference)?;
+    // The index has all checksums, so the identity stands for every byte of the older pack.
     if plan.since != old.identity() {
         return Err(PackError::OtherPack {
             difference: difference.to_owned(),
@@ -213,6 +225,7 @@ pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -
                 }
             }
             Part::New { offset, length } => {
+                // The numbers are those of an untrusted file: without the check, a part could reach into the plan.
                 let inside = offset.checked_add(length).is_some_and(|last| last <= end);
                 if !inside {
                     return Err(wrong("a part of it is missing".to_owned()));
@@ -226,6 +239,7 @@ pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -
                 size,
                 reference: used,
             } => {
+                // A frame must not unpack to more than the new pack has.
                 if used != reference(old.index().executable.size) || size > plan.length {
                     return Err(wrong("it refers to another executable".to_owned()));
                 }
@@ -238,6 +252,7 @@ pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -
                 });
                 match unpacked {
                     Ok(_) => {}
+                    // Errors of the decoder and of the disk arrive in one type. Only a full disk is certain to be no damage.
                     Err(e) if e.kind() == io::ErrorKind::StorageFull => return Err(write_error(path)(e)),
                     Err(e) => return Err(wrong(format!("its executable cannot be unpacked: {e}"))),
                 }
@@ -250,7 +265,7 @@ pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -
     Ok(())
 }
 
-/// The plan of a difference, and where its parts end.
+/// Reads the plan of a difference; returns it with the offset at which the parts end.
 fn read_plan(file: &mut File, path: &Path) -> Result<(Plan, u64), PackError> {
     let (failed, wrong) = (read_error(path), damaged(path));
     let length = file.metadata().map_err(failed)?.len();
@@ -267,6 +282,7 @@ fn read_plan(file: &mut File, path: &Path) -> Result<(Plan, u64), PackError> {
         .file_length()
         .and_then(|own| own.checked_add(MAGIC.len() as u64))
         == Some(length);
+    // The limit is checked before memory is reserved.
     if !fits || trailer.index_length > LONGEST_PLAN {
         return Err(wrong("its last bytes do not fit its length".to_owned()));
     }

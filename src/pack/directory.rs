@@ -1,4 +1,4 @@
-//! Directories as what goes into a pack: their files, and the links that are kept or followed.
+//! Directories as contents of a pack: their files, and the links that are kept or followed.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,21 +8,21 @@ use crate::contents::{Entry, Source, Tree};
 use crate::error::{PackError, read_error};
 use crate::index::{PackedLink, stays_inside};
 
-/// What the name of a provider's program begins with.
+/// Prefix of the name of a provider's program.
 const PROGRAM: &str = "terraform-provider-";
 
-/// How deep directories may be nested.
+/// Limit of the depth of nested directories.
 const DEEPEST: usize = 64;
 
-/// How many files and directories a provider package may have: links to directories inside each other can make them endless.
+/// Limit of the files and directories of a provider package: links to directories inside each other can make them endless.
 const MOST_FILES: usize = 100_000;
 
-/// The files of an unpacked provider package, sorted. What a link leads to is a file of the package if it is inside the directory,
-/// or if it is the provider's program.
+/// Returns the files of an unpacked provider package, sorted. A link is replaced by the file that it leads to if that is inside
+/// the directory, or if it is the provider's program.
 ///
-/// A link that leads out of the package is followed for its program only: so do directories that are filled with links refer to
-/// programs which are installed once (`internal-plugin link`, package managers). Any other link may have come out of an archive,
-/// which its author has filled, and would give away a file of this machine. For the same reason a program must be a regular file
+/// A link that leads out of the package is followed for the program only: directories that are filled with links
+/// (`internal-plugin link`, package managers) refer to programs which are installed once. Any other link may have come out of an
+/// archive of somebody else, and would give away a file of this machine. For the same reason a program must be a regular file
 /// that its owner may execute, which secrets are not.
 ///
 /// # Errors
@@ -33,8 +33,8 @@ pub fn entries(dir: &Path) -> Result<Vec<Entry<'static>>, PackError> {
     Ok(tree.files)
 }
 
-/// The files and links below a directory, sorted, without what is left out: `leave` gets the path of each, and whether it is a
-/// directory. Links that lead out of the directory, or nowhere, are not among them; they are returned beside it.
+/// Returns the files and links below a directory, sorted, without those that `leave` returns true for. `leave` gets the path of
+/// each entry, and whether it is a directory. Links that lead out of the directory, or nowhere, are returned beside the tree.
 ///
 /// # Errors
 /// A file cannot be read, is a device or the like, or has a name that is no text.
@@ -42,12 +42,11 @@ pub fn tree(dir: &Path, leave: &dyn Fn(&str, bool) -> bool) -> Result<(Tree<'sta
     walk(dir, Links::Kept, leave)
 }
 
-/// What becomes of links.
+/// Treatment of links.
 #[derive(Clone, Copy)]
 enum Links {
-    /// What they lead to is packed in their place; it must be inside the directory, or the program of a provider.
+    /// Packed as the file or directory that they lead to, which must be inside the directory, or be the program of a provider.
     Followed,
-    /// They are packed as links.
     Kept,
 }
 
@@ -67,6 +66,7 @@ fn walk(
     };
     walk.directory(&root, "", 0)?;
     let Walk { mut tree, outside, .. } = walk;
+    // The order of a directory's entries depends on the file system, and a pack must not.
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));
     tree.links.sort();
     Ok((tree, outside))
@@ -83,7 +83,7 @@ struct Walk<'t> {
     root: &'t Path,
     links: Links,
     leave: &'t dyn Fn(&str, bool) -> bool,
-    /// How many files and directories were visited.
+    /// Number of files and directories that were visited.
     visited: usize,
     tree: Tree<'static>,
     outside: Vec<String>,
@@ -97,6 +97,7 @@ impl Walk<'_> {
         for entry in fs::read_dir(dir).map_err(read_error(dir))? {
             let path = entry.map_err(read_error(dir))?.path();
             self.visited += 1;
+            // A tree with links that are kept is as large as on the disk, and needs no limit.
             if matches!(self.links, Links::Followed) && self.visited > MOST_FILES {
                 return Err(not_packable(self.root, "it has too many files"));
             }
@@ -125,7 +126,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Where an entry's content is, and what it is: of a link that is followed, what it leads to.
+    /// Returns the path and the metadata of an entry's content: those of the target, if links are followed.
     fn found(&self, path: &Path, name: &str) -> Result<(PathBuf, Metadata), PackError> {
         match self.links {
             Links::Kept => Ok((path.to_owned(), fs::symlink_metadata(path).map_err(read_error(path))?)),
@@ -143,14 +144,14 @@ impl Walk<'_> {
         }
     }
 
-    /// A link is carried if what it leads to is.
+    /// Adds a link if its target is in the tree; otherwise notes it as leading outside.
     fn link(&mut self, path: &Path, name: String, dir: &Path) -> Result<(), PackError> {
         let target = fs::read_link(path).map_err(read_error(path))?;
         let there = fs::canonicalize(path).is_ok_and(|found| found.starts_with(self.root));
         let plain = target
             .to_str()
             .map(|text| text.trim_start_matches("./").trim_end_matches('/'));
-        // What leads through other links, or names the directory by its whole path, is written as steps up and down.
+        // A target that leads through other links, or names the directory by its whole path, is replaced by steps up and down.
         let steps = || {
             let found = fs::canonicalize(path).ok()?;
             let inside = found.strip_prefix(self.root).ok()?.to_str()?.to_owned();

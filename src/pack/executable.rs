@@ -1,4 +1,4 @@
-//! Executables of this program: what a pack begins with.
+//! Executables of this program, which packs begin with.
 //!
 //! `scripts/seal` appends a checksum of its own to a distributed executable: a line of text of [`SEAL`] bytes, with the SHA-256 of all
 //! bytes before it. In a pack the line is a part of the executable.
@@ -16,39 +16,34 @@ use crate::error::{PackError, read_error};
 use crate::read::Pack;
 use crate::trust::Conditions;
 
-/// By this and the version behind it, an executable of this program is recognized: it stands among its constants.
+/// Mark by which an executable of this program is recognized, with its version. It stands among the constants.
 #[used]
 static MARK: &[u8] = concat!("monoform-executable ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();
 
-/// How long the fixed part of the mark is.
+/// Length of the mark without the version.
 const FIXED: usize = "monoform-executable ".len();
 
-/// The result of comparing an executable with its own checksum.
+/// Result of comparing an executable with its own checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
     /// The bytes are those that were built.
     Matches,
-    /// The bytes were changed.
     Differs,
-    /// The executable has no checksum of its own.
     Missing,
 }
 
-/// An executable of this program, without a pack behind it.
+/// Executable of this program, without a pack behind it.
 #[derive(Clone, Debug)]
 pub struct Executable {
-    /// The file it is in.
     pub path: PathBuf,
-    /// How many bytes of the file are the executable.
+    /// Number of bytes of the file that belong to the executable.
     pub size: u64,
-    /// The platform it runs on.
     pub platform: Platform,
-    /// Its version of Monoform.
     pub version: String,
 }
 
 impl Executable {
-    /// The executable in a file. Of a pack, the part before what it carries, where that is allowed.
+    /// Opens the executable in a file. Of a pack it is the part before the contents, where packs are allowed.
     ///
     /// # Errors
     /// The file cannot be read, is not an executable of this program, or is a pack where that is not allowed, or one that is not
@@ -108,25 +103,25 @@ impl Executable {
     }
 }
 
-/// Whether an executable needs libraries of the system.
+/// Linkage of an executable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linking {
-    /// It needs none, and no loader.
+    /// The executable needs no libraries of the system, and no loader.
     Static,
     /// A loader finds libraries for it.
     Dynamic,
-    /// The file is none whose header is known here: a 64-bit ELF file.
+    /// The file is not a 64-bit ELF file.
     Unknown,
 }
 
-/// The kind of an ELF segment that names the loader.
+/// Type of the ELF segment that names the loader (`PT_INTERP`).
 const INTERPRETER: u64 = 3;
 
-/// No executable has as many segments.
+/// Limit of the number of segments, which no executable reaches.
 const MOST_SEGMENTS: u64 = 1 << 10;
 
 impl Linking {
-    /// How the executable in a file is linked.
+    /// Returns the linkage of the executable in a file.
     ///
     /// # Errors
     /// The file cannot be read, or ends before its table of segments does.
@@ -137,7 +132,7 @@ impl Linking {
         if !head.starts_with(b"\x7fELF\x02\x01") || head.len() < 64 {
             return Ok(Linking::Unknown);
         }
-        // Where the table of segments begins, the size of its entries, and how many there are.
+        // Offset of the segment table, and the size and number of its entries.
         let (table, entry, count) = (number(head, 32, 8), number(head, 54, 2), number(head, 56, 2));
         if entry < 4 || count > MOST_SEGMENTS {
             return Ok(Linking::Unknown);
@@ -155,7 +150,8 @@ impl Linking {
     }
 }
 
-/// Whether an executable ends before its header says: a copy that was cut off. `false` where the header does not say.
+/// Returns true if an executable ends before its header says, as a copy that was cut off does. `false` if the header does not
+/// say.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -178,7 +174,7 @@ fn is_in_seal(file: &mut File, own: u64, size: u64) -> bool {
     read.is_ok() && rest.get(..common) == SEAL_PREFIX.get(..common)
 }
 
-/// The platform of an executable, by its first bytes: ELF, Mach-O or PE.
+/// Returns the platform of an executable by its first bytes: ELF, Mach-O or PE.
 fn platform(file: &mut File) -> io::Result<Option<Platform>> {
     let mut head = [0; 1024];
     let head = head_of(file, &mut head)?;
@@ -189,7 +185,7 @@ fn platform(file: &mut File) -> io::Result<Option<Platform>> {
         arch: arch.to_owned(),
     };
     if head.starts_with(b"\x7fELF") {
-        // The numbers of processors are those of the ELF specification.
+        // Machine numbers of the ELF specification.
         let arch = match word(18) {
             Some(3) => "386",
             Some(40) => "arm",
@@ -200,6 +196,7 @@ fn platform(file: &mut File) -> io::Result<Option<Platform>> {
             Some(21) => "ppc64le",
             _ => return Ok(None),
         };
+        // Linux executables usually have the value of System V here, not their own.
         let os = match head.get(7) {
             Some(9) => "freebsd",
             _ => "linux",
@@ -215,6 +212,7 @@ fn platform(file: &mut File) -> io::Result<Option<Platform>> {
     }
     if head.starts_with(b"MZ") {
         let at = long(0x3c).and_then(|at| usize::try_from(at).ok()).unwrap_or_default();
+        // The machine stands behind the four bytes of the PE signature.
         return Ok(match word(at.saturating_add(4)) {
             Some(0x8664) => Some(named("windows", "amd64")),
             Some(0xaa64) => Some(named("windows", "arm64")),
@@ -224,9 +222,9 @@ fn platform(file: &mut File) -> io::Result<Option<Platform>> {
     Ok(None)
 }
 
-/// The version that stands behind the mark; `None` without a mark.
+/// Returns the version behind the mark; `None` without a mark.
 fn version(file: &mut File) -> io::Result<Option<String>> {
-    /// More than a mark with its version has.
+    /// More than the length of a mark with its version, so that none is missed between two windows.
     const OVERLAP: usize = 128;
     file.seek(SeekFrom::Start(0))?;
     let mut window = Vec::new();
@@ -240,6 +238,7 @@ fn version(file: &mut File) -> io::Result<Option<String>> {
         for at in memmem::find_iter(&window, fixed) {
             let rest = window.get(at + FIXED..).unwrap_or_default();
             let text = rest.split(|b| *b == b'\n').next().unwrap_or_default();
+            // A mark at the end of the window has its version in the next one.
             let text = std::str::from_utf8(text).ok().filter(|_| text.len() < rest.len());
             if let Some(version) = text.filter(|text| versions::Version::parse(text).is_ok()) {
                 return Ok(Some(version.to_owned()));

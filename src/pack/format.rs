@@ -1,31 +1,28 @@
-//! The last bytes of a pack, by which it is found.
+//! The last bytes of a pack, by which it is recognized.
 
 use sha2::{Digest, Sha256};
 
-/// How many bytes a trailer has.
+/// Length of a trailer.
 pub(crate) const TRAILER: u64 = 64;
 
-/// What the trailer of a pack ends with.
+/// Last bytes of a trailer.
 pub(crate) const MAGIC: [u8; 8] = *b"MONOPACK";
 
-/// The last bytes of a difference, behind a trailer.
+/// Last bytes of a difference, behind a trailer.
 pub(crate) const DIFFERENCE_MAGIC: [u8; 8] = *b"MONODIFF";
 
-/// The trailer: three numbers in little-endian order, the SHA-256 of the index, and eight fixed bytes.
+/// Trailer: three numbers in little-endian order, the SHA-256 of the index, and eight fixed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trailer {
-    /// Where the index begins.
     pub index_offset: u64,
-    /// How many bytes it has.
     pub index_length: u64,
-    /// How many bytes the signature behind it has; 0 without one.
+    /// Zero without a signature.
     pub signature_length: u64,
-    /// The SHA-256 of the index.
     pub index_sum: [u8; 32],
 }
 
 impl Trailer {
-    /// The trailer for an index at an offset.
+    /// Returns the trailer for an index at an offset.
     pub fn new(index_offset: u64, index: &[u8], signature_length: u64) -> Trailer {
         Trailer {
             index_offset,
@@ -50,7 +47,7 @@ impl Trailer {
         out
     }
 
-    /// Reads a trailer; `None` if these bytes are none.
+    /// Parses a trailer; `None` if the bytes are not one.
     pub fn read(bytes: &[u8; TRAILER as usize]) -> Option<Trailer> {
         let (numbers, rest) = bytes.split_at(24);
         let (sum, magic) = rest.split_at(32);
@@ -66,12 +63,12 @@ impl Trailer {
         })
     }
 
-    /// Where the signature begins.
+    /// Returns the offset of the signature.
     pub fn signature_offset(&self) -> u64 {
         self.index_offset.saturating_add(self.index_length)
     }
 
-    /// How long a file with this trailer must be; `None` if there can be no such file.
+    /// Returns the length that a file with this trailer must have; `None` if no file can have it.
     pub fn file_length(&self) -> Option<u64> {
         (self.index_offset.checked_add(self.index_length)?)
             .checked_add(self.signature_length)?

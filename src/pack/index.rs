@@ -1,4 +1,4 @@
-//! The index of a pack: the list of its contents.
+//! The index of a pack, which lists its contents.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -14,74 +14,67 @@ use crate::counted::digest;
 use crate::error::{PackError, read_error};
 use crate::text;
 
-/// The format of packs that carry providers and nothing else.
+/// Format of packs that carry providers only.
 pub const FORMAT: u32 = 1;
 
-/// The format of packs that carry modules, configurations or a CLI configuration.
+/// Format of packs that carry modules, configurations or a CLI configuration.
 pub const FORMAT_WITH_MODULES: u32 = 2;
 
-/// The contents of a pack.
+/// Contents of a pack. Checksums are SHA-256 in hexadecimal digits. Lists are sorted: files and links by path, providers by
+/// address, version and platform, modules by address, configurations by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Index {
-    /// The format: [`FORMAT`] or [`FORMAT_WITH_MODULES`].
+    /// [`FORMAT`] or [`FORMAT_WITH_MODULES`].
     pub format: u32,
-    /// The executable that it begins with.
+    /// Executable that the pack begins with.
     pub executable: PackedExecutable,
-    /// Content, in the order in which it is stored.
+    /// Contents of files, in the order in which they are stored.
     pub blobs: Vec<Blob>,
-    /// Provider packages, sorted by address, version and platform.
     pub providers: Vec<PackedProvider>,
-    /// Module packages, sorted by address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<PackedModule>,
-    /// Configurations, sorted by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub configurations: Vec<PackedConfiguration>,
-    /// The CLI configuration, as an index into `blobs`.
+    /// CLI configuration, as an index into `blobs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cli_config: Option<usize>,
 }
 
-/// The executable at the beginning of a pack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackedExecutable {
-    /// How many bytes it has.
     pub size: u64,
-    /// Its SHA-256, in hexadecimal digits.
     pub sha256: String,
-    /// The platform it runs on.
     #[serde(with = "text")]
     pub platform: Platform,
-    /// Its version of Monoform.
     pub version: String,
 }
 
-/// The stored content of one or more files.
+/// Stored content of one or more files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Blob {
-    /// Where its frame begins in the pack.
+    /// Offset of the Zstandard frame in the pack.
     pub offset: u64,
-    /// How many bytes the frame has.
+    /// Length of the frame.
     pub length: u64,
-    /// The SHA-256 of the frame.
+    /// Checksum of the frame.
     pub stored: String,
-    /// How many bytes the content has.
     pub size: u64,
-    /// The SHA-256 of the content.
+    /// Checksum of the content, which is the same at every level of compression.
     pub sha256: String,
 }
 
 impl Blob {
-    /// Whether a file has this content.
+    /// Returns true if a file has this content.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn is_content_of(&self, path: &Path) -> Result<bool, PackError> {
         let failed = read_error(path);
         let file = File::open(path).map_err(failed)?;
+        // A different size saves reading the file.
         if file.metadata().map_err(failed)?.len() != self.size {
             return Ok(false);
         }
@@ -93,22 +86,21 @@ impl Blob {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackedFile {
-    /// Its path in what it belongs to, with slashes.
+    /// Path in the package or configuration, with slashes.
     pub path: String,
-    /// Its content, as an index into [`Index::blobs`].
+    /// Content, as an index into [`Index::blobs`].
     pub blob: usize,
-    /// Whether it can be executed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub executable: bool,
 }
 
-/// A symbolic link. It leads to something in the same directory tree.
+/// Symbolic link inside a directory tree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackedLink {
-    /// Its path in what it belongs to, with slashes.
+    /// Path in the package or configuration, with slashes.
     pub path: String,
-    /// Where it leads, seen from its directory: steps up, then steps down.
+    /// Target, relative to the directory of the link: steps up, then steps down.
     pub target: String,
 }
 
@@ -117,7 +109,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// The package of a provider for one platform.
+/// Package of a provider for one platform.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackedProvider {
@@ -130,43 +122,38 @@ pub struct PackedProvider {
     /// Checksums for the lock file: that of this package, and those of packages of the same version for other platforms that were
     /// known when it was packed.
     pub hashes: BTreeSet<String>,
-    /// Its files, sorted by path.
     pub files: Vec<PackedFile>,
 }
 
-/// A module package.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackedModule {
-    /// Its address, as the index of a mirror of modules has it.
+    /// Address, as the index of a mirror of modules has it.
     pub address: String,
-    /// Where in it the registry says that the module is.
+    /// Subdirectory of the module in the package, as the registry gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subdir: Option<String>,
-    /// Its files, sorted by path.
     pub files: Vec<PackedFile>,
-    /// Its links, sorted by path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<PackedLink>,
 }
 
-/// The directory of a configuration.
+/// Directory of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackedConfiguration {
     pub name: String,
-    /// The directory of the root module inside it; empty if that is the directory itself.
+    /// Directory of the root module inside the tree; empty if that is the tree itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub root: String,
-    /// Its files, sorted by path.
     pub files: Vec<PackedFile>,
-    /// Its links, sorted by path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<PackedLink>,
 }
 
 impl PackedProvider {
-    /// The file that is run: the first at the top whose name is that of the provider, perhaps with more after `_` or a dot.
+    /// Returns the program of the package: the first file at the top whose name is that of the provider, possibly followed by `_`
+    /// or a dot and more.
     #[must_use]
     pub fn executable(&self) -> Option<&PackedFile> {
         let wanted = format!("terraform-provider-{}", self.address.ty);
@@ -178,8 +165,8 @@ impl PackedProvider {
 }
 
 impl Index {
-    /// Why it is invalid, as a clause; `None` if it is valid. The blobs must fill the file from the executable to `index_offset`. An
-    /// index can come from an untrusted file.
+    /// Returns the reason why the index is invalid, as a clause; `None` if it is valid. The blobs must fill the file from the
+    /// executable to `index_offset`. An index can come from an untrusted file.
     pub(crate) fn problem(&self, index_offset: u64) -> Option<String> {
         let sum = |text: &str| HEXLOWER.decode(text.as_bytes()).is_ok_and(|bytes| bytes.len() == 32);
         let mut end = self.executable.size;
@@ -190,6 +177,7 @@ impl Index {
             if !sum(&blob.sha256) || !sum(&blob.stored) {
                 return Some(format!("a checksum of its content number {at} is not valid"));
             }
+            // Blobs without gaps and overlaps leave no byte of the file without a checksum.
             if blob.offset != end {
                 return Some(format!("its content number {at} is not where it must be"));
             }
@@ -201,6 +189,7 @@ impl Index {
         if end != index_offset {
             return Some("its contents do not reach to its index".to_owned());
         }
+        // An earlier release must see by the format that it cannot read these contents.
         let more = !self.modules.is_empty() || !self.configurations.is_empty() || self.cli_config.is_some();
         if more && self.format == FORMAT {
             return Some("its format is not that of its contents".to_owned());
@@ -237,8 +226,8 @@ impl Index {
         }
         let links = links.iter().map(|link| link.path.as_str());
         let mut paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).chain(links).collect();
-        // With a slash before all other bytes, a path comes right before those below it. Writers sort paths, so there is little to
-        // do: every command checks the index.
+        // With a slash before all other bytes, a path comes right before those below it. Every command checks the index, and
+        // writers sort the paths, so that this sort has little to do.
         let byte = |byte: u8| if byte == b'/' { 0 } else { byte };
         paths.sort_by(|a, b| a.bytes().map(byte).cmp(b.bytes().map(byte)));
         paths.windows(2).find_map(|pair| {
@@ -251,15 +240,15 @@ impl Index {
         })
     }
 
-    /// The content of a file.
+    /// Returns the content of a file; `None` if the index is invalid.
     #[must_use]
     pub fn blob_of(&self, file: &PackedFile) -> Option<&Blob> {
         self.blobs.get(file.blob)
     }
 }
 
-/// Whether the target of a link is in the directory tree that the link is in: steps up come first, and are not more than the link is
-/// deep. A step up behind a step down could leave a directory that is itself a link.
+/// Returns true if the target of a link is in the directory tree that the link is in: steps up come first, and are not more than
+/// the link is deep. A step up behind a step down could leave a directory that is itself a link.
 pub(crate) fn stays_inside(path: &str, target: &str) -> bool {
     let depth = path.split('/').count() - 1;
     let up = target.split('/').take_while(|step| *step == "..").count();
@@ -267,7 +256,7 @@ pub(crate) fn stays_inside(path: &str, target: &str) -> bool {
     up <= depth && (up > 0 || down.peek().is_some()) && down.all(|step| !matches!(step, "" | "." | ".."))
 }
 
-/// Whether a path is relative and stays where it begins.
+/// Returns true if a path is relative, has its plainest form, and stays in its directory.
 fn is_plain(path: &str) -> bool {
     archive::entry_path(path).is_ok_and(|plain| !path.is_empty() && plain.to_str() == Some(path))
 }

@@ -10,14 +10,13 @@
 //! trailer      64 bytes: where the index is, and its checksum ([`format`])
 //! ```
 //!
-//! [`Pack`] reads one, [`write`](write::write) makes one of its [`contents`], which may be those of a [`directory`], and
-//! [`difference`] carries only what another pack does not have. The same contents give the same bytes: there are no times and no
-//! owners in a pack, and everything in it has an order.
+//! [`Pack`] reads a pack, [`write`](write::write) makes one of its [`contents`], which may be those of a [`directory`], and
+//! [`difference`] carries only the parts that another pack does not have. Equal contents give equal bytes: a pack has no times
+//! and no owners, and everything in it is ordered.
 //!
-//! This crate knows nothing of where providers and modules come from, nor of how they are selected: see the crates `packages` and
-//! `modules`.
+//! The sources of providers and modules, and their selection, are not known here: see the crates `packages` and `modules`.
 //!
-//! Every pack is opened by [`Pack::find`], which looks at [`Conditions`] before it reads an index.
+//! Every pack is opened by [`Pack::find`], which checks [`Conditions`] before it parses an index.
 //!
 //! Where to begin: [`index`], then [`read`].
 

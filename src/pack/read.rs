@@ -1,4 +1,4 @@
-//! Reading a pack. Every byte that is used is compared with its checksum.
+//! Reading of packs. Every byte that is used is compared with its checksum.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ use crate::signature::{self, PublicKey, Signature};
 use crate::trust::{Conditions, Trust};
 use crate::{elf, format};
 
-/// The maximum length of an index in bytes: about 200,000 files. Every command reads it, so a longer one would slow them all.
+/// Limit of the length of an index in bytes: about 200,000 files. Every command reads it, so a longer one would slow them all.
 const LONGEST_INDEX: u64 = 1 << 26;
 
 /// Checks the length of an index, in bytes.
@@ -35,10 +35,11 @@ pub(crate) fn index_fits(path: &Path, length: u64) -> Result<(), PackError> {
     })
 }
 
-/// A pack as a whole may unpack to this many times its own size, or to the limit of one package, whichever is more.
+/// Factor of expansion: a pack as a whole may unpack to this many times its own size, or to the limit of one package, whichever
+/// is more.
 const MOST_EXPANSION: u64 = 16;
 
-/// An open pack. Reads do not move a common position, so that threads can share it.
+/// Open pack. Reads do not move a common position, so that threads can share it.
 #[derive(Debug)]
 pub struct Pack {
     path: PathBuf,
@@ -49,12 +50,12 @@ pub struct Pack {
     limits: Limits,
 }
 
-/// The result of a verification.
+/// Result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// How many bytes the pack has.
+    /// Number of bytes of the pack.
     pub bytes: u64,
-    /// The key that has signed it, if it is signed.
+    /// Key that has signed the pack, if it is signed.
     pub signed_by: Option<PublicKey>,
 }
 
@@ -67,7 +68,7 @@ impl Pack {
         Pack::find(path, conditions)?.ok_or_else(|| PackError::NoPack(path.to_owned()))
     }
 
-    /// Opens the pack in a file, if it carries one. Costs one small read where it carries none.
+    /// Opens the pack in a file, or returns `None` if the file carries none. That costs one small read.
     ///
     /// The index is parsed after the signature was verified and its key compared with the one that is trusted: whoever can change a
     /// file in transit can write any index.
@@ -87,7 +88,7 @@ impl Pack {
             None => None,
         };
         let Some(trailer) = trailer else {
-            // Of a pack that was cut off, the executable is left, and more than the executable says that it has.
+            // If a pack was cut off, its executable is left, and more bytes than the executable's header says.
             let own = elf::sealed_length(&mut file).map_err(failed)?;
             return match own.filter(|own| looks_packed(&file, *own, length)) {
                 Some(_) => Err(wrong("its end is missing".to_owned())),
@@ -97,7 +98,7 @@ impl Pack {
         if trailer.file_length() != Some(length) {
             return Err(wrong("its last bytes do not fit its length".to_owned()));
         }
-        // Before anything of it is read: every command opens the pack that it runs from.
+        // The length is checked before the index is read: every command opens the pack that it runs from.
         index_fits(path, trailer.index_length)?;
         let trusted = conditions.trust.key()?;
         let limits = conditions.limits.clone().map_err(PackError::Limit)?;
@@ -114,6 +115,7 @@ impl Pack {
             check(path, signature.as_ref().map(|signature| &signature.key), trusted)
                 .map_err(|error| conditions.trust.explain(error))?;
         }
+        // Read on its own, since an index of a later format may have other fields.
         let format = serde_json::from_slice::<FormatOnly>(&index).map_or(FORMAT, |only| only.format);
         if !(FORMAT..=FORMAT_WITH_MODULES).contains(&format) {
             return Err(PackError::Format {
@@ -141,31 +143,30 @@ impl Pack {
         &self.index
     }
 
-    /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The key that has signed it; the signature was verified when the pack was opened.
+    /// Returns the key that has signed the pack. The signature was verified when the pack was opened.
     #[must_use]
     pub fn signed_by(&self) -> Option<&PublicKey> {
         self.signature.as_ref().map(|signature| &signature.key)
     }
 
-    /// The checksum of the index, by which packs are told apart.
+    /// Returns the checksum of the index, by which packs are told apart.
     #[must_use]
     pub fn identity(&self) -> String {
         HEXLOWER.encode(&self.trailer.index_sum)
     }
 
-    /// The bytes from the index to the end.
+    /// Returns the bytes from the index to the end.
     pub(crate) fn end(&self) -> Section<'_> {
         let length = self.trailer.index_length + self.trailer.signature_length + TRAILER;
         self.section(self.trailer.index_offset, length)
     }
 
-    /// Some bytes of the file.
+    /// Returns a range of bytes of the file.
     pub(crate) fn section(&self, offset: u64, length: u64) -> Section<'_> {
         Section {
             file: &self.file,
@@ -174,7 +175,7 @@ impl Pack {
         }
     }
 
-    /// Writes content to where it is wanted, and compares it with its checksum. What was written before an error must not be used.
+    /// Writes content to a target, and compares it with its checksum. Bytes that were written before an error must not be used.
     ///
     /// # Errors
     /// The content is damaged, or cannot be read or written.
@@ -183,6 +184,7 @@ impl Pack {
         let broken = |_: io::Error| CopyError::Pack(self.broken(blob));
         let section = self.section(blob.offset, blob.length);
         let decoder = zstd::stream::read::Decoder::new(section).map_err(read)?;
+        // One byte more than the content has: a frame that expands without end is noticed, and not unpacked.
         let mut decoder = decoder.take(blob.size.saturating_add(1));
         let (mut sum, mut size) = (Sha256::new(), 0u64);
         let mut buffer = vec![0; 1 << 17];
@@ -196,6 +198,7 @@ impl Pack {
             to.write_all(part).map_err(CopyError::Write)?;
         }
         let section = decoder.into_inner().finish();
+        // A blob is one frame. Bytes behind it would belong to no file.
         if size != blob.size || HEXLOWER.encode(&sum.finalize()) != blob.sha256 || !section.buffer().is_empty() {
             return Err(CopyError::Pack(self.broken(blob)));
         }
@@ -207,7 +210,7 @@ impl Pack {
         damaged(&self.path)(format!("the content of {user} has another checksum"))
     }
 
-    /// A file that has this content, for people.
+    /// Returns a file that has this content, for the error about it.
     fn user_of(&self, blob: &Blob) -> String {
         let is = |file: &&PackedFile| self.index.blobs.get(file.blob) == Some(blob);
         for provider in &self.index.providers {
@@ -241,10 +244,12 @@ impl Pack {
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent).map_err(failed)?;
             }
+            // The file mode creation mask of the process applies, as for any other file.
             let mode = if file.executable { 0o777 } else { 0o666 };
             let mut options = OpenOptions::new();
             let mut out = options
                 .write(true)
+                // Never through a link that stands in the directory.
                 .create_new(true)
                 .mode(mode)
                 .open(&path)
@@ -254,11 +259,12 @@ impl Pack {
         Ok(())
     }
 
-    /// The same, with links.
+    /// Writes files and links below a directory that exists.
     ///
     /// # Errors
     /// A file is damaged, or cannot be read or written.
     pub fn unpack_tree(&self, files: &[PackedFile], links: &[PackedLink], dir: &Path) -> Result<(), PackError> {
+        // Files come first, so that none is written through a link.
         self.unpack(files, dir)?;
         for link in links {
             let path = dir.join(&link.path);
@@ -271,7 +277,7 @@ impl Pack {
         Ok(())
     }
 
-    /// The CLI configuration that it carries.
+    /// Returns the CLI configuration of the pack, if it has one.
     ///
     /// # Errors
     /// Its content is damaged, or cannot be read.
@@ -294,6 +300,7 @@ impl Pack {
         if self.sum(0, executable.size).map_err(failed)? != executable.sha256 {
             return Err(wrong("its executable has another checksum".to_owned()));
         }
+        // Both checksums of a blob: that of the frame, which differences rely on, and that of the content.
         for blob in &self.index.blobs {
             if self.sum(blob.offset, blob.length).map_err(failed)? != blob.stored {
                 return Err(self.broken(blob));
@@ -306,7 +313,7 @@ impl Pack {
         })
     }
 
-    /// Checks that it is signed with a key.
+    /// Checks that the pack is signed with a key.
     ///
     /// # Errors
     /// It is not.
@@ -328,8 +335,8 @@ impl Pack {
         }
     }
 
-    /// Checks all that it carries against the limits, before it is unpacked as a whole. Contents are stored once and can be
-    /// used by any number of files, so a small pack can name very much.
+    /// Checks all contents against the limits, before the pack is unpacked as a whole. A content is stored once and can be used
+    /// by any number of files, so a small pack can name very much.
     ///
     /// # Errors
     /// A package is too large, or all of them together are.
@@ -363,7 +370,7 @@ impl Pack {
         }
     }
 
-    /// The SHA-256 of a part of the file, which is shorter if the file is.
+    /// Returns the SHA-256 of a range of the file, which is shorter if the file is.
     fn sum(&self, offset: u64, length: u64) -> io::Result<String> {
         digest(self.section(offset, length)).map(|(sum, _)| sum)
     }
@@ -386,7 +393,7 @@ fn check(path: &Path, signed_by: Option<&PublicKey>, trusted: &PublicKey) -> Res
     })
 }
 
-/// Whether a file ends as a pack or a difference does. It may be damaged all the same.
+/// Returns true if a file ends as a pack or a difference does. It may be damaged all the same.
 #[must_use]
 pub fn is_made_by_pack(path: &Path) -> bool {
     let last = || -> io::Result<[u8; 8]> {
@@ -399,13 +406,13 @@ pub fn is_made_by_pack(path: &Path) -> bool {
     last().is_ok_and(|last| last == format::MAGIC || last == format::DIFFERENCE_MAGIC)
 }
 
-/// Of an index of any format, its number.
+/// Format number in an index of any format.
 #[derive(serde::Deserialize)]
 struct FormatOnly {
     format: u32,
 }
 
-/// Whether what stands behind an executable's own bytes begins as content of a pack does: with a Zstandard frame.
+/// Returns true if the bytes behind an executable begin as content of a pack does: with a Zstandard frame.
 fn looks_packed(file: &File, own: u64, length: u64) -> bool {
     const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
     let mut first = [0; 4];
@@ -413,7 +420,7 @@ fn looks_packed(file: &File, own: u64, length: u64) -> bool {
 }
 
 impl Trust {
-    /// Checks that a pack that was opened to be inspected is trusted.
+    /// Checks that a pack that was opened for inspection is trusted.
     ///
     /// # Errors
     /// It is not, or the key cannot be read.
@@ -425,7 +432,7 @@ impl Trust {
     }
 }
 
-/// A signature that cannot be read or that does not belong to its index.
+/// Reason why a signature cannot be read, or does not belong to its index.
 #[derive(Debug, thiserror::Error)]
 enum SignatureError {
     #[error(transparent)]
@@ -446,23 +453,22 @@ fn read_signature(file: &File, trailer: &Trailer, index: &[u8]) -> Result<Option
         return Err(SignatureError::Length);
     }
     file.read_exact_at(&mut bytes, trailer.signature_offset())?;
+    // A signature that does not fit is damage, even where no key is required.
     match Signature::read(&bytes).filter(|signature| signature.fits(index)) {
         Some(signature) => Ok(Some(signature)),
         None => Err(SignatureError::OtherIndex),
     }
 }
 
-/// Why content was not copied.
+/// Reason why content was not copied.
 #[derive(Debug)]
 pub enum CopyError {
-    /// The pack cannot be read, or is damaged.
     Pack(PackError),
-    /// The target cannot be written.
     Write(io::Error),
 }
 
 impl CopyError {
-    /// The error, if the target is the file at this path.
+    /// Returns the error for a target at this path.
     #[must_use]
     pub fn at(self, path: &Path) -> PackError {
         match self {
@@ -472,7 +478,7 @@ impl CopyError {
     }
 }
 
-/// A part of a file, as a reader.
+/// Range of a file, as a reader.
 pub(crate) struct Section<'f> {
     file: &'f File,
     offset: u64,
@@ -483,6 +489,7 @@ impl Read for Section<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
         let count = match buffer.get_mut(..most).filter(|part| !part.is_empty()) {
+            // `read_at` leaves the position of the file alone, which all readers share.
             Some(part) => self.file.read_at(part, self.offset)?,
             None => 0,
         };

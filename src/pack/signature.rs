@@ -1,5 +1,5 @@
-//! Signatures of packs: Ed25519 (RFC 8032), with keys in the files that `openssl genpkey -algorithm ed25519` and
-//! `openssl pkey -pubout` write.
+//! Signatures of packs: Ed25519 (RFC 8032), with keys in the files that `openssl genpkey -algorithm ed25519` and `openssl pkey
+//! -pubout` write.
 
 use std::path::Path;
 
@@ -10,37 +10,33 @@ use sha2::{Digest, Sha256};
 
 use crate::error::PackError;
 
-/// How many bytes a public key has.
+/// Length of a public key.
 const KEY: usize = 32;
-/// How many bytes the key and the signature have in a pack.
+/// Length of the key and the signature in a pack.
 pub(crate) const LENGTH: usize = KEY + 64;
 
-/// What a public key in DER begins with (RFC 8410): the algorithm and the length of the key.
+/// First bytes of a public key in DER (RFC 8410): the algorithm and the length of the key.
 const PUBLIC_KEY_DER: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
-/// A key that packs are signed with.
 #[derive(Debug)]
 pub struct SigningKey(Ed25519KeyPair);
 
-/// A key that packs are verified with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey([u8; KEY]);
 
-/// The signature of a pack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Signature {
-    /// The key it was made with.
     pub key: PublicKey,
-    /// The signature itself.
     bytes: [u8; 64],
 }
 
-/// What is signed: the checksum of the index, which has the checksums of all the rest.
+/// Returns the signed bytes: the checksum of the index, which has the checksums of all the rest.
 fn message(index: &[u8]) -> Vec<u8> {
+    // The prefix keeps a signature from being valid for anything but a pack.
     [b"monoform pack 1\n".as_slice(), &Sha256::digest(index)].concat()
 }
 
-/// The one block of a PEM file with this label, in DER.
+/// Returns the first block of a PEM file with this label, in DER.
 fn block(path: &Path, label: &str, what: &str) -> Result<Vec<u8>, PackError> {
     let invalid = |reason: String| PackError::Key {
         path: path.to_owned(),
@@ -55,12 +51,13 @@ fn block(path: &Path, label: &str, what: &str) -> Result<Vec<u8>, PackError> {
 }
 
 impl SigningKey {
-    /// Reads the private key in a file: PKCS #8 in PEM form.
+    /// Reads a private key from a file: PKCS #8 in PEM form.
     ///
     /// # Errors
     /// The file cannot be read, or has no Ed25519 key.
     pub fn read(path: &Path) -> Result<SigningKey, PackError> {
         let der = block(path, "PRIVATE KEY", "private keys without a password")?;
+        // OpenSSL writes keys without the public key, which the checked form requires.
         Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der)
             .map(SigningKey)
             .map_err(|_| PackError::Key {
@@ -69,7 +66,7 @@ impl SigningKey {
             })
     }
 
-    /// The key that verifies what this one signs.
+    /// Returns the key that verifies the signatures of this one.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         let mut key = [0; KEY];
@@ -79,7 +76,7 @@ impl SigningKey {
         PublicKey(key)
     }
 
-    /// The bytes that stand behind an index.
+    /// Returns the bytes that stand behind an index: the public key and the signature.
     pub(crate) fn sign(&self, index: &[u8]) -> Vec<u8> {
         let signature = self.0.sign(&message(index));
         [self.public().0.as_slice(), signature.as_ref()].concat()
@@ -87,7 +84,7 @@ impl SigningKey {
 }
 
 impl PublicKey {
-    /// Reads the public key in a file: PEM form.
+    /// Reads a public key from a file in PEM form.
     ///
     /// # Errors
     /// The file cannot be read, or has no Ed25519 key.
@@ -100,13 +97,12 @@ impl PublicKey {
         })
     }
 
-    /// Its fingerprint: the SHA-256 of the key, as people compare it.
+    /// Returns the fingerprint: the SHA-256 of the key, as people compare it.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         HEXLOWER.encode(&Sha256::digest(self.0))
     }
 
-    /// The key in base64.
     #[must_use]
     pub fn to_base64(&self) -> String {
         BASE64.encode(&self.0)
@@ -114,7 +110,7 @@ impl PublicKey {
 }
 
 impl Signature {
-    /// Reads what stands behind an index.
+    /// Parses the bytes behind an index.
     pub fn read(bytes: &[u8]) -> Option<Signature> {
         let (key, signature) = bytes.split_at_checked(KEY)?;
         Some(Signature {
@@ -123,7 +119,7 @@ impl Signature {
         })
     }
 
-    /// Whether it is the signature of this index by its key.
+    /// Returns true if this is the signature of an index by its key.
     pub fn fits(&self, index: &[u8]) -> bool {
         let key = UnparsedPublicKey::new(&ED25519, self.key.0);
         key.verify(&message(index), &self.bytes).is_ok()

@@ -14,17 +14,16 @@ use crate::signature::{PublicKey, SigningKey};
 use crate::write::{ConfigurationContents, Contents, ModuleContents, Options, ProviderContents, entries};
 use crate::{Conditions, Executable, Pack, PackError, TRUST, difference, index, write};
 
-/// A directory with an executable and what is packed with it.
+/// Directory with an executable and the contents that are packed with it.
 struct Site {
     dir: TempDir,
 }
 
 const PRIVATE: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE KEY-----\n";
-/// Of the same key: RFC 8032, section 7.1, the first test.
+/// Public half of that key: RFC 8032, section 7.1, the first test.
 const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n";
 const OTHER: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=\n-----END PUBLIC KEY-----\n";
 
-/// The conditions that these variables set.
 fn conditions(variables: &[(&str, String)]) -> Conditions {
     let variables = variables
         .iter()
@@ -95,7 +94,7 @@ impl Site {
         open(&path).unwrap()
     }
 
-    /// A pack with all kinds of contents.
+    /// Makes a pack with all kinds of contents.
     fn full(&self, name: &str, key: Option<&SigningKey>) -> Pack {
         self.write(
             "provider-1.0.0/terraform-provider-demo_v1.0.0",
@@ -127,7 +126,7 @@ fn what_is_packed_is_unpacked_the_same() {
     std::fs::create_dir(&to).unwrap();
     pack.unpack(&provider.files, &to).unwrap();
     assert_eq!(tree(&to), tree(&site.path("provider-1.0.0")));
-    // Equal contents are there once.
+    // Equal contents are stored once.
     let contents = pack.index().blobs.len();
     assert_eq!(contents, 3, "{:?}", pack.index());
     assert!(
@@ -136,7 +135,7 @@ fn what_is_packed_is_unpacked_the_same() {
             .starts_with(b"the executable's bytes")
     );
     assert_eq!(pack.verify().unwrap().signed_by, None);
-    // What is there stays.
+    // A file that exists is not overwritten.
     let error = pack.unpack(&provider.files, &to).unwrap_err();
     assert!(matches!(error, PackError::Write { .. }), "{error}");
 }
@@ -245,7 +244,7 @@ fn signatures() {
     let other = trusting("public.pem").with_key(Some(&site.path("other.pem")));
     let error = Pack::open(&site.path("signed"), &other).unwrap_err().to_string();
     assert!(error.contains("not with") && !error.contains(TRUST), "{error}");
-    // An index that is not trusted is not even parsed: its mistakes are not told.
+    // An index that is not trusted is not even parsed: its mistakes are not reported.
     let mut bytes = std::fs::read(site.path("unsigned")).unwrap();
     let length = bytes.len();
     let index = usize::try_from(u64::from_le_bytes(bytes[length - 64..length - 56].try_into().unwrap())).unwrap();
@@ -280,7 +279,7 @@ fn signatures() {
 fn a_difference_makes_the_new_pack() {
     let site = Site::new();
     let old = site.full("old", None);
-    // A large file stays, the executable changes a little, a provider is new.
+    // A large file is unchanged, the executable changes a little, a provider is new.
     site.write("executable", "the executable's other bytes");
     site.write("provider-1.1.0/terraform-provider-demo_v1.1.0", "new".repeat(500));
     let key = SigningKey::read(&site.path("private.pem")).unwrap();
@@ -302,7 +301,7 @@ fn a_difference_makes_the_new_pack() {
         site.write("changed", bytes);
         let mut result = Vec::new();
         let applied = difference::apply(&mut result, &site.path("made"), &old, &site.path("changed"));
-        // A bit of a frame that means nothing changes nothing.
+        // Some bits of a frame have no meaning, and a change there has no effect.
         assert!(applied.is_err() || result == made, "byte {at} of {}", whole.len());
     }
     site.write("changed", &whole[..whole.len() - 1]);
@@ -324,7 +323,7 @@ fn what_cannot_be_packed_is_named() {
     site.full("pack", None);
     let error = Executable::open(&site.path("pack"), false, &conditions(&[])).unwrap_err();
     assert!(matches!(error, PackError::PackOfPacks(_)), "{error}");
-    // This test has the mark inside, since the crate is.
+    // The executable of this test has the mark, since it contains the crate.
     let own = Executable::open(&std::env::current_exe().unwrap(), false, &conditions(&[])).unwrap();
     assert_eq!(own.version, env!("CARGO_PKG_VERSION"));
     assert_eq!(own.platform, Platform::current());
@@ -371,7 +370,7 @@ fn a_link_out_of_a_package_is_followed_to_its_program_only() {
 }
 
 impl Site {
-    /// A pack with a provider, a module, a configuration and a CLI configuration.
+    /// Makes a pack with a provider, a module, a configuration and a CLI configuration.
     fn with_modules(&self, name: &str) -> Pack {
         let first = self.full("first", None);
         self.write("module/main.tf", "words");
@@ -425,10 +424,10 @@ fn modules_and_configurations_are_unpacked_the_same_with_their_links() {
         (index.configurations[0].name.as_str(), &index.configurations[0].files),
         ("site", &module.files)
     );
-    // What is taken over is the same, byte for byte.
+    // Contents of another pack are taken over byte for byte.
     let again = site.pack("again", Contents::from_pack(&pack), None);
     assert_eq!(again.identity(), pack.identity());
-    // Packs of providers alone are those that earlier releases read.
+    // Packs of providers alone can be read by earlier releases.
     assert_eq!(site.full("first", None).index().format, index::FORMAT);
 }
 
@@ -452,7 +451,7 @@ fn links_of_a_pack_stay_inside() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever stands at the end of a file: no panic, and no pack that was not made.
+    /// No bytes at the end of a file cause a panic, or are taken for a pack that was not made.
     #[test]
     fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..300), magic in any::<bool>()) {
         let dir = tempfile::tempdir().unwrap();
@@ -465,7 +464,7 @@ proptest! {
         prop_assert!(!matches!(find(&path), Ok(Some(_))));
     }
 
-    /// Files of any content come out as they went in.
+    /// Files of any content are unpacked unchanged.
     #[test]
     fn any_files_are_carried(files in proptest::collection::btree_map("[a-z]{1,8}", proptest::collection::vec(any::<u8>(), 0..5000), 1..6)) {
         let site = Site::new();
@@ -507,7 +506,7 @@ fn contents_are_unpacked_within_limits() {
         );
         assert!(pack.check_all_limits().is_err());
     }
-    // One small content, used by many packages, each of which is small enough.
+    // One small content is used by many packages, each of which is small enough.
     site.write("provider-2.0.0/terraform-provider-demo_v2.0.0", "0".repeat(100_000));
     let mut contents = Contents::default();
     for patch in 0..20 {
@@ -546,7 +545,7 @@ fn an_index_of_any_size_is_refused_before_it_is_read() {
     trailer[8..16].copy_from_slice(&length.to_le_bytes());
     site.write("large", bytes);
     let file = std::fs::File::options().write(true).open(site.path("large")).unwrap();
-    // A hole, which is read as zeros: whether it was read shows in the checksum that the error would be about.
+    // A hole is read as zeros. If it were read, the error would be about its checksum.
     file.set_len(offset + length + 64).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &trailer, offset + length).unwrap();
     let error = open(&site.path("large")).unwrap_err().to_string();

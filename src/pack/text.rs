@@ -8,9 +8,8 @@ use serde::de::Error as _;
 use serde::{Deserialize as _, Deserializer, Serializer};
 use versions::Version;
 
-/// What has a text form that can be read back.
+/// Type with a text form that can be parsed.
 pub(crate) trait Text: Display + Sized {
-    /// Reads the text form.
     fn from_text(text: &str) -> Option<Self>;
 }
 
@@ -18,6 +17,7 @@ impl Text for Provider {
     fn from_text(text: &str) -> Option<Provider> {
         Provider::parse(text)
             .ok()
+            // Only the full form is valid, so that an address has one spelling in an index.
             .filter(|provider| provider.to_string() == text)
     }
 }
@@ -34,12 +34,10 @@ impl Text for Platform {
     }
 }
 
-/// For `#[serde(with)]`.
 pub(crate) fn serialize<S: Serializer>(value: &impl Text, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
 }
 
-/// For `#[serde(with)]`.
 pub(crate) fn deserialize<'de, T: Text, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     let text = String::deserialize(deserializer)?;
     T::from_text(&text).ok_or_else(|| D::Error::custom(format!("\"{text}\" is not valid here")))

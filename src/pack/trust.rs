@@ -8,31 +8,29 @@ use files::Environment;
 use crate::error::PackError;
 use crate::signature::PublicKey;
 
-/// The environment variable with a key file: packs are opened only if they are signed with this key.
+/// Environment variable with the path of a key file. Packs are opened only if they are signed with this key.
 pub const TRUST: &str = "MONOFORM_PACK_TRUST";
 
-/// The conditions. There is no way to open a pack without them.
+/// Conditions for opening a pack. There is no way to open one without them.
 #[derive(Clone, Debug)]
 pub struct Conditions {
-    /// The key that must have signed it.
     pub trust: Trust,
-    /// Limits of what is unpacked. An invalid one is an error of each pack that is opened.
+    /// Limits of unpacked contents. An invalid one is an error of each pack that is opened.
     pub limits: Result<Limits, InvalidLimit>,
 }
 
-/// The key that must have signed a pack.
+/// Key that must have signed a pack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// Any key, or none.
     Anyone,
-    /// The key in the file that [`TRUST`] names.
+    /// Key in the file that [`TRUST`] names.
     Environment(PathBuf),
-    /// The key in the file that an option names.
+    /// Key in the file that an option names.
     Option(PathBuf),
 }
 
 impl Conditions {
-    /// The conditions that the environment sets.
     #[must_use]
     pub fn from_environment(environment: &Environment) -> Conditions {
         let named = environment.get(TRUST).map(PathBuf::from);
@@ -42,7 +40,7 @@ impl Conditions {
         }
     }
 
-    /// The same, where an option with a key file has precedence over the environment.
+    /// Replaces the key by that of an option, which has precedence over the environment.
     #[must_use]
     pub fn with_key(self, file: Option<&Path>) -> Conditions {
         match file {
@@ -54,7 +52,7 @@ impl Conditions {
         }
     }
 
-    /// Opens any pack: to show what it is. Nothing that it carries may be used.
+    /// Accepts any pack, to show what it is. Nothing that it carries may be used.
     #[must_use]
     pub fn to_inspect(self) -> Conditions {
         Conditions {

@@ -1,4 +1,4 @@
-//! Making a pack.
+//! Writing of packs.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -22,25 +22,22 @@ use crate::signature::{self, SigningKey};
 pub use crate::contents::{ConfigurationContents, Contents, Entry, ModuleContents, ProviderContents, Source, Tree};
 pub use crate::directory::{entries, tree};
 
-/// The level of compression where none is named: that of the `zstd` program.
+/// Default level of compression: that of the `zstd` program.
 pub const DEFAULT_LEVEL: i32 = 3;
 
-/// The levels of compression that there are.
 pub const LEVELS: std::ops::RangeInclusive<i32> = 1..=22;
 
-/// From this size on, a file is compressed by several threads. The result depends on the size, not on how many there are.
+/// Size from which on a file is compressed by several threads. The result depends on the size, not on the number of threads.
 const SIDE_BY_SIDE: u64 = 4 << 20;
 
-/// How a pack is made.
 #[derive(Debug)]
 pub struct Options<'k> {
-    /// The level of compression.
     pub level: i32,
-    /// The key it is signed with.
+    /// Key that the pack is signed with, if it is to be signed.
     pub signing: Option<&'k SigningKey>,
 }
 
-/// Writes a pack; returns its index. `path` is where it will be, for errors.
+/// Writes a pack; returns its index. `path` is the file's final path, for errors.
 ///
 /// # Errors
 /// The executable or a content cannot be read, or the pack cannot be written.
@@ -67,6 +64,7 @@ impl<W: Write> Packing<'_, W> {
     /// Writes the executable and the blobs of the contents.
     fn contents(&mut self, executable: &Executable, contents: Contents<'_>) -> Result<Index, PackError> {
         let executable = self.executable(executable)?;
+        // Maps drop duplicates and give the order that the index must have.
         let mut providers = BTreeMap::new();
         for provider in contents.providers {
             let key = (
@@ -84,7 +82,7 @@ impl<W: Write> Packing<'_, W> {
             .collect();
         let more = !modules.is_empty() || !configurations.is_empty() || contents.cli_config.is_some();
         let mut index = Index {
-            // Earlier releases know packs of providers only.
+            // Packs of providers alone keep the format that earlier releases read.
             format: if more { FORMAT_WITH_MODULES } else { FORMAT },
             executable,
             blobs: Vec::new(),
@@ -129,7 +127,7 @@ impl<W: Write> Packing<'_, W> {
         let path = self.path;
         let offset = self.out.offset;
         let text = serde_json::to_vec(&index).map_err(|e| write_error(path)(e.into()))?;
-        // Otherwise nothing could read the pack.
+        // A pack with a longer index could be written, but not read.
         index_fits(path, text.len() as u64)?;
         let signature = options.signing.map(|key| key.sign(&text)).unwrap_or_default();
         debug_assert!(signature.is_empty() || signature.len() == signature::LENGTH);
@@ -137,6 +135,7 @@ impl<W: Write> Packing<'_, W> {
         for part in [&text[..], &signature, &trailer] {
             self.out.write_all(part).map_err(write_error(path))?;
         }
+        // Readers would refuse such an index. Names of files, for example, come from directories.
         match index.problem(offset) {
             Some(problem) => Err(PackError::NotPackable {
                 path: path.to_owned(),
@@ -147,13 +146,13 @@ impl<W: Write> Packing<'_, W> {
     }
 }
 
-/// The state of a pack that is being written.
+/// State of a pack that is being written.
 struct Packing<'w, W> {
     out: Counted<W>,
     path: &'w Path,
     level: i32,
     blobs: Vec<Blob>,
-    /// By the checksum of the content.
+    /// Positions of blobs by the checksum of their content.
     known: BTreeMap<String, usize>,
 }
 
@@ -163,6 +162,7 @@ impl<W: Write> Packing<'_, W> {
         let file = File::open(&executable.path).map_err(failed)?;
         self.out.begin();
         let copied = copy(file.take(executable.size), &executable.path, &mut self.out, self.path)?;
+        // The file was replaced or shortened while it was read.
         if copied != executable.size {
             return Err(failed(io::ErrorKind::UnexpectedEof.into()));
         }
@@ -187,12 +187,13 @@ impl<W: Write> Packing<'_, W> {
         Ok(out)
     }
 
-    /// Stores content, unless it is there already; returns its place among the blobs.
+    /// Stores content, unless it is stored already; returns its position among the blobs.
     fn blob(&mut self, source: &Source<'_>) -> Result<usize, PackError> {
         let blob = match source {
             Source::File(path) => {
                 let failed = read_error(path);
                 let file = File::open(path).map_err(failed)?;
+                // Read twice, for the checksum and for the compression: a file that is stored already is not compressed again.
                 let (sha256, size) = digest(file).map_err(failed)?;
                 if let Some(known) = self.known.get(&sha256) {
                     return Ok(*known);
@@ -213,6 +214,7 @@ impl<W: Write> Packing<'_, W> {
                     &mut self.out,
                     self.path,
                 )?;
+                // Damage of the other pack must not receive a valid checksum in this one.
                 if self.out.end() != blob.stored {
                     return Err(damaged(pack.path())("a content has another checksum".to_owned()));
                 }
@@ -234,6 +236,7 @@ impl<W: Write> Packing<'_, W> {
             source,
         };
         let mut encoder = zstd::stream::write::Encoder::new(&mut self.out, self.level).map_err(failed)?;
+        // The encoder fits its window to the size, and refuses content of another size.
         encoder.set_pledged_src_size(Some(size)).map_err(failed)?;
         if size >= SIDE_BY_SIDE {
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -253,6 +256,7 @@ impl<W: Write> Packing<'_, W> {
             left = left.saturating_sub(part.len() as u64);
             encoder.write_all(part).map_err(failed)?;
         }
+        // The file may be written to between the two readings.
         if left != 0 || HEXLOWER.encode(&sum.finalize()) != sha256 {
             return Err(PackError::NotPackable {
                 path: path.to_owned(),

@@ -19,45 +19,47 @@ use crate::selection::{self, Chooser, LOCAL_PLUGIN_ADVICE, Selection, Selections
 use crate::settings::Settings;
 use crate::sources::{self, PackageSource};
 
-/// Selects plugins for one working directory, and remembers the selections.
+/// Selection of plugins for one working directory, with the selections so far.
 pub struct Catalog {
     settings: Settings,
     reattached: BTreeSet<Address>,
     known: Mutex<Known>,
 }
 
-/// What was found out so far.
+/// Selections and verifications so far.
 #[derive(Default)]
 struct Known {
     selections: BTreeMap<Address, Selection>,
-    /// Packages whose checksums were found good.
+    /// Packages whose checksums were verified, by path. Verifying reads whole packages, so it happens once.
     verified: BTreeSet<PathBuf>,
 }
 
-/// The file in the data directory with the checksums of provisioners that come with the configuration.
+/// File in the data directory with the checksums of provisioners that come with the configuration. The lock file has no place for
+/// provisioners.
 const PROVISIONERS: &str = "provisioners.json";
 
-/// The checksums of provisioners that `init` has recorded, by name.
+/// Reads the checksums of provisioners that `init` recorded, by name. A missing or damaged file records none, so nothing runs
+/// because of it.
 fn recorded_provisioners(settings: &Settings) -> BTreeMap<String, String> {
     let text = std::fs::read(settings.data_dir.join(PROVISIONERS)).ok();
     text.and_then(|text| serde_json::from_slice(&text).ok())
         .unwrap_or_default()
 }
 
-/// Which executable serves a provisioner.
+/// Executable that serves a provisioner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProvisionerSelection {
-    /// The one in our own executable.
+    /// Built into this executable.
     Builtin,
-    /// An executable in a plugin directory.
+    /// Executable in a plugin directory.
     External(PathBuf),
 }
 
 impl Catalog {
-    /// A catalog. `reattached` are the providers that the user started and that are used as they are.
+    /// Creates a catalog. `reattached` are the providers that the user has started, which are used as they are.
     #[must_use]
     pub fn new(mut settings: Settings, reattached: BTreeSet<Address>) -> Catalog {
-        // A program's path without a directory would be looked for in PATH.
+        // Executing a path without a directory would search PATH for it.
         for path in [&mut settings.working_dir, &mut settings.data_dir]
             .into_iter()
             .chain(&mut settings.plugin_dirs)
@@ -73,7 +75,6 @@ impl Catalog {
         }
     }
 
-    /// The settings it was made with.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -84,16 +85,16 @@ impl Catalog {
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {
-        // Nothing in there can be left half done by a panic.
+        // Every change to the maps is a single call, so a panic elsewhere leaves them consistent.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets earlier selections: something was installed.
+    /// Forgets all selections, because an installation changes the result.
     pub(crate) fn reset(&self) {
         *self.known() = Known::default();
     }
 
-    /// Selects what serves each of these providers, and keeps the selections for [`Catalog::select`].
+    /// Selects the plugin for each of these providers, and keeps the selections for [`Catalog::select`].
     ///
     /// # Errors
     /// A provider is not available in a version that meets its constraints.
@@ -101,7 +102,7 @@ impl Catalog {
         self.resolve_for(requirements, &Origins::new())
     }
 
-    /// The same; errors name the requirement origins.
+    /// Selects plugins as [`Catalog::resolve`] does; errors name the requirement origins.
     ///
     /// # Errors
     /// A provider is not available in a version that meets its constraints.
@@ -126,12 +127,13 @@ impl Catalog {
         if errors.has_errors() {
             return Err(errors);
         }
+        // All errors are reported together, so a user fixes the requirements in one pass.
         warnings.extend(chooser.substituted(&providers));
         self.known().selections.extend(providers.clone());
         Ok(Selections { providers, warnings })
     }
 
-    /// Whether a package of a provider may come over the network.
+    /// Returns true if a package of a provider may be downloaded.
     #[must_use]
     pub fn may_download(&self, provider: &Address) -> bool {
         let sources = sources::sources(&self.settings, provider);
@@ -139,16 +141,18 @@ impl Catalog {
         self.settings.client.is_some() && !sources.iter().all(local)
     }
 
-    /// Whether a provider is built in, may be used, and meets these constraints or may be used in place of a version that does.
+    /// Returns true if the built-in provider may be used and meets these constraints, or may be used in place of a version that
+    /// does.
     #[must_use]
     pub fn is_built_in(&self, provider: &Address, constraints: &Constraints) -> bool {
+        // Without the lock file: the question is what could be used, not what was chosen.
         let nothing = LockFile::default();
         let chooser = Chooser::new(&self.settings, &self.reattached, &nothing);
         provider.is_builtin() || chooser.builtin_for(provider, constraints, false).is_some()
     }
 
-    /// What serves a provider, its package verified against the lock file. What was not resolved before is resolved now,
-    /// without constraints.
+    /// Returns the selected plugin of a provider, with its package verified against the lock file. A provider that was not
+    /// resolved before is resolved now, without constraints.
     ///
     /// # Errors
     /// The provider is not available, or its package is not the one that the lock file records.
@@ -172,7 +176,7 @@ impl Catalog {
         Ok(selection)
     }
 
-    /// Makes a package that our executable carries ready to be started, once.
+    /// Prepares a package of the pack to be started: unpacked, or to be run from memory. This happens once.
     async fn ready(&self, provider: &Address, mut packed: Packed) -> Result<Selection, Diagnostics> {
         let (lock, _) = LockFile::load(&self.settings.working_dir)?;
         let locked = lock
@@ -180,6 +184,7 @@ impl Catalog {
             .get(provider)
             .filter(|locked| locked.version == packed.version);
         let locked = locked.filter(|locked| !locked.hashes.is_empty());
+        // A pack's signature proves who made it, not that this package is the locked one.
         if locked.is_some_and(|locked| locked.hashes.is_disjoint(&packed.hashes())) {
             return Err(not_available::packed_mismatch(provider, &packed).into());
         }
@@ -194,13 +199,15 @@ impl Catalog {
         Ok(selection)
     }
 
-    /// The executable in a plugin directory that serves a provisioner; none if the built-in does. Of those that come with the
-    /// configuration, only one that `may_run` is taken.
+    /// Finds the newest executable in a plugin directory that serves a provisioner. Executables that come with the configuration
+    /// count only if `may_run` accepts them.
     fn external_provisioner(&self, name: &str, may_run: impl Fn(&Flat) -> bool) -> Option<Flat> {
+        // Links to this executable stand in plugin directories for other tools. They are the built-in provisioner.
         let own = self.settings.builtins.executable.canonicalize().ok();
         let dirs = discovery::search_dirs(&self.settings);
         let all = dirs.iter().flat_map(|dir| dir.in_flat("provisioner", own.as_deref()));
         let mut best: Option<Flat> = None;
+        // Of equal versions the first directory wins, as for providers.
         for flat in all.filter(|flat| flat.name == name && (!flat.of_configuration || may_run(flat))) {
             if best.as_ref().is_none_or(|best| flat.version > best.version) {
                 best = Some(flat);
@@ -209,10 +216,12 @@ impl Catalog {
         best
     }
 
-    /// The one that may run now.
+    /// Finds the executable in a plugin directory that may run now: installed by the user, or recorded by `init` with its
+    /// checksum.
     fn recorded_provisioner(&self, name: &str) -> Option<PathBuf> {
         let recorded = OnceCell::new();
         let is_recorded = |flat: &Flat| {
+            // The file is read only if a plugin of the configuration was found, which is rare.
             let recorded = recorded.get_or_init(|| recorded_provisioners(&self.settings));
             let hash = recorded.get(name);
             hash.is_some_and(|hash| crate::hash::single_file(&flat.path).is_ok_and(|found| found == *hash))
@@ -221,8 +230,7 @@ impl Catalog {
         found.map(|flat| flat.path)
     }
 
-    /// Records the provisioners that come with the configuration by their checksums, since the lock file has none: from now on they
-    /// may run. `init` does this.
+    /// Records the checksums of the provisioners that come with the configuration, which may run from then on. `init` calls this.
     ///
     /// # Errors
     /// An executable cannot be read, or the data directory cannot be written.
@@ -241,12 +249,14 @@ impl Catalog {
                 found.insert(name.to_owned(), hash);
             }
         }
+        // Nothing to record: the data directory is not created for it.
         if found == recorded_provisioners(&self.settings) {
             return Ok(());
         }
         let path = self.settings.data_dir.join(PROVISIONERS);
         let text = serde_json::json!(found).to_string();
         std::fs::create_dir_all(&self.settings.data_dir)
+            // Replaced by a rename, so that a crash leaves the old record and not half of the new one.
             .and_then(|()| files::replace(&path, text.as_bytes(), files::Policy::SHARED))
             .map_err(|error| failed(&path, error))
     }
@@ -255,7 +265,7 @@ impl Catalog {
         self.settings.builtins.provisioners.iter().any(|n| n == name) && self.settings.allows_builtin(name)
     }
 
-    /// What serves a provisioner.
+    /// Selects the plugin for a provisioner.
     ///
     /// # Errors
     /// There is no provisioner of that name.
@@ -267,7 +277,7 @@ impl Catalog {
         }
     }
 
-    /// Says which of these provisioners are missing, and warns of executables that override a built-in one.
+    /// Reports the provisioners that are missing, and warns of executables that override a built-in one.
     #[must_use]
     pub fn check_provisioners<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Diagnostics {
         let mut out = Diagnostics::new();
@@ -334,7 +344,7 @@ impl Catalog {
         )
     }
 
-    /// Checks a package against the lock file, once.
+    /// Verifies a package against the lock file, once per package.
     async fn verify(&self, provider: &Address, found: &Found) -> Result<(), Diagnostics> {
         if self.known().verified.contains(found.package.path()) {
             return Ok(());
@@ -344,9 +354,10 @@ impl Catalog {
             .providers
             .get(provider)
             .filter(|locked| locked.version == found.version);
+        // An entry without checksums, as other tools may write it, verifies nothing.
         if let Some(locked) = locked.filter(|locked| !locked.hashes.is_empty()) {
             let package = found.package.clone();
-            // Packages can have hundreds of megabytes.
+            // Hashing can take seconds, for packages of hundreds of megabytes: not on a thread of the runtime.
             let hash = tokio::task::spawn_blocking(move || package.hash()).await;
             let hash = hash
                 .unwrap_or_else(|error| Err(std::io::Error::other(error)))

@@ -1,4 +1,4 @@
-//! The CLI configuration file: what a person says about their machine, not about their infrastructure.
+//! The CLI configuration file: settings of the user's machine, independent of any configuration of infrastructure.
 
 mod oci;
 #[cfg(test)]
@@ -20,50 +20,50 @@ use crate::packed::Carried;
 use crate::provider_pattern::{Pattern, PatternError};
 use crate::repository_template::{RepositoryTemplate, TemplateError};
 
-/// All settings, of all files together.
+/// Settings of all CLI configuration files together.
 #[derive(Clone, Debug, Default)]
 pub struct CliConfig {
-    /// Where downloaded packages are kept for all working directories.
+    /// Plugin cache directory, shared by all working directories.
     pub plugin_cache_dir: Option<PathBuf>,
-    /// Whether the cache may be used without checksums in the lock file.
+    /// Allows packages of the cache whose checksums are not in the lock file.
     pub plugin_cache_may_break_lock_file: bool,
-    /// Services of hosts, and the tokens for them.
+    /// Service overrides and tokens of hosts, and where other credentials come from.
     pub hosts: HostSettings,
-    /// Where providers come from, if it is said; the directories of [`crate::discovery`] and the registries otherwise.
+    /// Installation methods of the `provider_installation` block. Without one, the directories of [`crate::discovery`] and the
+    /// registries are used.
     pub provider_installation: Option<Vec<Method>>,
-    /// Directories with providers under development.
+    /// Directories with providers under development, by address.
     pub dev_overrides: BTreeMap<Provider, PathBuf>,
-    /// Names of built-in plugins not to be used; `*` means all.
+    /// Names of built-in plugins that are not used; `*` means all.
     pub disabled_builtins: BTreeSet<String>,
-    /// Names of built-in plugins that are used for no version but their own; `*` means all.
+    /// Names of built-in plugins that are used only as exactly their own version; `*` means all.
     pub exact_builtins: BTreeSet<String>,
 }
 
-/// A way to get providers.
+/// Installation method: a source of packages and the providers that it is for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Method {
-    /// From where.
     pub source: Source,
-    /// For which; all, if empty.
+    /// Providers that it is for; all, if empty.
     pub include: Vec<Pattern>,
-    /// Not for which.
+    /// Providers that it is not for.
     pub exclude: Vec<Pattern>,
 }
 
-/// Where providers come from.
+/// Source of packages in the CLI configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A directory in mirror layout.
+    /// Filesystem mirror: a directory in mirror layout.
     FilesystemMirror(PathBuf),
-    /// A mirror's URL, with a slash at the end.
+    /// URL of a network mirror, ending in a slash.
     NetworkMirror(String),
-    /// Repositories of OCI registries, one a provider.
+    /// OCI repositories, one for each provider.
     OciMirror(RepositoryTemplate),
-    /// Each provider's own registry.
+    /// Registry of each provider.
     Direct,
 }
 
-/// Why a setting is invalid. The text is a clause without a full stop.
+/// Error in a setting. The text is a clause without a full stop.
 #[derive(Debug, thiserror::Error)]
 enum SettingError {
     #[error("the plugin cache directory {} does not exist, so that no cache is used; create it", .0.display())]
@@ -110,7 +110,7 @@ impl SettingError {
 }
 
 impl Method {
-    /// Whether it is to be used for this provider.
+    /// Returns true if the method is for this provider.
     #[must_use]
     pub fn applies_to(&self, provider: &Provider) -> bool {
         let any = |list: &[Pattern]| list.iter().any(|p| p.matches(provider));
@@ -119,13 +119,14 @@ impl Method {
 }
 
 impl CliConfig {
-    /// Reads the files that count in this environment. Errors concern single settings or files; the rest is there anyway.
+    /// Reads the CLI configuration files that this environment selects. Errors concern single settings or files; all others take
+    /// effect.
     #[must_use]
     pub fn load(environment: &Environment) -> (CliConfig, Diagnostics) {
         CliConfig::load_with(environment, &Carried::Nothing)
     }
 
-    /// The same; where there is no file, what our own executable carries counts.
+    /// Reads the CLI configuration as [`CliConfig::load`] does. Without a file, the CLI configuration in the pack is used.
     #[must_use]
     pub fn load_with(environment: &Environment, carried: &Carried) -> (CliConfig, Diagnostics) {
         let mut loader = Loader {
@@ -149,22 +150,25 @@ impl CliConfig {
                 ));
             }
         } else {
+            // As in Terraform: a file that the environment names replaces all others.
             let home = environment.home();
             let main = home.as_ref().map(|home| home.join(".terraformrc"));
             let mut files: Vec<PathBuf> = main.into_iter().filter(|path| path.exists()).collect();
             files.extend(home.iter().flat_map(|home| extra_files(&home.join(".terraform.d"))));
-            // What `login` has written is no configuration of the machine.
+            // Credentials that `login` has stored do not configure the machine, so they do not hide the configuration of a pack.
             let tokens_only = files.iter().all(|path| path.ends_with("credentials.tfrc.json"));
             if let Some(pack) = carried.pack().filter(|_| tokens_only) {
                 loader.pack(pack);
             }
             files.iter().for_each(|path| loader.file(path));
         }
+        // The environment comes last, because it overrides the files.
         if let Some(dir) = environment.get("TF_PLUGIN_CACHE_DIR").filter(|dir| !dir.is_empty()) {
             loader.place = "The environment variable TF_PLUGIN_CACHE_DIR".to_owned();
             let dir = loader.existing_cache(dir.into());
             loader.config.plugin_cache_dir = dir;
         }
+        // Tokens that cannot be sent are ignored by requests, and the 401 of a registry would not say why.
         for name in net::credentials::unsendable(environment) {
             loader.place = format!("The environment variable {name}");
             loader.report(SettingError::Token(name.trim_start_matches("TF_TOKEN_").to_owned()));
@@ -179,7 +183,7 @@ impl CliConfig {
     }
 }
 
-/// Why a CLI configuration must not be carried in a pack, as a clause: it cannot be read, or has credentials.
+/// Returns the reason why a CLI configuration must not be put into a pack, as a clause: it cannot be read, or has credentials.
 #[must_use]
 pub fn not_to_be_carried(text: &str) -> Option<String> {
     let items = match hcl1::parse(text) {
@@ -213,6 +217,7 @@ fn extra_files(dir: &Path) -> Vec<PathBuf> {
         (name.ends_with(".tfrc") || name.ends_with(".tfrc.json")) && path.is_file()
     };
     let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).filter(wanted).collect();
+    // Directories list their entries in any order, and the first plugin_cache_dir wins.
     paths.sort();
     paths
 }
@@ -221,11 +226,11 @@ struct Loader<'e> {
     environment: &'e Environment,
     config: CliConfig,
     diagnostics: Diagnostics,
-    /// The place of the setting that is read, for errors.
+    /// Location of the setting that is being read, for errors.
     place: String,
 }
 
-/// A CLI configuration without settings that could be read.
+/// Reason why no settings could be read from a CLI configuration.
 #[derive(Debug, thiserror::Error)]
 enum ReadError {
     #[error("cannot be read: {}", files::io_reason(.0))]
@@ -239,14 +244,15 @@ enum ReadError {
 }
 
 impl Loader<'_> {
-    /// Reports an error in a setting; what else is set counts nevertheless.
+    /// Reports an error in a setting. All other settings still take effect.
     fn report(&mut self, error: SettingError) {
         let detail = format!("{}: {error}.", self.place);
         self.diagnostics
             .push(Diagnostic::error("Invalid CLI configuration", detail));
     }
 
-    /// A directory for the cache, which is used only if it exists.
+    /// Checks that a plugin cache directory exists. It is never created: a mistyped path would hide the cache that the user
+    /// meant.
     fn existing_cache(&mut self, dir: PathBuf) -> Option<PathBuf> {
         if dir.is_dir() {
             return Some(dir);
@@ -263,7 +269,7 @@ impl Loader<'_> {
         self.items(&path.display().to_string(), parsed, path.parent());
     }
 
-    /// The CLI configuration that a pack carries.
+    /// Reads the CLI configuration of a pack.
     fn pack(&mut self, pack: &Pack) {
         let text = match pack.cli_config() {
             Ok(None) => return,
@@ -278,7 +284,7 @@ impl Loader<'_> {
         );
     }
 
-    /// Takes the settings of a file, in which relative paths begin at `dir`.
+    /// Applies the settings of a file. Relative paths in it begin at `dir`.
     fn items(&mut self, name: &str, parsed: Result<Vec<Item>, ReadError>, dir: Option<&Path>) {
         let items = match parsed {
             Ok(items) => items,
@@ -306,6 +312,7 @@ impl Loader<'_> {
             "plugin_cache_dir" => {
                 let dir = self.path(&text(&item.value, &name)?)?;
                 let dir = self.existing_cache(dir);
+                // The first file wins, as in Terraform.
                 self.config.plugin_cache_dir = self.config.plugin_cache_dir.take().or(dir);
             }
             "plugin_cache_may_break_dependency_lock_file" => {
@@ -327,6 +334,7 @@ impl Loader<'_> {
             "credentials" => {
                 for (host, body) in labelled(item)? {
                     for inner in body.into_iter().filter(|i| i.keys == ["token"]) {
+                        // A token that cannot be a header value would make every request to the host fail.
                         let token = Token::sendable(&text(&inner.value, "token")?);
                         let token = token.ok_or_else(|| SettingError::Token(host.clone()))?;
                         self.config.hosts.tokens.insert(host_name(&host)?, token);
@@ -358,7 +366,8 @@ impl Loader<'_> {
                     return Err(SettingError::SecondBlock("provider_installation"));
                 }
                 let mut methods = Vec::new();
-                // The methods that are right still limit where providers come from.
+                // After an error, the valid methods must still limit where providers come from, instead of falling back to the
+                // registries.
                 for block in blocks(item.value, &name)? {
                     if let Err(error) = self.method(block, &mut methods) {
                         self.report(error);
@@ -366,13 +375,13 @@ impl Loader<'_> {
                 }
                 self.config.provider_installation = Some(methods);
             }
-            // Settings of services that do not exist here.
+            // Settings of HashiCorp's Checkpoint service, to which nothing is sent here. Their type is still checked.
             "disable_checkpoint" | "disable_checkpoint_signature" => {
                 boolean(&item.value, &name)?;
             }
-            // Settings of the past.
+            // Settings of early versions of Terraform, which it ignores, too.
             "providers" | "provisioners" => {}
-            // A newer version's settings must not keep this one from running.
+            // Settings of newer versions must not keep this version from running.
             other => tracing::warn!(setting = other, "unknown setting in the CLI configuration"),
         }
         Ok(())
@@ -382,6 +391,7 @@ impl Loader<'_> {
         let kind = block.keys.first().cloned().unwrap_or_default();
         let body = object(block.value, &kind)?;
         if kind == "dev_overrides" {
+            // Terraform has this rule, since overrides apply before any method.
             if !methods.is_empty() {
                 return Err(SettingError::LateOverrides);
             }
@@ -426,6 +436,7 @@ impl Loader<'_> {
             }
             "network_mirror" => {
                 let url = url.ok_or(SettingError::Missing("network_mirror", "url"))?;
+                // As in Terraform: credentials are sent to the mirror, and its documents have the only checksums.
                 if !url.starts_with("https://") {
                     return Err(SettingError::NotHttps(url));
                 }
@@ -433,6 +444,7 @@ impl Loader<'_> {
             }
             "oci_mirror" => {
                 let template = template.ok_or(SettingError::Missing("oci_mirror", "repository_template"))?;
+                // Otherwise two providers would share a repository, and one would be installed in place of the other.
                 template.distinguishes(&include)?;
                 Source::OciMirror(template)
             }
@@ -456,7 +468,7 @@ impl Loader<'_> {
     }
 }
 
-/// A value as JSON. The older of the two syntaxes has a list of one where JSON has an object, which is that object here.
+/// Converts a value to JSON. HCL 1 has a list of one element where JSON has an object; it becomes that object.
 fn json(node: Node) -> Json {
     match node {
         Node::String(text) => text.into(),
@@ -492,6 +504,7 @@ fn host_name(name: &str) -> Result<Host, SettingError> {
 fn boolean(node: &Node, name: &str) -> Result<bool, SettingError> {
     match node {
         Node::Bool(b) => Ok(*b),
+        // HCL 1 files often have the truth value in quotes.
         Node::String(text) if text == "true" || text == "false" => Ok(text == "true"),
         _ => Err(SettingError::type_of(name, "true or false")),
     }
@@ -506,7 +519,7 @@ fn object(node: Node, name: &str) -> Result<Vec<Item>, SettingError> {
     }
 }
 
-/// The blocks inside a block; in JSON they may be given as a list, to keep an order.
+/// Returns the blocks in a block. JSON may have them as a list, to keep their order.
 fn blocks(node: Node, name: &str) -> Result<Vec<Item>, SettingError> {
     let inner = match node {
         Node::List(items) => items
@@ -536,7 +549,7 @@ fn blocks(node: Node, name: &str) -> Result<Vec<Item>, SettingError> {
         .collect())
 }
 
-/// A block with one label, or, in JSON, an object of several by label.
+/// Returns the bodies of a block type by label: one of a block with a label, or in JSON each member of an object.
 fn labelled(item: Item) -> Result<Vec<(String, Vec<Item>)>, SettingError> {
     let name = item.keys.first().cloned().unwrap_or_default();
     match item.keys.as_slice() {

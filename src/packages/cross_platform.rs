@@ -1,7 +1,7 @@
-//! Packages for other machines: what `providers lock` and `providers mirror` do.
+//! Packages for other platforms: the work of `providers lock` and `providers mirror`.
 //!
-//! Both ask the providers' own registries, whatever the CLI configuration says about installation, or the one mirror that a
-//! person names. Packages are fetched side by side, and told in order.
+//! Both commands use the registries of the providers, whatever the CLI configuration says about installation, or the one mirror
+//! that the user names. Packages are fetched concurrently, and reported in a fixed order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -30,68 +30,68 @@ use crate::sources::PackageSource;
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
-/// What is wanted of which providers.
+/// Providers whose packages are required, with their platforms and source.
 #[derive(Debug)]
 pub struct Request<'r> {
-    /// What asks registries.
+    /// Client for registries and mirrors.
     pub client: &'r Client,
-    /// The providers, and which of their versions will do.
+    /// Version constraints, by provider.
     pub requirements: &'r BTreeMap<Provider, Constraints>,
-    /// What requires each provider, for errors.
+    /// Requirement origins, for errors.
     pub origins: &'r Origins,
     pub platforms: &'r [Platform],
-    /// Where the packages come from.
+    /// Source of the packages.
     pub source: PackageSource,
-    /// A plugin cache, whose packages need not come from there.
+    /// Plugin cache. Packages in it are not fetched from the source.
     pub cache: Option<PathBuf>,
 }
 
-/// How many packages are fetched at a time.
+/// Limit of packages that are fetched concurrently.
 pub(crate) const AT_ONCE: usize = 8;
 
-/// The progress of the download of a package, which has not begun.
+/// Returns the progress of a download that has not begun.
 pub(crate) fn named(provider: &Provider, version: &Version, platform: &Platform) -> Progress {
     Progress::named(format!("{} v{version} {platform}", provider.for_display()))
 }
 
-/// What goes on.
+/// Event of a fetch, for the user.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// A version was chosen: the lock file's, if the last part says so.
+    /// A version was chosen. The flag is true if it is that of the lock file.
     Selected(&'a Provider, &'a Version, &'a Constraints, bool),
-    /// A package is fetched.
+    /// A package is being fetched.
     Fetching(&'a Provider, &'a Version, &'a Platform),
-    /// Packages are on their way; told ten times a second.
+    /// Progress of the running downloads, reported ten times a second.
     Downloading(Overall<'a>),
-    /// It is here.
+    /// A package was fetched and verified.
     Retrieved(&'a Provider, &'a Version, &'a Platform, &'a Authentication),
-    /// Its checksums are compared with those of the lock file.
+    /// Its checksums were compared with those of the lock file.
     Compared(&'a Provider, &'a Platform, Tracked),
 }
 
-/// What the lock file knew about a package before.
+/// State of the lock file for a package before its checksums are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracked {
-    /// Nothing about the provider.
+    /// The provider was not in the lock file.
     NewProvider,
-    /// Not all its checksums.
+    /// Some of the checksums were missing.
     More,
-    /// Everything.
+    /// All checksums were there.
     All,
 }
 
-/// A package that was got.
+/// Result of fetching a package.
 struct Got {
     authentication: Authentication,
     hashes: BTreeSet<String>,
 }
 
 impl Got {
-    /// What of its checksums a lock file records that has these ones of the same version already.
+    /// Returns the checksums to record, given those (`before`) that the lock file has for the same version.
     fn recorded(self, before: Option<&BTreeSet<String>>) -> Result<(Authentication, BTreeSet<String>), PackageError> {
         let archive = |h: &String| h.starts_with("zh:");
-        // The checksums of archives are those of all platforms if they are a registry's that signs them, as those in a lock
-        // file are.
+        // Archive checksums are only recorded if a registry signs the list for all platforms, and then the lock file has that
+        // list, too. A package outside of it is another one.
         let signed = matches!(self.authentication, Authentication::Signed(_));
         let before = before.filter(|before| before.iter().any(archive) && self.hashes.iter().any(archive));
         if before.is_some_and(|before| before.is_disjoint(&self.hashes)) {
@@ -112,7 +112,7 @@ impl Request<'_> {
         if let Some(old) = old {
             return locked_version(provider, constraints, old, self.origins);
         }
-        // What a cache has is no reason to choose a version.
+        // The cache holds what was used before, which is no reason to choose an old version.
         let mirrored = match &self.source {
             PackageSource::Packed(base) => self
                 .platforms
@@ -130,7 +130,7 @@ impl Request<'_> {
             .map_err(Diagnostic::from)
     }
 
-    /// The unpacked packages in a filesystem mirror, and in the cache.
+    /// Returns the unpacked packages in a filesystem mirror and in the cache.
     fn unpacked(&self, provider: &Provider) -> Vec<(Version, Platform, PathBuf)> {
         let mirror = match &self.source {
             PackageSource::Packed(base) => Some(base),
@@ -156,7 +156,7 @@ impl Request<'_> {
         }
     }
 
-    /// Gets a package, verified as far as its place allows. `keep` is a file where its archive shall be.
+    /// Gets a package, verified as far as its source allows. Its archive is moved to `keep`, if that is set.
     async fn get(
         &self,
         provider: &Provider,
@@ -165,7 +165,7 @@ impl Request<'_> {
         keep: Option<&Path>,
         progress: &Progress,
     ) -> Result<Got, PackageError> {
-        // An archive must come from where archives are.
+        // A mirror needs the original archive: an unpacked package cannot give one with the same checksum.
         let unpacked = if keep.is_none() {
             self.unpacked(provider)
         } else {
@@ -182,6 +182,7 @@ impl Request<'_> {
         let metadata = metadata.map_err(|why| PackageError::NotFetched(why.text()))?;
         let limits = Limits::from_variables(self.client.settings().environment.all())?;
         let temporary = match keep.and_then(Path::parent) {
+            // Beside the target, so that the archive is moved there by a rename within one file system.
             Some(dir) => {
                 fs::create_dir_all(dir).and_then(|()| tempfile::Builder::new().prefix(".staging-").tempdir_in(dir))
             }
@@ -200,7 +201,7 @@ impl Request<'_> {
             hashes.insert(own);
             hashes.insert(format!("zh:{sum}"));
             if let Some(keep) = keep {
-                // An archive of a mirror on this machine stays there.
+                // An archive in a mirror on this machine is not ours to move.
                 let ours = path.starts_with(temporary.path());
                 let put = if ours {
                     fs::rename(&path, &keep)
@@ -218,7 +219,7 @@ impl Request<'_> {
         .await
     }
 
-    /// Chooses the versions of the required providers, and enters them with the checksums that are known of them.
+    /// Chooses the versions of the required providers, and enters them with their known checksums.
     async fn choose(&self, old_file: &LockFile, file: &mut LockFile) -> Result<(), Diagnostics> {
         let mut errors = Diagnostics::new();
         let chosen = futures::stream::iter(self.requirements.iter().map(async |(provider, constraints)| {
@@ -229,6 +230,7 @@ impl Request<'_> {
                     .await,
             )
         }));
+        // `buffered` keeps the order of the providers, so that errors are in the same order in every run.
         for (provider, constraints, version) in chosen.buffered(AT_ONCE).collect::<Vec<_>>().await {
             match version {
                 Ok(version) => {
@@ -250,7 +252,7 @@ impl Request<'_> {
         errors.into_result(())
     }
 
-    /// Adds checksums of packages for these platforms to the lock file in a directory. Says whether it was changed.
+    /// Adds checksums of packages for these platforms to the lock file in a directory. Returns true if the file was changed.
     pub async fn lock(&self, dir: &Path, tell: &mut dyn FnMut(Step<'_>)) -> Result<bool, Diagnostics> {
         let (old_file, _) = LockFile::load(dir)?;
         let mut file = old_file.clone();
@@ -275,6 +277,7 @@ impl Request<'_> {
             .map(|((provider, version, platform), progress)| self.get(provider, version, platform, None, progress));
         let mut gets = futures::stream::iter(gets).buffered(AT_ONCE);
         let mut found: BTreeMap<&Provider, Vec<(&Platform, BTreeSet<String>)>> = BTreeMap::new();
+        // Fetched concurrently, but reported one after another: the output does not depend on the network.
         for (provider, version, platform) in &jobs {
             tell(Step::Fetching(provider, version, platform));
             let got = watching(gets.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
@@ -289,6 +292,7 @@ impl Request<'_> {
             }
         }
         drop(gets);
+        // A lock file with only some of the platforms would fail on the others later, so nothing is written.
         if errors.has_errors() {
             return Err(errors);
         }
@@ -313,7 +317,7 @@ impl Request<'_> {
         Ok(file != old_file)
     }
 
-    /// Fills a directory with archives and with the documents of a network mirror. `lock` says which versions are chosen
+    /// Fills a directory with archives and with the documents of a network mirror. `lock` has the versions that are chosen
     /// already.
     pub async fn mirror(&self, to: &Path, lock: &LockFile, tell: &mut dyn FnMut(Step<'_>)) -> Result<(), Diagnostics> {
         let mut errors = Diagnostics::new();
@@ -355,6 +359,7 @@ impl Request<'_> {
                 }
             }
             drop(gets);
+            // A document that lists an archive that failed would make every client of the mirror fail.
             if complete {
                 let (base, provider) = (to.to_owned(), provider.clone());
                 let limits = Limits::from_variables(self.client.settings().environment.all());
@@ -369,10 +374,10 @@ impl Request<'_> {
     }
 }
 
-/// The locked version of a provider.
+/// Returns the locked version of a provider.
 ///
 /// # Errors
-/// It does not meet the constraints.
+/// The locked version does not meet the constraints.
 pub(crate) fn locked_version(
     provider: &Provider,
     constraints: &Constraints,
@@ -405,7 +410,7 @@ pub(crate) fn could_not(provider: &Provider, version: &Version, platform: &Platf
     )
 }
 
-/// Writes `VERSION.json` for the archives that are there, and adds the version to `index.json`.
+/// Writes `VERSION.json` for the archives of a version, and adds the version to `index.json`.
 fn documents(base: &Path, provider: &Provider, version: &Version, limits: &Limits) -> Result<(), PackageError> {
     let dir = discovery::provider_dir(base, provider);
     let failed = write_error(&dir);
@@ -433,6 +438,7 @@ fn documents(base: &Path, provider: &Provider, version: &Version, limits: &Limit
         );
     }
     let index = dir.join("index.json");
+    // Versions that earlier runs have mirrored stay in the index.
     let mut all: Index = match fs::read(&index) {
         Ok(text) => serde_json::from_slice(&text).map_err(|source| PackageError::Index {
             path: index.clone(),
@@ -442,11 +448,12 @@ fn documents(base: &Path, provider: &Provider, version: &Version, limits: &Limit
         Err(e) => return Err(read_error(&index)(e)),
     };
     all.versions.entry(version.to_string()).or_default();
+    // The index last: a client that reads it in between must not find a version without a document.
     write(&dir.join(format!("{version}.json")), &archives).map_err(failed)?;
     write(&index, &all).map_err(failed)
 }
 
-/// Writes a document as a whole, for everybody to read.
+/// Replaces a document by a rename. A web server must be able to read it, so it is readable for everybody.
 fn write(path: &Path, document: &impl serde::Serialize) -> io::Result<()> {
     files::replace(path, &serde_json::to_vec_pretty(document)?, files::Policy::SHARED)
 }

@@ -1,8 +1,6 @@
-//! Plugins installed by the user: the search directories, and what they contain.
+//! Plugins installed by the user: the search directories and their plugins.
 //!
-//! Two layouts live side by side. A *mirror* has `HOST/NAMESPACE/TYPE/VERSION/OS_ARCH/` with the executable inside. The older
-//! *flat* layout has executables named `terraform-provider-NAME_vX.Y.Z` in one directory; such a file says no namespace, so it
-//! stands for `hashicorp/NAME`, which is what a bare name means.
+//! counts for `hashicorp/NAME`, as a source address without a namespace does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,43 +13,41 @@ use crate::settings::Settings;
 use addrs::platform::Platform;
 use versions::Version;
 
-/// A directory to look in.
+/// Directory that is searched for plugins.
 #[derive(Clone, Debug)]
 pub struct SearchDir {
-    /// The directory.
     pub path: PathBuf,
-    /// Whether it may hold a mirror.
+    /// It may contain packages in mirror layout.
     mirror: bool,
-    /// Whether it may hold executables by name.
+    /// It may contain executables in flat layout.
     flat: bool,
-    /// For which providers it counts, if not for all.
+    /// Installation method that limits it to some providers.
     method: Option<Method>,
-    /// It comes with the configuration: whoever has written that may have filled it.
+    /// It comes with the configuration, so that the author of the configuration may have filled it.
     of_configuration: bool,
 }
 
-/// A provider on this machine.
+/// Provider that is installed on this machine.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub version: Version,
-    /// What belongs to it.
     pub package: Package,
     pub executable: PathBuf,
-    /// It comes with the configuration, so that nobody on this machine may have chosen it.
+    /// True if it comes with the configuration, so that nobody on this machine may have chosen it.
     pub of_configuration: bool,
 }
 
-/// What belongs to a provider on this machine.
+/// Files of an installed provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Package {
-    /// A directory with all its files.
+    /// Directory whose files all belong to the provider.
     Directory(PathBuf),
-    /// One file, in a directory with others.
+    /// Single file, in a directory with others.
     File(PathBuf),
 }
 
 impl Package {
-    /// Its `h1:` checksum.
+    /// Computes its `h1:` checksum.
     pub fn hash(&self) -> std::io::Result<String> {
         match self {
             Package::Directory(dir) => crate::hash::directory(dir),
@@ -59,7 +55,6 @@ impl Package {
         }
     }
 
-    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
@@ -68,20 +63,18 @@ impl Package {
     }
 }
 
-/// An executable in flat layout.
+/// Executable in flat layout.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flat {
-    /// The part of its name between kind and version, in lower case.
+    /// Part of the file name between kind and version, in lower case.
     pub name: String,
-    /// The version; 0.0.0 if the name has none.
+    /// Version in the file name, or 0.0.0.
     pub version: Version,
-    /// The file.
     pub path: PathBuf,
-    /// It comes with the configuration, so that nobody on this machine may have chosen it.
+    /// True if it comes with the configuration, so that nobody on this machine may have chosen it.
     pub of_configuration: bool,
 }
 
-/// The layout of the plugins in a directory.
 #[derive(Clone, Copy)]
 enum Layout {
     Mirror,
@@ -114,7 +107,7 @@ pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
     if !settings.plugin_dirs.is_empty() {
         let named = settings.plugin_dirs.iter().cloned();
         let named = named.map(|path| SearchDir::new(path, Layout::Both));
-        // The file in the data directory that names them may have come with the configuration.
+        // The file in the data directory that names these directories may have come with the configuration.
         return match settings.plugin_dirs_remembered {
             true => named.map(SearchDir::of_configuration).collect(),
             false => named.collect(),
@@ -128,6 +121,7 @@ pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
             }),
             _ => None,
         };
+        // As in Terraform: explicit installation methods replace all implied directories.
         return methods.iter().filter_map(mirror).collect();
     }
     let platform = Platform::current().to_string();
@@ -136,6 +130,7 @@ pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
     let work = &settings.working_dir;
     let environment = &settings.environment;
     let mut dirs = vec![flat(work.clone()).of_configuration()];
+    // The order is that of Terraform, which searches the directory of its executable, too.
     dirs.extend(settings.builtins.executable.parent().map(|dir| flat(dir.to_owned())));
     let local = work.join("terraform.d/plugins");
     dirs.push(flat(local.join(&platform)).of_configuration());
@@ -158,7 +153,7 @@ pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
     dirs
 }
 
-/// The directories for plugins that the operating system has for data of programs.
+/// Returns the directories for plugins below the operating system's directories for application data.
 fn shared_data_dirs(environment: &Environment) -> Vec<PathBuf> {
     let home = environment.home();
     if cfg!(target_os = "macos") {
@@ -169,6 +164,7 @@ fn shared_data_dirs(environment: &Environment) -> Vec<PathBuf> {
     if !cfg!(unix) {
         return Vec::new();
     }
+    // The XDG specification says that relative paths are ignored.
     let absolute = |path: &str| Path::new(path).is_absolute().then(|| PathBuf::from(path));
     let own = environment.get("XDG_DATA_HOME").and_then(absolute);
     let own = own.or_else(|| Some(home?.join(".local/share")));
@@ -180,19 +176,19 @@ fn shared_data_dirs(environment: &Environment) -> Vec<PathBuf> {
 }
 
 impl SearchDir {
-    /// Whether it may hold a mirror.
+    /// Returns true if it may contain packages in mirror layout.
     #[must_use]
     pub fn is_mirror(&self) -> bool {
         self.mirror
     }
 
-    /// Whether it counts for this provider.
+    /// Returns true if it is searched for this provider.
     #[must_use]
     pub fn applies_to(&self, provider: &Provider) -> bool {
         self.method.as_ref().is_none_or(|method| method.applies_to(provider))
     }
 
-    /// The versions of a provider in the mirror layout.
+    /// Returns the versions of a provider in mirror layout.
     #[must_use]
     pub fn in_mirror(&self, provider: &Provider, platform: &Platform) -> Vec<Found> {
         if !self.mirror || !self.applies_to(provider) {
@@ -205,8 +201,8 @@ impl SearchDir {
         found
     }
 
-    /// The executables of a kind (`provider`, `provisioner`) in the flat layout, in order of their names. `own` is never
-    /// among them: links to ourselves stand beside us so that other tools can use our plugins.
+    /// Returns the executables of a kind (`provider`, `provisioner`) in flat layout, sorted by name. `own` is left out: links to
+    /// this executable are put into plugin directories so that other tools can use the built-in plugins.
     #[must_use]
     pub fn in_flat(&self, kind: &str, own: Option<&Path>) -> Vec<Flat> {
         if !self.flat {
@@ -238,7 +234,7 @@ impl SearchDir {
     }
 }
 
-/// Where a directory in mirror layout has a provider.
+/// Returns the directory of a provider below a directory in mirror layout.
 #[must_use]
 pub fn provider_dir(base: &Path, provider: &Provider) -> PathBuf {
     base.join(&*provider.host)
@@ -246,7 +242,7 @@ pub fn provider_dir(base: &Path, provider: &Provider) -> PathBuf {
         .join(&*provider.ty)
 }
 
-/// The unpacked packages that a directory in mirror layout has of a provider: for which platforms there is each version.
+/// Returns the unpacked packages of a provider in mirror layout: the platforms of each version.
 #[must_use]
 pub fn platforms_below(base: &Path, provider: &Provider) -> BTreeMap<Version, BTreeSet<Platform>> {
     let below = provider_dir(base, provider);
@@ -268,10 +264,11 @@ pub fn platforms_below(base: &Path, provider: &Provider) -> BTreeMap<Version, BT
     out
 }
 
-/// The addresses that a directory in mirror layout has packages of, as far as it names them.
+/// Returns the providers that a directory in mirror layout has packages of.
 #[must_use]
 pub fn providers_below(base: &Path) -> Vec<Provider> {
     let mut out = Vec::new();
+    // Other directories lie beside mirrors, such as those of platforms in flat layout. Only hosts have a dot or a port.
     for host in entries(base).into_iter().filter(|host| host.contains(['.', ':'])) {
         for namespace in entries(&base.join(&host)) {
             for ty in entries(&base.join(&host).join(&namespace)) {
@@ -282,7 +279,7 @@ pub fn providers_below(base: &Path) -> Vec<Provider> {
     out
 }
 
-/// The versions of a provider below a directory in mirror layout.
+/// Returns the versions of a provider for a platform in mirror layout.
 #[must_use]
 pub fn versions_below(base: &Path, provider: &Provider, platform: &Platform) -> Vec<Found> {
     let below = provider_dir(base, provider);
@@ -299,6 +296,7 @@ pub fn versions_below(base: &Path, provider: &Provider, platform: &Platform) -> 
                 package: Package::Directory(dir),
                 of_configuration: false,
             }),
+            // A directory that lost its executable looks installed to the user, so it is reported.
             None if dir.is_dir() => tracing::warn!(dir = %dir.display(), "package ignored: it has no executable"),
             None => {}
         }
@@ -306,7 +304,7 @@ pub fn versions_below(base: &Path, provider: &Provider, platform: &Platform) -> 
     out
 }
 
-/// The executable in a package: the first file whose name is that of the provider, perhaps with more after `_` or a dot.
+/// Returns the executable of a package: the first file whose name is that of the provider, alone or followed by `_` or a dot.
 #[must_use]
 pub fn executable_in(dir: &Path, ty: &str) -> Option<PathBuf> {
     let wanted = format!("terraform-provider-{ty}");
@@ -319,23 +317,25 @@ pub fn executable_in(dir: &Path, ty: &str) -> Option<PathBuf> {
         .map(|name| dir.join(name))
 }
 
-/// The names in a directory, sorted; none if it cannot be read.
+/// Returns the names in a directory, sorted; none if it cannot be read.
 pub(crate) fn entries(dir: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(dir) else {
         return Vec::new();
     };
+    // Sorted, because the order of the file system would make selections differ between machines.
     let mut names: Vec<String> = entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
     names.sort();
     names
 }
 
-/// `NAME[_vX.Y.Z[_xN]][.exe]`
+/// Parses a name of the form `NAME[_vX.Y.Z[_xN]][.exe]`.
 fn flat_name(rest: &str) -> Option<(String, Version)> {
     let rest = rest.to_lowercase();
     let rest = rest.strip_suffix(".exe").unwrap_or(&rest);
     let (name, version) = match rest.split_once("_v") {
         None => (rest, Version::new(0, 0, 0)),
         Some((name, version)) => {
+            // `_x5` is the plugin protocol in names that old releases used.
             let version = version.split_once("_x").map_or(version, |(version, _)| version);
             (name, Version::parse(version).ok()?)
         }

@@ -1,4 +1,4 @@
-//! Packages from web servers, straight to a file, with their checksum on the way.
+//! Downloads of packages to files, hashed while they are received.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -14,26 +14,26 @@ use crate::error::PackageError;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
-/// How often a download is taken up again.
+/// Limit of resumptions of an interrupted download.
 const RETRIES: u64 = 4;
-/// How many received parts may wait to be written.
+/// Limit of received chunks that wait to be written.
 const WAITING: usize = 16;
-/// How often progress is reported.
+/// Interval of progress reports.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The progress of a download.
+/// Progress of a download.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// What is downloaded, for people.
+    /// Name of the package, for the user.
     pub name: String,
-    /// The bytes that are here.
+    /// Bytes received.
     pub received: AtomicU64,
-    /// The size in bytes; zero if unknown.
+    /// Size in bytes; zero if unknown.
     pub expected: AtomicU64,
 }
 
 impl Progress {
-    /// Of a download that has not begun.
+    /// Returns the progress of a download that has not begun.
     pub(crate) fn named(name: String) -> Progress {
         Progress {
             name,
@@ -42,30 +42,29 @@ impl Progress {
     }
 }
 
-/// A download that is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running<'p> {
-    /// What is downloaded, for people.
+    /// Name of the package, for the user.
     pub name: &'p str,
-    /// The bytes that are here.
+    /// Bytes received.
     pub received: u64,
-    /// The bytes there will be, if that is known.
+    /// Size in bytes, if it is known.
     pub expected: Option<u64>,
 }
 
-/// The progress of all downloads.
+/// Progress of all downloads together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overall<'p> {
-    /// Those that are running, in the order in which they are reported.
+    /// Running downloads, in the order in which their packages are reported.
     pub running: Vec<Running<'p>>,
-    /// The bytes that are here, of these.
+    /// Bytes received by the running downloads.
     pub received: u64,
-    /// The bytes there will be; none if that is not known of all of them.
+    /// Size of the running downloads in bytes; none if one of them is unknown.
     pub expected: Option<u64>,
 }
 
 impl<'p> Overall<'p> {
-    /// The progress of these.
+    /// Sums up the downloads that have begun and have not ended.
     pub(crate) fn sum(all: impl IntoIterator<Item = &'p Progress>) -> Overall<'p> {
         let mut out = Overall {
             expected: Some(0),
@@ -76,6 +75,7 @@ impl<'p> Overall<'p> {
                 one.received.load(Ordering::Relaxed),
                 one.expected.load(Ordering::Relaxed),
             );
+            // Waiting and finished downloads would make the total jump when others begin.
             if received == 0 || received == expected {
                 continue;
             }
@@ -92,12 +92,13 @@ impl<'p> Overall<'p> {
     }
 }
 
-/// Waits for something, and says in between how far the downloads are.
+/// Awaits `work`, and calls `tick` at intervals until it is done.
 pub(crate) async fn watching<T>(work: impl Future<Output = T>, mut tick: impl FnMut()) -> T {
     let mut work = std::pin::pin!(work);
     let mut clock = tokio::time::interval(TICK);
     loop {
         tokio::select! {
+            // A result that is ready comes before another progress report.
             biased;
             done = &mut work => return done,
             _ = clock.tick() => tick(),
@@ -105,7 +106,7 @@ pub(crate) async fn watching<T>(work: impl Future<Output = T>, mut tick: impl Fn
     }
 }
 
-/// A file, and the checksum of what was written to it.
+/// Target file with the running checksum of its content.
 struct Sink {
     file: File,
     hash: Sha256,
@@ -117,7 +118,7 @@ impl Sink {
         self.file.write_all(part)
     }
 
-    /// Forgets everything.
+    /// Empties the file and resets the checksum.
     fn restart(&mut self) -> io::Result<()> {
         self.hash = Sha256::new();
         self.file.set_len(0)?;
@@ -127,7 +128,8 @@ impl Sink {
 
 /// Downloads an address to a file. Returns its SHA-256 in hexadecimal digits.
 ///
-/// `authorization` is for the address itself, and not for where that redirects. An interrupted download continues where it ended if the server supports ranges, and starts again otherwise.
+/// `authorization` is sent to the host of the address only, not to hosts that it redirects to. An interrupted download resumes
+/// where it ended if the server supports ranges, and starts again otherwise.
 pub(crate) async fn download(
     client: &Client,
     url: &Url,
@@ -155,6 +157,7 @@ pub(crate) async fn download(
             request = request.header("range", format!("bytes={received}-"));
         }
         let mut response = request.send().await?;
+        // A server may ignore the range, or answer with another one: only the exact continuation is appended.
         let goes_on = received > 0
             && response.status().as_u16() == 206
             && response
@@ -162,7 +165,7 @@ pub(crate) async fn download(
                 .is_some_and(|range| range.starts_with(&format!("bytes {received}-")));
         if received > 0 && !goes_on {
             if response.status().as_u16() == 416 || response.status().as_u16() == 206 {
-                // The server has something else by now: from the beginning.
+                // 416 or another range: the file on the server has changed, so the download starts again.
                 response = whole().send().await?;
             }
             received = 0;
@@ -170,6 +173,8 @@ pub(crate) async fn download(
         }
         let response = response.success()?;
         let size = response.announced_size().unwrap_or(0);
+        // Checked before the body is read, so that a huge file is refused at once. Servers may announce no size; `pour` counts
+        // anyway.
         if received.saturating_add(size) > limits.download {
             return Err(PackageError::TooLarge {
                 address: shown(url),
@@ -181,6 +186,7 @@ pub(crate) async fn download(
             .store(if size == 0 { 0 } else { received + size }, Ordering::Relaxed);
         let broken;
         (sink, broken) = pour(response, sink, &mut received, limits.download, progress).await?;
+        // The size is known now. It also marks the download as finished in the totals.
         let Some(error) = broken else {
             progress.expected.store(received, Ordering::Relaxed);
             return Ok(HEXLOWER.encode(&sink.hash.finalize()));
@@ -197,6 +203,7 @@ pub(crate) async fn download(
         tries += 1;
         let retry = Retry {
             why: error,
+            // 400 ms, doubled each time up to 3.2 s.
             pause: Duration::from_millis(200 << tries),
             attempt: tries,
             of: RETRIES,
@@ -205,8 +212,8 @@ pub(crate) async fn download(
     }
 }
 
-/// Writes an answer, as far as it comes. Hashing and writing go on in a thread that may wait for a disk; what comes meanwhile
-/// waits in memory, a little of it. Gives the sink back, with the reason if that was not all.
+/// Writes the body of a response to the sink, as far as it is received. Returns the sink, and the reason if the body is
+/// incomplete.
 async fn pour(
     mut response: Response,
     mut sink: Sink,
@@ -214,6 +221,7 @@ async fn pour(
     limit: u64,
     progress: &Progress,
 ) -> Result<(Sink, Option<String>), PackageError> {
+    // Hashing and writing block, so they run on a thread. The channel bounds the memory if the disk is slower than the network.
     let (sender, mut parts) = mpsc::channel::<Vec<u8>>(WAITING);
     let writing = tokio::task::spawn_blocking(move || {
         while let Some(part) = parts.blocking_recv() {
@@ -230,7 +238,7 @@ async fn pour(
                     break Some("it is too large".to_owned());
                 }
                 progress.received.store(*received, Ordering::Relaxed);
-                // Without a receiver, writing has failed: that is reported below.
+                // The receiver is gone if writing failed, which is reported below.
                 if sender.send(part).await.is_err() {
                     break None;
                 }

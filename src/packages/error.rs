@@ -1,4 +1,4 @@
-//! Errors of downloading, verifying and installing one package.
+//! Errors of fetching, verifying and installing one package.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,29 +8,23 @@ use files::io_reason;
 
 use crate::metadata::Location;
 
-/// Why a package is not usable or cannot be stored. The text is a clause without a full stop.
+/// Reason why a package is not usable or cannot be stored. The text is a clause without a full stop.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum PackageError {
-    /// A file or directory cannot be read.
     #[error("{} cannot be read: {}", path.display(), io_reason(source))]
     Read { path: PathBuf, source: io::Error },
-    /// A file or directory cannot be written.
     #[error("{} cannot be written: {}", path.display(), io_reason(source))]
     Write { path: PathBuf, source: io::Error },
-    /// A temporary directory cannot be created.
     #[error("a temporary directory for the package cannot be created: {}", io_reason(.0))]
     Temporary(#[source] io::Error),
-    /// The download cannot be stored.
+    /// Writing the download failed.
     #[error("the package cannot be written to the disk: {}", io_reason(.0))]
     Store(#[source] io::Error),
-    /// The checksum of a package cannot be computed.
     #[error("the checksum of the package cannot be computed: {}", io_reason(.0))]
     Hash(#[source] io::Error),
-    /// The archive cannot be unpacked.
     #[error("the package cannot be unpacked: {0}")]
     Unpack(#[from] archive::Error),
-    /// The archive at a location cannot be read.
     #[error("the package from {location}: {source}")]
     Archive {
         location: Box<Location>,
@@ -39,16 +33,14 @@ pub(crate) enum PackageError {
     /// An environment variable with a limit is invalid.
     #[error(transparent)]
     Limit(#[from] InvalidLimit),
-    /// A request failed.
     #[error(transparent)]
     Request(#[from] net::Error),
-    /// A download exceeds the limit.
     #[error("what {address} sends {}", limits.too_long())]
     TooLarge { address: String, limits: Limits },
     /// A download ended early after the last retry.
     #[error("{0}")]
     Interrupted(String),
-    /// The package is not the one that its source describes.
+    /// The checksum differs from that of the package metadata.
     #[error(
         "the package from {location} has the checksum zh:{actual}, and {expected} was expected: it was damaged on its way, or is \
          not what its authors have published"
@@ -58,23 +50,21 @@ pub(crate) enum PackageError {
         actual: String,
         expected: String,
     },
-    /// The package is none of those that the lock file records.
+    /// No checksum of the package is in the lock file.
     #[error(
         "the package from {0} has none of the checksums that the dependency lock file records for this version. They may be of \
          packages for other platforms only; then \"providers lock\" adds those for this one. Otherwise it is not the package \
          that was chosen"
     )]
     NotLocked(Location),
-    /// No archive checksum of the version in the lock file is that of the package.
+    /// No archive checksum of the package is in the lock file, which has some for this version.
     #[error(
         "the lock file has checksums of this version's archives, and none of them is that of this package: it is not what was \
          locked"
     )]
     NotLockedArchive,
-    /// The package has no executable.
     #[error("the package has no file terraform-provider-{0} at its top")]
     NoExecutable(String),
-    /// The plugin cache directory does not exist.
     #[error(
         "the plugin cache directory {} does not exist: create it, or change the setting plugin_cache_dir or the environment \
          variable TF_PLUGIN_CACHE_DIR", .0.display()
@@ -83,15 +73,15 @@ pub(crate) enum PackageError {
     /// An index of a mirror is not JSON of the expected form.
     #[error("{} is invalid: {}", path.display(), files::json_reason(source))]
     Index { path: PathBuf, source: serde_json::Error },
-    /// No source has the package.
+    /// No source has the package. The text says what each has instead.
     #[error("{0}")]
     NotFetched(String),
-    /// The thread that did the work ended early.
+    /// The thread that did the work panicked or was canceled.
     #[error("the installation was interrupted")]
     Task,
 }
 
-/// A read error at a path.
+/// Returns a conversion to a read error at a path.
 pub(crate) fn read_error(path: &Path) -> impl Fn(io::Error) -> PackageError + Copy + '_ {
     move |source| PackageError::Read {
         path: path.to_owned(),
@@ -99,7 +89,7 @@ pub(crate) fn read_error(path: &Path) -> impl Fn(io::Error) -> PackageError + Co
     }
 }
 
-/// A write error at a path.
+/// Returns a conversion to a write error at a path.
 pub(crate) fn write_error(path: &Path) -> impl Fn(io::Error) -> PackageError + Copy + '_ {
     move |source| PackageError::Write {
         path: path.to_owned(),

@@ -1,7 +1,7 @@
-//! One package: from a source to the working directory, by way of the plugin cache if there is one.
+//! Fetching one package: from a source to the working directory, by way of the plugin cache if there is one.
 //!
-//! Everything is got, verified and unpacked in a directory beside the target, and moved there as a whole: a package is there
-//! or it is not, however many processes want it, and wherever one of them is stopped.
+//! A package is downloaded, verified and unpacked in a staging directory beside the target, and then renamed. So it is complete
+//! or absent, however many processes fetch it at once, and wherever one of them is killed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,36 +23,36 @@ use crate::sources::PackageSource;
 use addrs::platform::Platform;
 use versions::Version;
 
-/// What is to be had.
+/// Package to fetch.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub provider: Provider,
     pub version: Version,
-    /// What the lock file says that its checksum may be; empty if it says nothing.
+    /// Checksums that the lock file allows; empty if it has none.
     pub locked: BTreeSet<String>,
-    /// Where it may come from.
+    /// Sources that are tried, in order.
     pub sources: Vec<PackageSource>,
 }
 
-/// How a package came to be installed.
+/// Origin of an installed package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Provenance {
-    /// It was installed before.
+    /// Installed by an earlier run.
     AlreadyInstalled,
-    /// From the plugin cache.
+    /// Linked from the plugin cache.
     Cached,
-    /// From a package source.
+    /// Downloaded or copied from a package source.
     Installed(Authentication),
 }
 
-/// Why a package cannot be had. Each is a sentence without its full stop.
+/// Reason why a package cannot be fetched. Each text is a clause without a full stop.
 #[derive(Debug)]
 pub(crate) enum FetchError {
-    /// The sources have the version, but not for this platform; what each of them says.
+    /// The sources have the version, but not for this platform. Each text is from one source.
     NotForPlatform(Vec<String>),
-    /// There is no source to ask.
+    /// The CLI configuration allows no source.
     NoSource,
-    /// A source cannot be asked.
+    /// A source failed.
     Source(SourceError),
     /// The package is not usable or cannot be stored.
     Package(PackageError),
@@ -66,7 +66,7 @@ impl<E: Into<PackageError>> From<E> for FetchError {
 }
 
 impl FetchError {
-    /// In words.
+    /// Returns the text for the user.
     pub fn text(&self) -> String {
         match self {
             FetchError::NotForPlatform(missing) => missing.join("; "),
@@ -77,16 +77,16 @@ impl FetchError {
     }
 }
 
-/// A package that is there now.
+/// Package that is installed now.
 #[derive(Clone, Debug)]
 pub(crate) struct Fetched {
     pub dir: PathBuf,
     pub how: Provenance,
-    /// The checksums to be recorded.
+    /// Checksums for the lock file.
     pub hashes: BTreeSet<String>,
 }
 
-/// Makes a package available in the working directory. The error is a sentence without its full stop.
+/// Makes a package available in the working directory.
 pub(crate) async fn fetch(
     settings: &Settings,
     client: &Client,
@@ -94,6 +94,7 @@ pub(crate) async fn fetch(
     progress: &Progress,
 ) -> Result<Fetched, FetchError> {
     let dir = package_dir(&settings.providers_dir(), wanted);
+    // Without a checksum in the lock file, an installed package is fetched again: nothing proves that it is unchanged.
     let before = hash_of(dir.clone(), &wanted.provider).await;
     if let Some(hash) = before.filter(|hash| wanted.locked.contains(hash)) {
         return Ok(fetched(dir, Provenance::AlreadyInstalled, hash, BTreeSet::new()));
@@ -107,17 +108,19 @@ pub(crate) async fn fetch(
             metadata.known,
         ));
     };
+    // Creating it would hide a mistyped path, and fill another directory than the user meant.
     if !cache.is_dir() {
         return Err(PackageError::NoCache(cache.clone()).into());
     }
     let cache = std::path::absolute(cache).map_err(read_error(cache))?;
     let cached = package_dir(&cache, wanted);
+    // Terraform's rule: the cache is used only for what the lock file knows, so that lock files do not depend on caches.
     let good = |hash: &String| wanted.locked.contains(hash) || settings.config.plugin_cache_may_break_lock_file;
     let mut known = BTreeSet::new();
     let mut how = Provenance::Cached;
     let mut hash = hash_of(cached.clone(), &wanted.provider).await.filter(good);
     if hash.is_none() {
-        // Of many that want the same, one gets it.
+        // Of several processes that need the package, one downloads it while the others wait here; then the cache has it.
         let _turn = turn(&cached).await;
         hash = hash_of(cached.clone(), &wanted.provider).await.filter(good);
         if hash.is_none() {
@@ -128,6 +131,7 @@ pub(crate) async fn fetch(
         }
     }
     let target = dir.clone();
+    // The working directory gets a link, so that a package takes disk space once.
     blocking(move || place(&Package::Directory(cached), &target).map_err(write_error(&target))).await?;
     Ok(fetched(dir, how, hash.unwrap_or_default(), known))
 }
@@ -143,7 +147,7 @@ fn package_dir(base: &Path, wanted: &Wanted) -> PathBuf {
         .join(Platform::current().to_string())
 }
 
-/// The checksum of a package that is complete enough to be run.
+/// Returns the checksum of an unpacked package; none if it has no executable or cannot be read.
 async fn hash_of(dir: PathBuf, provider: &Provider) -> Option<String> {
     discovery::executable_in(&dir, &provider.ty)?;
     blocking(move || hash::directory(&dir).map_err(PackageError::Hash))
@@ -151,8 +155,8 @@ async fn hash_of(dir: PathBuf, provider: &Provider) -> Option<String> {
         .ok()
 }
 
-/// Waits until no other process gets the same into the cache. Where files cannot be locked, all get it, and the result is the
-/// same.
+/// Takes the lock of a package in the cache, and waits while another process has it. Returns none on file systems without locks:
+/// then several processes may download the package, with the same result.
 async fn turn(cached: &Path) -> Option<fs::File> {
     let version = cached.parent()?;
     let name = format!(
@@ -173,7 +177,7 @@ async fn turn(cached: &Path) -> Option<fs::File> {
     lock.await.ok()
 }
 
-/// Installs a package from the first source that has it into a directory, with a staging directory in `beside`.
+/// Installs a package from the first source that has it. The staging directory is made in `beside`.
 async fn get(
     client: &Client,
     wanted: &Wanted,
@@ -199,8 +203,8 @@ async fn get(
     Ok((hash.await?, metadata))
 }
 
-/// Verifies an archive and its SHA-256, and unpacks it into a new directory. Returns the `h1:` checksum, which is one that the lock
-/// file records if it records any.
+/// Verifies an archive and its SHA-256 (`sum`), and unpacks it into a new directory. Returns its `h1:` checksum, after comparing
+/// it and the `zh:` checksum with the lock file.
 pub(crate) fn unpack(
     wanted: &Wanted,
     metadata: &PackageMetadata,
@@ -209,7 +213,7 @@ pub(crate) fn unpack(
     limits: &Limits,
 ) -> Result<String, PackageError> {
     verify_package(metadata, path, sum, limits)?;
-    // Archives that were made on other systems have no modes, and the plugin must be executable.
+    // Archives from systems without Unix modes would give files that cannot be executed.
     let entries = Entries::Files {
         executable: "terraform-provider-",
     };
@@ -218,13 +222,14 @@ pub(crate) fn unpack(
         return Err(PackageError::NoExecutable(wanted.provider.ty.to_string()));
     }
     let hash = hash::directory(to).map_err(PackageError::Hash)?;
+    // Lock files made from a registry's signed list have `zh:` only for other platforms, so either kind will do.
     if !wanted.locked.is_empty() && !wanted.locked.contains(&hash) && !wanted.locked.contains(&format!("zh:{sum}")) {
         return Err(PackageError::NotLocked(metadata.location.clone()));
     }
     Ok(hash)
 }
 
-/// The metadata of the package at the first source that has it.
+/// Returns the metadata of a package at the first source that has it.
 pub(crate) async fn metadata(
     client: &Client,
     wanted: &Wanted,
@@ -238,6 +243,7 @@ pub(crate) async fn metadata(
         {
             Ok(metadata) => return Ok(metadata),
             Err(SourceError::Missing(why)) => missing.push(why),
+            // A source that fails ends the search: the next one might have another package of that version.
             Err(refusal) => return Err(FetchError::Source(refusal)),
         }
     }
@@ -247,7 +253,8 @@ pub(crate) async fn metadata(
     })
 }
 
-/// The archive of a metadata, and its SHA-256.
+/// Provides the archive of a package as a file, and its SHA-256 in hexadecimal digits. Archives on this machine stay where they
+/// are.
 pub(crate) async fn archive(
     client: &Client,
     metadata: &PackageMetadata,
@@ -278,18 +285,20 @@ pub(crate) async fn archive(
     }
 }
 
-/// Whether an archive is the one that was offered.
+/// Checks that an archive is the one that its source describes.
 pub(crate) fn verify_package(
     metadata: &PackageMetadata,
     archive: &Path,
     sum: &str,
     limits: &Limits,
 ) -> Result<(), PackageError> {
+    // Checksums of unknown schemes cannot be compared. If there are only such ones, the package is refused below.
     let usable = |hash: &&String| hash.starts_with("zh:") || hash.starts_with("h1:");
     let expected: Vec<&String> = metadata.hashes.iter().filter(usable).collect();
     if metadata.hashes.is_empty() || expected.iter().any(|hash| **hash == format!("zh:{sum}")) {
         return Ok(());
     }
+    // `h1:` needs every file of the archive to be inflated, so the cheap comparison comes first.
     if expected.iter().any(|hash| hash.starts_with("h1:")) {
         let own = hash::archive(archive, limits).map_err(|source| PackageError::Archive {
             location: Box::new(metadata.location.clone()),
@@ -307,11 +316,12 @@ pub(crate) fn verify_package(
     })
 }
 
-/// Moves a package to where it belongs. What is there already stays if it is the same.
+/// Moves an unpacked package to its place. An equal package that is there already stays, since another process may run it.
 fn settle(package: &Path, to: &Path, staging: &Path, hash: &str) -> io::Result<()> {
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent)?;
     }
+    // Another process can put a package there between the two renames, hence the loop.
     let mut tries = 0;
     loop {
         let error = match fs::rename(package, to) {
@@ -326,6 +336,7 @@ fn settle(package: &Path, to: &Path, staging: &Path, hash: &str) -> io::Result<(
         if meta.is_ok_and(|m| m.is_dir()) && hash::directory(to).is_ok_and(|there| there == hash) {
             return Ok(());
         }
+        // Moved away by one rename: a removal would leave half a package in between.
         match fs::rename(to, staging.join(format!("old-{tries}"))) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             _ => {}

@@ -1,4 +1,4 @@
-//! Unpacked packages for a pack: those that are installed on this machine, else from package sources.
+//! Unpacked packages for a pack: those that are installed on this machine, the others from package sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -26,30 +26,29 @@ pub struct UnpackedPackage {
     pub provider: Provider,
     pub version: Version,
     pub platform: Platform,
-    /// A directory with its files, or its only file.
+    /// Directory with its files, or its only file.
     pub path: PathBuf,
-    /// Its checksums, and the known ones of the same version for other platforms.
+    /// Checksums of this package, and known ones of the same version for other platforms.
     pub hashes: BTreeSet<String>,
 }
 
-/// Which packages are required.
+/// Required packages of a pack.
 #[derive(Debug)]
 pub struct Request<'r> {
-    /// The client for package sources.
     pub client: &'r net::Client,
-    /// The providers, with their version constraints.
+    /// Version constraints, by provider.
     pub requirements: &'r BTreeMap<Provider, Constraints>,
-    /// The lock file, which selects versions.
+    /// Lock file that decides versions.
     pub lock: &'r LockFile,
-    /// What requires each provider, for errors.
+    /// Requirement origins, for errors.
     pub origins: &'r Origins,
     pub platforms: &'r [Platform],
-    /// A directory for packages that are fetched.
+    /// Directory for fetched packages, which the caller removes.
     pub staging: &'r Path,
 }
 
 impl Catalog {
-    /// Returns the packages of these providers for these platforms.
+    /// Returns the packages of the required providers for the required platforms.
     ///
     /// # Errors
     /// A package is not available, or is not the one that the lock file records.
@@ -58,6 +57,8 @@ impl Catalog {
         request: &Request<'_>,
         tell: &mut dyn FnMut(Step<'_>),
     ) -> Result<Vec<UnpackedPackage>, Diagnostics> {
+        // The lock file of the request is applied in `version`: a chooser bound to it would hide the other packages on this
+        // machine.
         let nothing = LockFile::default();
         let gathering = Gathering {
             request,
@@ -92,6 +93,7 @@ impl Catalog {
             .map(|((provider, version, platform), progress)| gathering.package(provider, version, platform, progress));
         let mut packages = futures::stream::iter(packages).buffered(AT_ONCE);
         let mut out = Vec::new();
+        // Reported in the order of the request, whatever arrives first.
         for (provider, version, platform) in &jobs {
             tell(Step::Fetching(provider, version, platform));
             let package = watching(packages.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
@@ -106,18 +108,18 @@ impl Catalog {
     }
 }
 
-/// What all packages of a request share.
+/// State that the packages of a request share.
 struct Gathering<'r> {
     request: &'r Request<'r>,
-    /// Knows the packages on this machine; its lock file is empty.
+    /// Finds the packages on this machine. Its lock file is empty.
     chooser: Chooser<'r>,
-    /// This executable.
+    /// Path of this executable, without links.
     own: Option<PathBuf>,
 }
 
 impl Gathering<'_> {
-    /// The locked version, else the newest on this machine; where there is none, or the CLI configuration names package sources,
-    /// the newest of the sources.
+    /// Chooses the locked version, else the newest one on this machine. If there is none, or the CLI configuration has
+    /// installation methods, it is the newest of the sources.
     async fn version(&self, provider: &Provider, constraints: &Constraints) -> Result<Version, Diagnostic> {
         let (request, settings) = (self.request, self.chooser.settings);
         if let Some(locked) = request.lock.providers.get(provider) {
@@ -200,7 +202,7 @@ impl Gathering<'_> {
         let staging = tempfile::Builder::new()
             .prefix("package-")
             .tempdir_in(self.request.staging);
-        // Its files are read after this; the owner of the staging directory removes them.
+        // Kept after this function: its files are read later, and the owner of the staging directory removes them.
         let staging = staging.map_err(PackageError::Temporary)?.keep();
         let limits = Limits::from_variables(client.settings().environment.all())?;
         let archive = fetch::archive(client, &metadata, &staging, progress).await?;
@@ -214,7 +216,8 @@ impl Gathering<'_> {
         .await
     }
 
-    /// An installed package and its checksum. If the version is locked, its checksum must be.
+    /// Finds an installed package with its checksum. If the version is locked with checksums, only a package with one of those
+    /// counts.
     async fn installed(
         &self,
         provider: &Provider,
@@ -224,6 +227,7 @@ impl Gathering<'_> {
     ) -> Result<Option<(PathBuf, String)>, PackageError> {
         let (chooser, settings) = (&self.chooser, self.chooser.settings);
         let mut found = Vec::new();
+        // `candidates` are for the current platform: names in flat layout have none.
         if *platform == chooser.platform {
             found.extend(chooser.candidates(provider));
         }
@@ -234,7 +238,7 @@ impl Gathering<'_> {
         for dir in chooser.dirs.iter().filter(|dir| dir.is_mirror()) {
             found.extend(dir.in_mirror(provider, platform));
         }
-        // A link to this executable is a built-in provider.
+        // A link to this executable is a built-in provider, which every pack has anyway.
         found.retain(|found| self.own.is_none() || found.executable.canonicalize().ok() != self.own);
         for package in found
             .into_iter()
@@ -246,6 +250,7 @@ impl Gathering<'_> {
             if locked.is_none_or(|locked| locked.hashes.is_empty() || locked.hashes.contains(&hash)) {
                 return Ok(Some((path, hash)));
             }
+            // Another directory may have the right one, and the sources have it in any case.
             tracing::debug!(path = %path.display(), "not the package that is locked");
         }
         Ok(None)

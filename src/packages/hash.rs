@@ -8,14 +8,14 @@ use base64::Engine;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-/// The `h1:` checksum of an unpacked package: of the names and contents of all its files.
+/// Computes the `h1:` checksum of an unpacked package, over the names and contents of all its files.
 pub fn directory(dir: &Path) -> io::Result<String> {
     let mut files = Vec::new();
     collect(dir, String::new(), 0, &mut files)?;
     h1(files)
 }
 
-/// The `h1:` checksum of a package that consists of one file.
+/// Computes the `h1:` checksum of a package that consists of one file.
 pub fn single_file(file: &Path) -> io::Result<String> {
     let name = file
         .file_name()
@@ -24,7 +24,8 @@ pub fn single_file(file: &Path) -> io::Result<String> {
     h1(vec![(name, file.to_owned())])
 }
 
-/// The `h1:` checksum of a package in a zip archive: like that of a directory, but including entries that are directories.
+/// Computes the `h1:` checksum of a package in a zip archive. Unlike that of a directory, it includes entries that are
+/// directories, as in Go's dirhash.
 ///
 /// # Errors
 ///
@@ -39,7 +40,7 @@ pub fn archive(file: &Path, limits: &Limits) -> Result<String, archive::Error> {
     Ok(summed(lines))
 }
 
-/// The `zh:` checksum of an archive: that of its bytes.
+/// Computes the `zh:` checksum of an archive, over its bytes.
 pub fn bytes(file: &Path) -> io::Result<String> {
     let sum = digest(&mut std::fs::File::open(file)?, &mut vec![0; 1 << 20])?;
     Ok(format!("zh:{sum}"))
@@ -55,8 +56,9 @@ fn digest(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<String> {
     }
 }
 
-/// The checksum of names and checksums.
+/// Computes the `h1:` checksum of files from their names and SHA-256 checksums.
 pub(crate) fn summed(mut lines: Vec<(String, String)>) -> String {
+    // The format is that of sha256sum, sorted by name, as in Go's dirhash.
     lines.sort();
     let mut whole = Sha256::new();
     for (name, sum) in lines {
@@ -69,6 +71,7 @@ pub(crate) fn summed(mut lines: Vec<(String, String)>) -> String {
 }
 
 fn collect(dir: &Path, prefix: String, depth: usize, out: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
+    // A link to a parent directory would otherwise recurse without end.
     if depth > 64 {
         return Err(io::Error::other("the directories of the package are nested too deep"));
     }
@@ -84,7 +87,7 @@ fn collect(dir: &Path, prefix: String, depth: usize, out: &mut Vec<(String, Path
     Ok(())
 }
 
-/// The `h1:` checksum of files, which have these names in their package.
+/// Computes the `h1:` checksum of files with these names in their package.
 pub(crate) fn h1(files: Vec<(String, PathBuf)>) -> io::Result<String> {
     let mut buffer = vec![0; 1 << 20];
     let mut lines = Vec::with_capacity(files.len());

@@ -1,49 +1,47 @@
-//! A reader for the syntax of CLI configuration files: the first version of HCL, or JSON.
+//! A parser for the syntax of CLI configuration files: HCL 1, or JSON.
 //!
-//! It differs from today's language where it matters: keys may be quoted (`"hashicorp/null" = "…"` in a block), `=` before a
-//! block is optional, and there are no expressions. Hence not `hcl-rs`, which knows the second version only.
+//! HCL 1 differs from HCL 2 where it matters: keys may be quoted (`"hashicorp/null" = "…"` in a block), `=` before a block is
+//! optional, and there are no expressions. `hcl-rs` parses HCL 2 only.
 
-/// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
-    /// Text.
     String(String),
-    /// A number, as written.
+    /// Number as written.
     Number(String),
     Bool(bool),
-    /// Nothing; in JSON only.
+    /// Null, in JSON only.
     Null,
     List(Vec<Node>),
     /// Assignments and blocks, in order.
     Object(Vec<Item>),
 }
 
-/// An assignment, or a block with its labels.
+/// Assignment, or block with its labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// The key, or the block's type and labels. Never empty.
+    /// Key, or type and labels of a block. Never empty.
     pub keys: Vec<String>,
-    /// What is assigned, or the block's content.
+    /// Assigned value, or content of a block.
     pub value: Node,
-    /// The line, from 1; 0 in JSON.
+    /// Line, from 1; 0 in JSON.
     pub line: usize,
 }
 
-/// Why a text cannot be read.
+/// Syntax error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct ParseError {
-    /// The line, from 1.
+    /// Line, from 1.
     pub line: usize,
-    /// What is wrong there.
     pub message: String,
 }
 
-/// Deeper nesting is refused.
+/// Limit of nesting, which keeps the recursion from exhausting the stack.
 const DEPTH: usize = 64;
 
-/// Reads a file's text.
+/// Parses the text of a file.
 pub fn parse(text: &str) -> Result<Vec<Item>, ParseError> {
+    // Editors on Windows put a byte order mark before the text.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with('{') {
         return parse_json(text);
@@ -231,7 +229,7 @@ impl Reader<'_> {
 
     fn string(&mut self) -> Result<String, ParseError> {
         let mut out = String::new();
-        // Inside `${…}` a quotation mark does not end the text.
+        // A quotation mark inside `${…}` does not end the string.
         let mut braces = 0_usize;
         let mut chars = self.rest.char_indices().skip(1).peekable();
         while let Some((at, c)) = chars.next() {
@@ -294,6 +292,7 @@ impl Reader<'_> {
         let mut at = self.rest.len() - body.len();
         for line in body.split_inclusive('\n') {
             at += line.len();
+            // The marker may be indented, with or without `-`, as in HCL 1.
             if line.trim() == marker {
                 let indent = |l: &&str| l.len() - l.trim_start_matches([' ', '\t']).len();
                 let common = if indented {

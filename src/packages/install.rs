@@ -1,7 +1,7 @@
-//! Installing providers for a working directory: what `init` does.
+//! Installation of providers for a working directory: the work of `init`.
 //!
-//! Installed is only what is neither built in nor otherwise provided for. A package that is on this machine stays where it
-//! is, and the working directory gets a link to it; what is nowhere here comes from a [`PackageSource`]. Either way the lock file
+//! Only providers that are neither built in nor available otherwise are installed. A package on this machine stays in its
+//! directory, and the working directory gets a link to it. All others come from a [`PackageSource`]. In both cases the lock file
 //! gets an entry.
 
 mod record;
@@ -28,95 +28,93 @@ use addrs::platform::Platform;
 use record::{record, unmanaged};
 use versions::{Constraints, Version};
 
-/// How many packages are fetched at a time.
+/// Limit of packages that are fetched concurrently.
 const AT_ONCE: usize = 8;
 
 /// Options of an installation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InstallOptions<'a> {
-    /// Choose the newest versions, whatever the lock file says.
+    /// Chooses the newest versions, whatever the lock file says.
     pub upgrade: bool,
-    /// Fail rather than change the lock file.
+    /// Fails instead of changing the lock file.
     pub read_only_lock: bool,
-    /// What requires the providers, for errors.
+    /// Requirement origins, for errors.
     pub origins: Option<&'a Origins>,
-    /// There are more providers than these: what the lock file has about the others stays.
+    /// The requirements are not complete: entries of the lock file for other providers stay.
     pub partial: bool,
-    /// A provider that is not upgraded.
+    /// Provider that is not upgraded.
     pub keep: Option<&'a Provider>,
 }
 
 impl InstallOptions<'_> {
-    /// Whether the newest version of a provider is wanted, whatever the lock file says.
+    /// Returns true if the newest version of a provider is chosen, whatever the lock file says.
     fn upgrades(&self, provider: &Provider) -> bool {
         self.upgrade && self.keep != Some(provider)
     }
 }
 
-/// What was done.
+/// Result of an installation.
 #[derive(Clone, Debug, Default)]
 pub struct Installation {
-    /// For each provider.
     pub providers: BTreeMap<Provider, Outcome>,
-    /// The lock file did not exist before.
+    /// True if the lock file did not exist before.
     pub lock_created: bool,
-    /// The lock file was changed or created.
+    /// True if the lock file was changed or created.
     pub lock_changed: bool,
-    /// What the user should know.
     pub warnings: Diagnostics,
 }
 
-/// What was done for one provider.
+/// Result for one provider.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What stands for it now.
     pub selection: Selection,
-    /// The lock file had chosen this version before.
+    /// Version in the lock file before the installation.
     pub locked: Option<Version>,
-    /// It was not installed in this version before.
+    /// True if this version was not installed before.
     pub new: bool,
-    /// How it was fetched, if it had to be.
+    /// Origin of the package, if it was fetched.
     pub how: Option<Provenance>,
 }
 
-/// Whether what was chosen may be written down; an error says why not.
+/// Callback that may refuse the selections before they are recorded.
 pub type Agree<'a> = dyn FnMut(&BTreeMap<Provider, Outcome>) -> Result<(), Diagnostics> + 'a;
 
-/// What goes on, in an order that depends on the providers only.
+/// Event of an installation, for the user. The order depends on the providers only.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// Places are asked for versions of a provider.
+    /// The sources are queried for versions of a provider.
     Finding(&'a Provider, &'a Constraints),
-    /// The lock file says which version it is.
+    /// The version is that of the lock file.
     Reusing(&'a Provider),
-    /// A package is fetched, or is there already.
+    /// A package is fetched, or is installed already.
     Installing(&'a Provider, &'a Version),
-    /// Packages are on their way; told ten times a second.
+    /// Progress of the running downloads, reported ten times a second.
     Downloading(Overall<'a>),
-    /// Something stands for a provider.
+    /// A provider is selected and, if necessary, installed.
     Done(&'a Provider, &'a Outcome),
 }
 
-/// A provider that must come from a place.
+/// Provider whose package must come from a source.
 struct Needed<'r> {
     program: addrs::Program,
     provider: &'r Provider,
     constraints: &'r Constraints,
     old: Option<&'r Locked>,
-    /// Of the newest versions on this machine, which need no place.
+    /// Newest version on this machine, if one meets the constraints.
     here: Option<Found>,
-    /// What is used where no place has it: the built-in, in place of the version that is required or locked.
+    /// Selection if no source has the package: the built-in provider in place of the required or locked version.
     fallback: Option<Selection>,
     sources: Vec<PackageSource>,
 }
 
 impl Needed<'_> {
-    /// The version that the lock file wants.
+    /// Returns the entry of the lock file, unless the provider is upgraded.
     fn locked<'n>(&'n self, options: &InstallOptions<'_>) -> Option<&'n Locked> {
         self.old.filter(|_| !options.upgrades(self.provider))
     }
 
-    /// What helps where a source cannot be reached, or all are mirrors, as on a site without a network: the end of an error.
+    /// Returns the end of an error with advice for machines without a network: if a source cannot be reached, or all sources are
+    /// mirrors.
     fn without_network(&self, unreachable: bool, locked: Option<&Version>) -> String {
         match unreachable || !self.sources.contains(&PackageSource::Direct) {
             true => format!(
@@ -129,7 +127,7 @@ impl Needed<'_> {
 }
 
 impl Catalog {
-    /// Installs what these requirements need, and writes the lock file.
+    /// Installs the providers that meet these requirements, and writes the lock file.
     pub fn install(
         &self,
         requirements: &BTreeMap<Provider, Constraints>,
@@ -139,7 +137,7 @@ impl Catalog {
         self.install_if(requirements, options, tell, &mut |_| Ok(()))
     }
 
-    /// As [`Catalog::install`], but the lock file is written only if `agree` has nothing against what was chosen.
+    /// Installs as [`Catalog::install`] does, but writes the lock file only if `agree` accepts the selections.
     ///
     /// # Errors
     /// A provider cannot be had, or is not agreed to.
@@ -154,6 +152,7 @@ impl Catalog {
         warnings.extend(unmanaged(self.reattached()));
         let mut chooser = Chooser::new(self.settings(), self.reattached(), &lock);
         chooser.origins = options.origins;
+        // Plugins of the configuration count here: the installation is what records them.
         chooser.installing = true;
         let mut work = Work {
             catalog: self,
@@ -168,6 +167,7 @@ impl Catalog {
             needed.extend(work.take_local(provider, constraints, old, &chooser, &mut warnings, tell));
         }
         if let Some(client) = self.settings().client.as_ref().filter(|_| !needed.is_empty()) {
+            // `init` is not asynchronous, and often needs no network, so a runtime is started only for packages that do.
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
             let runtime = runtime.map_err(|e| {
                 let detail = format!("The system does not let us start threads: {}.", io_reason(&e));
@@ -179,6 +179,7 @@ impl Catalog {
             return Err(work.errors);
         }
         let (mut new_lock, providers) = (work.lock, work.providers);
+        // Before the lock file is written: a refused selection must not be locked.
         agree(&providers)?;
         if options.partial {
             for (provider, locked) in &lock.providers {
@@ -195,6 +196,7 @@ impl Catalog {
         let (lock_created, lock_changed) =
             record(&new_lock, &lock, &self.settings().working_dir, options, &mut warnings)?;
         warnings.extend(incomplete(self.settings().program, &lock, &new_lock, lock_changed));
+        // Selections from before the installation may name packages that were replaced.
         self.reset();
         Ok(Installation {
             providers,
@@ -205,14 +207,14 @@ impl Catalog {
     }
 }
 
-/// The warning that the lock file fits one platform only, for the providers whose entries were made now: no registry has signed
-/// checksums for the others.
+/// Returns the warning that the lock file fits one platform only, for the providers with new entries that have no signed
+/// checksums for other platforms.
 fn incomplete(program: addrs::Program, before: &LockFile, after: &LockFile, changed: bool) -> Option<Diagnostic> {
     let is_new = |provider: &Provider, locked: &Locked| {
         let old = before.providers.get(provider);
         old.is_none_or(|old| old.version != locked.version || old.hashes != locked.hashes)
     };
-    // One package has one checksum of its files; that of its archive is of another kind.
+    // One `h1:` checksum is that of the installed package. A signed list would add `zh:` checksums for all platforms.
     let of_one_package =
         |locked: &Locked| locked.hashes.len() == 1 && locked.hashes.iter().all(|h| h.starts_with("h1:"));
     let names: Vec<String> = (after.providers.iter())
@@ -247,7 +249,6 @@ fn constrained_builtin(provider: &Provider, chooser: &Chooser<'_>) -> Diagnostic
     )
 }
 
-/// An installation in progress.
 struct Work<'r> {
     catalog: &'r Catalog,
     options: InstallOptions<'r>,
@@ -257,7 +258,7 @@ struct Work<'r> {
 }
 
 impl Work<'_> {
-    /// Takes what is on this machine, or reports why nothing may be taken. Returns the provider where a source must be queried.
+    /// Selects from this machine, or reports why that is impossible. Returns the provider if a source must be queried.
     fn take_local<'r>(
         &mut self,
         provider: &'r Provider,
@@ -268,6 +269,7 @@ impl Work<'_> {
         tell: &mut dyn FnMut(Step<'_>),
     ) -> Option<Needed<'r>> {
         let settings = self.catalog.settings();
+        // Terraform's rule: the language's own providers have no versions.
         if provider.is_builtin() && !constraints.is_any() {
             self.errors.push(constrained_builtin(provider, chooser));
             return None;
@@ -296,8 +298,9 @@ impl Work<'_> {
                         .builtin_for(provider, constraints, !self.options.upgrades(provider))
                         .is_none() =>
             {
-                // An installed package is enough, but a source may have a newer one: one that the CLI configuration names, or
-                // an archive beside it. No other source is queried about what the user installed, not even for an upgrade.
+                // An installed package is enough, but a source may have a newer version: one that the CLI configuration names, or
+                // an archive beside the package. For providers that the user installed, no other source is queried, not even for
+                // an upgrade.
                 let more = from_sources(Some(found.clone()));
                 let implied = settings.config.provider_installation.is_none();
                 let registry_only = implied && more.sources.contains(&PackageSource::Direct);
@@ -311,7 +314,7 @@ impl Work<'_> {
                     in_place_of: Some(_), ..
                 },
             ) if settings.client.is_some() => {
-                // A mirror or the plugin cache may have the version that is required. No registry is asked: a built-in
+                // A mirror or the plugin cache may have the required version. No registry is queried, since a built-in provider
                 // needs no network.
                 let mut more = from_sources(None);
                 more.sources.retain(|source| *source != PackageSource::Direct);
@@ -337,7 +340,7 @@ impl Work<'_> {
         None
     }
 
-    /// Takes what is on this machine, unless a newer version is there for other platforms only.
+    /// Takes the selection from this machine, unless a newer version is there for other platforms only.
     fn take_newest(
         &mut self,
         provider: &Provider,
@@ -353,7 +356,7 @@ impl Work<'_> {
         }
     }
 
-    /// Takes what is on this machine.
+    /// Takes the selection from this machine, installs it if necessary, and enters it into the new lock file.
     fn take(
         &mut self,
         provider: &Provider,
@@ -374,12 +377,12 @@ impl Work<'_> {
                     Err(diagnostic) => return self.errors.push(diagnostic),
                 }
             }
-            // It is used from where it is.
+            // A packed provider is used from the pack, so only the lock file is written.
             Selection::Packed(packed) => match self.lock_packed(provider, constraints, packed, old) {
                 Ok(locked) => Some(locked),
                 Err(diagnostic) => return self.errors.push(diagnostic),
             },
-            // Not ours to pin: what others wrote stays.
+            // The lock file is shared with Terraform: entries for providers that are not installed here are left as they are.
             Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached => {
                 if self.options.upgrades(provider)
                     && let Err(diagnostic) = self.forget(provider)
@@ -398,8 +401,8 @@ impl Work<'_> {
         self.finish(provider, entry, outcome, tell);
     }
 
-    /// Removes what was installed of a provider before an upgrade led to the built-in: it would be the choice again, by what the
-    /// lock file says.
+    /// Removes the installed package of a provider that an upgrade replaces by the built-in: with the lock file's entry, it would
+    /// be selected again.
     fn forget(&self, provider: &Provider) -> Result<(), Diagnostic> {
         let dir = discovery::provider_dir(&self.catalog.settings().providers_dir(), provider);
         match std::fs::remove_dir_all(&dir) {
@@ -447,6 +450,7 @@ impl Work<'_> {
         {
             return Err(mismatch(provider, found));
         }
+        // Checksums for other platforms stay: they are of the same version.
         let mut hashes = same.map(|old| old.hashes.clone()).unwrap_or_default();
         hashes.insert(hash);
         let mut fresh = false;

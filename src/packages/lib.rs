@@ -1,16 +1,17 @@
-//! Provider packages: find, choose, verify, install, mirror, and those that our own executable carries.
+//! Provider packages: discovery, selection, verification, installation, mirrors, and the packages of a pack.
 //!
-//! [`Catalog`] says which executable serves a provider or provisioner address in one working directory; how that is started
-//! is the business of `plugins`. The table of built-in plugins is handed in from above ([`builtin`]).
+//! [`Catalog`] selects the executable for a provider or provisioner address in one working directory; the crate `plugins` starts
+//! it. The table of built-in plugins comes from the caller ([`builtin`]).
 //!
-//! - [`settings`]: what the caller, the environment and the CLI configuration ([`cli_config`]) say.
-//! - [`discovery`]: what is on this machine. [`selection`]: which of it is used, under which constraints.
-//!   `newest`: which of the versions that package sources have. `not_available`: why there is no selection.
-//!   [`packed`]: what our own executable carries. [`install`] and [`lock_file`]: what `init` writes.
-//! - [`sources`]: package sources: a provider's registry (`registry`), a [`network_mirror`], an
-//!   `oci_mirror`, archives on this machine. `fetch`
-//!   gets, verifies and unpacks one package ([`download`], [`signature`], the crate `archive`), by way of the plugin cache.
-//!   [`serve`]: a server of packages. [`cross_platform`]: packages for other platforms. [`gather`]: unpacked packages for a pack.
+//! - [`settings`]: settings from the caller, the environment and the CLI configuration ([`cli_config`]).
+//! - [`discovery`]: installed plugins. [`selection`]: which of them is used, under which constraints.
+//! `newest`: the newest version of the package sources. `not_available`: errors without a selection.
+//! [`packed`]: packages in this executable, if it is a pack. [`install`] and [`lock_file`]: the files that `init` writes.
+//! - [`sources`]: package sources: a provider's registry (`registry`), a [`network_mirror`], an `oci_mirror`, archives on this
+//! machine.
+//! `fetch` downloads, verifies and unpacks one package ([`download`], [`signature`], the crate `archive`), through the plugin
+//! cache.
+//! [`serve`]: a server of packages. [`cross_platform`]: packages for other platforms. [`gather`]: unpacked packages for a pack.
 //!
 //! Where to begin: [`catalog`], then [`selection`].
 

@@ -1,4 +1,4 @@
-//! The dependency lock file: which version of each installed provider was chosen, and its checksums.
+//! The dependency lock file: the selected version of each installed provider, and the checksums of its packages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,33 +16,31 @@ use syntax::{Diagnostic, Diagnostics};
 
 use versions::{Constraints, Version};
 
-/// The file's name, in the directory of the root module.
+/// File name, in the directory of the root module.
 pub const FILE_NAME: &str = ".terraform.lock.hcl";
 
-/// What every such file begins with: other tools, and diffs, expect exactly this.
+/// First lines of every lock file. Other tools, and diffs, expect exactly this text.
 const HEADER: &str = "# This file is maintained automatically by \"terraform init\".\n\
                       # Manual edits may be lost in future updates.\n";
 
-/// The content of a lock file.
+/// Content of a lock file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LockFile {
-    /// The choices, by provider.
     pub providers: BTreeMap<Provider, Locked>,
 }
 
-/// A choice.
+/// Selected version of a provider.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Locked {
     pub version: Version,
-    /// The constraints when it was chosen.
+    /// Constraints when the version was selected.
     pub constraints: Constraints,
-    /// The checksums of packages that may be used.
+    /// Checksums of the packages that may be used.
     pub hashes: BTreeSet<String>,
 }
 
 impl LockFile {
-    /// Whether it makes the same choices: of the same providers, in the same versions, with the same checksums. The constraints
-    /// that led to them do not count.
+    /// Returns true if both files have the same providers, versions and checksums. Constraints are not compared.
     #[must_use]
     pub fn chooses_as(&self, other: &LockFile) -> bool {
         let choice = |locked: &Locked| (locked.version.clone(), locked.hashes.clone());
@@ -51,7 +49,7 @@ impl LockFile {
         choices(self) == choices(other)
     }
 
-    /// Reads the file in this directory; a missing one is empty. Warnings come with the content.
+    /// Reads the lock file of a directory; a missing file is empty. Returns the warnings beside the content.
     pub fn load(dir: &Path) -> Result<(LockFile, Diagnostics), Diagnostics> {
         let path = dir.join(FILE_NAME);
         match std::fs::read_to_string(&path) {
@@ -61,10 +59,10 @@ impl LockFile {
         }
     }
 
-    /// Reads a file's text.
+    /// Parses the text of a lock file.
     ///
     /// # Errors
-    /// The text is not that of a lock file. Each error has the place of what is wrong.
+    /// The text is not that of a lock file. Each error has its source range.
     pub fn parse(text: &str) -> Result<(LockFile, Diagnostics), Diagnostics> {
         let body: Body = text.parse().map_err(|_| unreadable(text))?;
         let mut file = LockFile::default();
@@ -118,7 +116,7 @@ impl LockFile {
         }
     }
 
-    /// The text of the file.
+    /// Renders the text of the file, byte for byte as Terraform writes it.
     #[must_use]
     pub fn render(&self) -> String {
         let mut out = HEADER.to_owned();
@@ -142,7 +140,7 @@ impl LockFile {
         out
     }
 
-    /// Writes the file in this directory, as a whole or not at all.
+    /// Writes the lock file of a directory, completely or not at all.
     pub fn save(&self, dir: &Path) -> Result<(), Diagnostics> {
         let written = files::replace(&dir.join(FILE_NAME), self.render().as_bytes(), files::Policy::SHARED);
         written.map_err(|error| {
@@ -152,16 +150,17 @@ impl LockFile {
     }
 }
 
-/// The marks that a merge leaves at the beginnings of lines where two versions of a file differ.
+/// Conflict markers of version control systems, at the beginning of a line.
 const MERGE_MARKS: [&str; 3] = ["<<<<<<<", "=======", ">>>>>>>"];
 
-/// The problem of a text that is not in the configuration language.
+/// Returns the problems of a text that is not in the configuration language.
 fn unreadable(text: &str) -> Diagnostics {
     let marks: Vec<String> = (1..)
         .zip(text.lines())
         .filter(|(_, line)| MERGE_MARKS.iter().any(|mark| line.starts_with(mark)))
         .map(|(number, _): (usize, _)| number.to_string())
         .collect();
+    // The most likely cause deserves its own message: a syntax error at a conflict marker would hide it.
     if !marks.is_empty() {
         let problem = invalid(format!(
             "A merge was not finished in it: the lines {} have its marks. Remove the marks and one version of each block between them, \
@@ -170,7 +169,7 @@ fn unreadable(text: &str) -> Diagnostics {
         ));
         return problem.into();
     }
-    // The parser of the language says more about a mistake than that of the library.
+    // Our own parser explains mistakes better than the library that keeps the spans.
     let (_, problems) = syntax::parse_file(FILE_NAME, text.as_bytes());
     match problems.into_iter().find(Diagnostic::is_error) {
         Some(mut problem) => {
@@ -189,7 +188,7 @@ fn invalid(why: impl std::fmt::Display) -> Diagnostic {
     )
 }
 
-/// The place of a part of the file.
+/// Returns the source range of a part of the file.
 fn range(text: &str, part: &impl Span) -> Range {
     let span = part.span().unwrap_or_default();
     let start = advance(Pos::default(), text.get(..span.start).unwrap_or_default());
@@ -200,7 +199,7 @@ fn range(text: &str, part: &impl Span) -> Range {
     }
 }
 
-/// The place of a block's type and labels.
+/// Returns the source range of a block's type and labels.
 fn header(text: &str, block: &Block) -> Range {
     let ident = range(text, &block.ident);
     match block.labels.last() {
@@ -209,7 +208,7 @@ fn header(text: &str, block: &Block) -> Range {
     }
 }
 
-/// Why a provider block of a lock file is invalid. The text is a clause without a full stop.
+/// Reason why a provider block of a lock file is invalid. The text is a clause without a full stop.
 #[derive(Debug, thiserror::Error)]
 enum EntryError {
     #[error("{0}")]
@@ -234,11 +233,12 @@ enum EntryError {
     NoVersion,
 }
 
-/// Reads a provider block; an error has its place.
+/// Parses a provider block. Errors have their source range.
 fn entry(text: &str, block: &Block, label: &BlockLabel) -> Result<(Provider, Locked), (EntryError, Range)> {
     let at_label = |error: EntryError| (error, range(text, label));
     let name = label.as_str();
     let provider = Provider::parse(name).map_err(|error| at_label(EntryError::Provider(error.detail)))?;
+    // As in Terraform, only the full form is allowed: an abbreviated address would be a second spelling of an entry.
     if provider.to_string() != name {
         return Err(at_label(EntryError::Label(provider)));
     }
@@ -261,6 +261,7 @@ fn entry(text: &str, block: &Block, label: &BlockLabel) -> Result<(Provider, Loc
                 let found = string(text, attribute, &attribute.value)?;
                 constraints =
                     Constraints::parse(found).map_err(|error| at_value(EntryError::Version(error.to_string())))?;
+                // Terraform refuses constraints that are not in its own form.
                 if constraints.to_string() != found {
                     return Err(at_value(EntryError::NotCanonical(constraints)));
                 }
@@ -294,7 +295,7 @@ fn entry(text: &str, block: &Block, label: &BlockLabel) -> Result<(Provider, Loc
     ))
 }
 
-/// The text of a value that must be one in quotes, without templates.
+/// Returns the text of a value that must be a quoted string without templates.
 fn string<'v>(text: &str, attribute: &Attribute, value: &'v Expression) -> Result<&'v str, (EntryError, Range)> {
     value.as_str().ok_or_else(|| {
         let error = EntryError::NotText(attribute.key.as_str().to_owned());
@@ -302,10 +303,10 @@ fn string<'v>(text: &str, attribute: &Attribute, value: &'v Expression) -> Resul
     })
 }
 
-/// Refuses a saved plan if the lock file in a directory names other versions or packages of providers than the plan was made with.
+/// Checks that the lock file of a directory has the same entries as the one that a plan was made with.
 ///
 /// # Errors
-/// They are others, or one of the lock files cannot be read.
+/// The entries differ, or one of the lock files cannot be read.
 pub fn check_planned(planned: Option<&[u8]>, dir: &Path) -> Result<(), Diagnostics> {
     let planned = LockFile::parse(&String::from_utf8_lossy(planned.unwrap_or_default()))?.0;
     let current = LockFile::load(dir)?.0;

@@ -1,4 +1,4 @@
-//! Packages as their sources describe them: versions, metadata, and how they were authenticated.
+//! Package metadata, versions and authentication, as package sources return them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,14 +9,14 @@ use net::Url;
 use crate::signature::Standing;
 use versions::Version;
 
-/// How a package was authenticated.
+/// Authentication of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authentication {
-    /// Not at all.
+    /// Not authenticated.
     None,
-    /// A source that the configuration trusts has its checksum.
+    /// The checksum is that of a source that the user has configured.
     Checksum,
-    /// It is signed.
+    /// The registry's list of checksums is signed.
     Signed(crate::signature::Signer),
 }
 
@@ -34,27 +34,24 @@ impl fmt::Display for Authentication {
     }
 }
 
-/// A version that a source has.
+/// Version of a provider at a source.
 #[derive(Clone, Debug)]
 pub struct AvailableVersion {
     pub version: Version,
-    /// The platforms it is for, if that is said.
+    /// Platforms that it has packages for, if the source says that.
     pub platforms: Option<BTreeSet<String>>,
 }
 
-/// Where an archive is.
+/// Location of an archive.
 #[derive(Clone, Debug)]
 pub enum Location {
-    /// On a server.
     Url(Url),
-    /// A blob in an OCI registry.
+    /// Blob in an OCI registry.
     Blob {
-        /// Its address.
         url: Url,
-        /// What the request for it needs.
+        /// Authorization of the request.
         authorization: Option<oci::Authorization>,
     },
-    /// On this machine.
     File(PathBuf),
 }
 
@@ -67,32 +64,29 @@ impl fmt::Display for Location {
     }
 }
 
-/// The metadata of a package at its source.
+/// Metadata of a package at its source.
 #[derive(Clone, Debug)]
 pub struct PackageMetadata {
-    /// Where its archive is.
     pub location: Location,
-    /// The checksums of which one must fit, if there are any.
+    /// Expected checksums, of which one must match; no check if empty.
     pub hashes: BTreeSet<String>,
-    /// Checksums of packages of the same version for all platforms, which can be relied on as much as this package.
+    /// Checksums of packages of the same version for all platforms, with the same authentication as this package.
     pub known: BTreeSet<String>,
-    /// How the package was authenticated.
     pub authentication: Authentication,
 }
 
-/// Why a source does not return versions or metadata. The text is a clause without a full stop.
+/// Reason why a source does not return versions or metadata. The text is a clause without a full stop.
 #[derive(Clone, Debug)]
 pub enum SourceError {
-    /// It does not have the provider or the version; another source may.
+    /// The source does not have the provider or the version. Another source may have it.
     Missing(String),
     /// The request failed or the response is invalid.
     Failed(String),
-    /// It cannot be reached: perhaps there is no network.
+    /// The source cannot be reached: perhaps there is no network.
     Unreachable(String),
 }
 
 impl SourceError {
-    /// The sentence.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
@@ -100,7 +94,7 @@ impl SourceError {
         }
     }
 
-    /// What a request that failed means.
+    /// Classifies the error of a request.
     #[must_use]
     pub fn from_net(error: &net::Error, explained: impl FnOnce(String) -> String) -> SourceError {
         let text = explained(error.to_string());
@@ -110,7 +104,7 @@ impl SourceError {
         }
     }
 
-    /// The sentence, and what helps where it is about the network: for the end of a text that is complete sentences.
+    /// Returns the text, followed by advice if there may be no network. It is meant for the end of a text of complete sentences.
     #[must_use]
     pub fn advised(&self) -> String {
         match self {

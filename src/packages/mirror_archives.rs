@@ -9,17 +9,15 @@ use addrs::platform::Platform;
 use crate::discovery;
 use versions::Version;
 
-/// An archive in a filesystem mirror.
+/// Archive in a filesystem mirror.
 #[derive(Clone, Debug)]
 pub struct Packed {
     pub version: Version,
-    /// The platform it is for.
     pub platform: Platform,
-    /// The file.
     pub path: PathBuf,
 }
 
-/// The archives of a provider in a directory in mirror layout: `HOST/NS/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip`.
+/// Returns the archives of a provider in mirror layout: `HOST/NS/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip`.
 #[must_use]
 pub fn packed(base: &Path, provider: &Provider) -> Vec<Packed> {
     let dir = discovery::provider_dir(base, provider);
@@ -45,7 +43,7 @@ pub fn packed(base: &Path, provider: &Provider) -> Vec<Packed> {
     out
 }
 
-/// The packages that a directory in mirror layout has of a provider, unpacked or as archives.
+/// Returns the packages of a provider in mirror layout, unpacked or as archives: the platforms of each version.
 pub(crate) fn mirrored(base: &Path, provider: &Provider) -> BTreeMap<Version, BTreeSet<Platform>> {
     let mut all = discovery::platforms_below(base, provider);
     for archive in packed(base, provider) {

@@ -1,4 +1,4 @@
-//! Network mirrors: `HOST/NS/TYPE/index.json` says which versions there are, `VERSION.json` where their packages are.
+//! Network mirrors: `HOST/NS/TYPE/index.json` lists the versions, `VERSION.json` the packages of a version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::metadata::{Authentication, AvailableVersion, Location, PackageMetadat
 use addrs::platform::Platform;
 use versions::Version;
 
-/// Documents of mirrors are lists of names and sums.
+/// Limit of a document's size in bytes. Documents only list names and checksums.
 const LIMIT: u64 = 64 << 20;
 const REDIRECTS: usize = 5;
 
@@ -24,26 +24,25 @@ pub struct Index {
 /// `VERSION.json`.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Archives {
-    /// By platform.
+    /// Archives by platform, such as `linux_amd64`.
     #[serde(default, deserialize_with = "net::absent::map")]
     pub archives: BTreeMap<String, Archive>,
 }
 
-/// A package in a mirror.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Archive {
-    /// Its checksums, of which any must fit.
+    /// Checksums, of which one must match.
     #[serde(
         default,
         deserialize_with = "net::absent::list",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub hashes: Vec<String>,
-    /// Where it is, seen from this document.
+    /// URL, relative to that of the document.
     pub url: String,
 }
 
-/// The mirror's versions of a provider.
+/// Returns the versions of a provider at a mirror.
 pub async fn versions(client: &Client, base: &Url, provider: &Provider) -> Result<Vec<AvailableVersion>, SourceError> {
     let missing = || format!("the network mirror {} has no provider {provider}", net::shown(base));
     let (_, index): (_, Index) = document(client, base, provider, "index.json", missing).await?;
@@ -57,7 +56,7 @@ pub async fn versions(client: &Client, base: &Url, provider: &Provider) -> Resul
     Ok(index.versions.keys().filter_map(listed).collect())
 }
 
-/// What the mirror has of a version.
+/// Returns the package of a version at a mirror.
 pub async fn metadata(
     client: &Client,
     base: &Url,
@@ -77,6 +76,7 @@ pub async fn metadata(
     let url = at
         .join(&archive.url)
         .ok()
+        // An index must not make us read local files or use other schemes.
         .filter(|url| matches!(url.scheme(), "https" | "http"));
     let url = url.ok_or_else(|| {
         SourceError::Failed(format!(
@@ -112,6 +112,7 @@ async fn document<T: for<'d> Deserialize<'d>>(
         path.pop_if_empty()
             .extend([&*provider.host, &*provider.namespace, &*provider.ty, name]);
     }
+    // Credentials are those of the mirror's host, not of the provider's registry.
     let host = match (url.host_str(), url.port()) {
         (Some(host), Some(port)) => Host::parse(&format!("{host}:{port}")),
         (Some(host), None) => Host::parse(host),
@@ -125,6 +126,7 @@ async fn document<T: for<'d> Deserialize<'d>>(
         .get(url)
         .token(token.as_ref())
         .header("accept", "application/json");
+    // The address after redirects is the base of the archives' relative URLs.
     let sent = request.to_registry().redirects(REDIRECTS).send().await;
     let mut response = sent.map_err(request_failed)?;
     if response.status().as_u16() == 404 {
@@ -132,6 +134,7 @@ async fn document<T: for<'d> Deserialize<'d>>(
     }
     let kind = response.header("content-type").unwrap_or("").to_owned();
     let at = response.url.clone();
+    // A login page or a directory listing has another type, and gets a clearer error than that of the JSON parser.
     if response.status().is_success() && kind.split(';').next().unwrap_or("").trim() != "application/json" {
         return Err(failed(format!(
             "the content type of {} is \"{kind}\" and not application/json",

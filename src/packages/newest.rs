@@ -15,10 +15,10 @@ use crate::sources::PackageSource;
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
-/// How many versions an error lists.
+/// Limit of the versions or providers that an error names.
 const LISTED: usize = 8;
 
-/// Why a source lists no version, and what it has instead.
+/// Explains why a source has no version of a provider, and which providers it has instead.
 fn without_versions(source: &PackageSource) -> String {
     let PackageSource::Packed(dir) = source else {
         return format!("{source} has none of its versions");
@@ -41,19 +41,19 @@ fn without_versions(source: &PackageSource) -> String {
     }
 }
 
-/// A choice among the versions that sources have.
+/// Newest versions that sources have.
 pub(crate) struct Newest {
-    /// The newest version that meets the constraints.
+    /// Newest version that meets the constraints.
     pub version: Version,
-    /// The newest one of these that is said to have a package for this platform.
+    /// Newest version that meets the constraints and is known to have a package for this platform.
     pub for_platform: Option<Version>,
 }
 
-/// Why there is no choice.
+/// Reason why no version can be chosen.
 pub(crate) struct NoVersion {
-    /// In sentences, with what requires the provider.
+    /// Complete sentences, with the requirement origins.
     pub detail: String,
-    /// A source cannot be reached: perhaps there is no network.
+    /// True if a source cannot be reached: perhaps there is no network.
     pub unreachable: bool,
 }
 
@@ -63,7 +63,7 @@ impl From<NoVersion> for Diagnostic {
     }
 }
 
-/// The newest version that a source has, among those that will do.
+/// Finds the newest version that meets the constraints, among those of the sources and `here`, the newest on this machine.
 pub(crate) async fn newest(
     client: &Client,
     provider: &Provider,
@@ -73,6 +73,7 @@ pub(crate) async fn newest(
     origins: Option<&Origins>,
 ) -> Result<Newest, NoVersion> {
     let name = provider.for_display();
+    // All sources are queried at the same time, since each may take a while to answer or to fail.
     let lists = sources.iter().map(|source| source.versions(client, provider));
     let mut all: BTreeMap<Version, Option<BTreeSet<String>>> = BTreeMap::new();
     let mut missing = Vec::new();
@@ -85,11 +86,13 @@ pub(crate) async fn newest(
                 for AvailableVersion { version, platforms } in list {
                     match (all.entry(version).or_insert_with(|| Some(BTreeSet::new())), platforms) {
                         (Some(known), Some(more)) => known.extend(more),
+                        // A source that names no platforms may have any of them, so nothing is known about the version.
                         (known, _) => *known = None,
                     }
                 }
             }
             Err(SourceError::Missing(why)) => missing.push(why),
+            // A source that fails may have had the newest version; ignoring it would choose differently from run to run.
             Err(refusal) => {
                 let why = refusal.advised();
                 let required = required_by(provider, origins);
@@ -118,7 +121,7 @@ pub(crate) async fn newest(
     })
 }
 
-/// The error for constraints that no version of the sources meets. The versions are sorted, the newest first.
+/// Returns the error for constraints that no version meets. `versions` are sorted, the newest first.
 fn none_meets(
     provider: &Provider,
     constraints: &Constraints,

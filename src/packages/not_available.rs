@@ -1,5 +1,5 @@
-//! Why there is no choice for a provider: what requires it, every directory that was searched, what is there instead, a near
-//! name, and the command that packs it for a machine without a network.
+//! Errors for providers that are not available: the requirement origins, every searched directory, other versions and platforms,
+//! similar names, and the command that packs the provider for a machine without a network.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,11 +18,11 @@ use crate::settings::{DISABLE_BUILTINS, EXACT_BUILTINS};
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
-/// How many requirement origins are named.
+/// Limit of the requirement origins that are named.
 const ORIGINS: usize = 8;
 
 impl Chooser<'_> {
-    /// Why there is no choice.
+    /// Returns the error for a provider that nothing can be selected for.
     pub fn nothing(&self, provider: &Provider, constraints: &Constraints, heed_lock: bool) -> Diagnostic {
         let name = provider.for_display();
         let mut text = format!("The provider {name} is required");
@@ -42,6 +42,7 @@ impl Chooser<'_> {
             .candidates(provider)
             .into_iter()
             .partition(|found| self.may_run(provider, found) || !constraints.allows(&found.version));
+        // With a client this is `init` itself, which would send the user in a circle.
         if locked.is_none() && self.settings.client.is_none() && left_alone.is_empty() {
             let _ = writeln!(text, "\nRun \"{} init\" to install it.", self.settings.program.command);
         }
@@ -80,6 +81,7 @@ impl Chooser<'_> {
         if let Some(hint) = self.near_name(provider) {
             let _ = writeln!(text, "\n{hint}");
         }
+        // The plugin is there already; packing another one is not the solution.
         if !left_alone.is_empty() {
             text.truncate(text.trim_end().len());
             return Diagnostic::error("Provider not available", text);
@@ -99,7 +101,8 @@ impl Chooser<'_> {
         Diagnostic::error("Provider not available", text)
     }
 
-    /// Names executables without a namespace in their names, which count for another provider.
+    /// Names executables in flat layout that have the provider's type in their names, but no namespace, so that they count for
+    /// another provider.
     fn name_flat_executables(&self, provider: &Provider, text: &mut String) {
         let name = provider.for_display();
         for flat in self.flat_of_another(provider) {
@@ -127,7 +130,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Executables that have the type of a provider in their names, and count for the one of the default namespace only.
+    /// Returns the executables in flat layout with the provider's type in their names that count for `hashicorp/TYPE` only.
     fn flat_of_another(&self, provider: &Provider) -> impl Iterator<Item = &discovery::Flat> {
         let is_default = *provider == Provider::default_for(provider.ty.clone());
         self.flat
@@ -135,7 +138,7 @@ impl Chooser<'_> {
             .filter(move |flat| !is_default && flat.name == *provider.ty)
     }
 
-    /// There is no such part of the language.
+    /// Returns the error for an address in `terraform.io/builtin` that has no provider.
     pub(crate) fn no_part_of_the_language(&self, provider: &Provider) -> Diagnostic {
         let mut text = format!(
             "There is no provider {provider}: no provider of the name \"{}\" is part of this tool. If the one of the registry is \
@@ -147,7 +150,7 @@ impl Chooser<'_> {
         Diagnostic::error("Provider not available", text)
     }
 
-    /// The blocks and objects that require a provider, one a line.
+    /// Lists the requirement origins of a provider, one a line.
     pub(crate) fn required_by(&self, provider: &Provider) -> String {
         required_by(provider, self.origins)
     }
@@ -178,7 +181,7 @@ impl Chooser<'_> {
         )
     }
 
-    /// What our own executable carries of the provider.
+    /// Describes the packages of the provider in the pack.
     fn about_the_pack(&self, provider: &Provider) -> String {
         let carried = match &self.settings.builtins.carried {
             Carried::Nothing => return String::new(),
@@ -226,7 +229,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Every directory that was searched. One that is missing is named unless it lies in another of them.
+    /// Lists the searched directories. A missing directory is named unless it is the platform directory inside another one.
     fn searched(&self, provider: &Provider) -> String {
         let mut out = String::from("\nThese directories were searched:\n");
         let mut seen: BTreeSet<&Path> = BTreeSet::new();
@@ -236,7 +239,7 @@ impl Chooser<'_> {
         }
         for dir in all {
             let exists = dir.path.is_dir();
-            // Some directories have another one inside for each platform.
+            // Some search directories have subdirectories for platforms, which usually do not exist.
             let for_platform = dir
                 .path
                 .file_name()
@@ -254,7 +257,7 @@ impl Chooser<'_> {
         out
     }
 
-    /// A provider that may have been meant: one of the same type in another namespace, or one of nearly the same name.
+    /// Suggests a provider that may have been meant: one of the same type in another namespace, or one with a similar name.
     pub(crate) fn near_name(&self, provider: &Provider) -> Option<String> {
         let mut known: BTreeSet<Provider> = BTreeSet::new();
         let builtins = self.settings.builtins.providers.iter();
@@ -265,7 +268,8 @@ impl Chooser<'_> {
         );
         known.extend(self.origins.into_iter().flat_map(|o| o.keys().cloned()));
         known.extend(self.lock.providers.keys().cloned());
-        // A file without a namespace says nothing about which provider is meant: it is named with the directory it belongs in.
+        // A file without a namespace does not say which provider is meant. Another part of the error names it, with the directory
+        // that it belongs in.
         let others: Vec<&str> = self.flat_of_another(provider).map(|flat| &*flat.name).collect();
         let flat = self.flat.iter().filter(|flat| !others.contains(&&*flat.name));
         known.extend(flat.map(|flat| Provider::default_for(flat.name.clone())));
@@ -294,8 +298,8 @@ impl Chooser<'_> {
         known.iter().filter(beside).find(|known| *known.ty == *near).map(hint)
     }
 
-    /// Whether a newer version than the one selected meets the constraints, and is there for other platforms only: it would be
-    /// the choice on those, so an older one is not taken in silence.
+    /// Returns an error if a newer version than the selected one meets the constraints, but is there for other platforms only.
+    /// Those platforms would select it, so an older one is not selected silently here.
     pub(crate) fn newer_for_others(
         &self,
         provider: &Provider,
@@ -306,6 +310,7 @@ impl Chooser<'_> {
         let Selection::External(found) = selection else {
             return None;
         };
+        // A locked version was chosen by the user; nothing newer matters.
         if self.locked(provider, heed_lock).is_some() {
             return None;
         }
@@ -342,7 +347,7 @@ impl Chooser<'_> {
     }
 }
 
-/// The blocks and objects that require a provider, one a line.
+/// Lists the requirement origins of a provider, one a line.
 pub(crate) fn required_by(provider: &Provider, origins: Option<&Origins>) -> String {
     let origins = origins.and_then(|o| o.get(provider)).map_or(&[][..], Vec::as_slice);
     let mut lines: Vec<String> = origins
@@ -356,8 +361,8 @@ pub(crate) fn required_by(provider: &Provider, origins: Option<&Origins>) -> Str
     lines.join("\n")
 }
 
-/// What to run on a machine with a network, for one without: the command that packs the provider, in the version of the lock
-/// file or one that meets the constraints.
+/// Returns advice for a machine without a network: the command that packs the provider elsewhere, in the locked version or in one
+/// that meets the constraints.
 pub(crate) fn pack_command(
     program: addrs::Program,
     provider: &Provider,
@@ -377,8 +382,8 @@ pub(crate) fn pack_command(
     )
 }
 
-/// The version that constraints and sources lead to has no package for this platform. `sources` says what each source has;
-/// `older` is the newest version that has a package.
+/// Returns the error that the selected version has no package for this platform. `sources` has a line from each source; `older`
+/// is the newest version that has a package.
 pub(crate) fn incompatible(
     provider: &Provider,
     version: &Version,
@@ -412,7 +417,7 @@ pub(crate) fn incompatible(
     Diagnostic::error("Incompatible provider version", text)
 }
 
-/// A package in our own executable that is not the one that was locked.
+/// Returns the error that a package in the pack is not the one that was locked.
 pub(crate) fn packed_mismatch(provider: &Provider, packed: &Packed) -> Diagnostic {
     Diagnostic::error(
         "Provider checksum mismatch",
@@ -427,7 +432,7 @@ pub(crate) fn packed_mismatch(provider: &Provider, packed: &Packed) -> Diagnosti
     )
 }
 
-/// A package that is not the one that was locked.
+/// Returns the error that an installed package is not the one that was locked.
 pub(crate) fn mismatch(provider: &Provider, found: &Found) -> Diagnostic {
     Diagnostic::error(
         "Provider checksum mismatch",

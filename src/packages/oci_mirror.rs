@@ -1,4 +1,4 @@
-//! Mirrors in OCI registries: a repository a provider, a tag a version.
+//! Mirrors in OCI registries: one repository for each provider, one tag for each version.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use versions::Version;
 use crate::metadata::{Authentication, AvailableVersion, Location, PackageMetadata, SourceError};
 use crate::repository_template::RepositoryTemplate;
 
-/// The mirror's versions of a provider: the tags that are versions.
+/// Returns the versions of a provider at the mirror: the tags that are versions.
 pub async fn versions(
     client: &Client,
     template: &RepositoryTemplate,
@@ -30,7 +30,7 @@ pub async fn versions(
     Ok(tags.iter().filter_map(version).collect())
 }
 
-/// The metadata of a version for a platform. They are authenticated by the digest of the archive.
+/// Returns the metadata of a package. Its checksum is the digest of the archive's blob.
 pub async fn metadata(
     client: &Client,
     template: &RepositoryTemplate,

@@ -1,7 +1,7 @@
-//! Provider packages that our own executable carries: see the crate `pack`.
+//! Provider packages in a pack: see the crate `pack`.
 //!
-//! They need no installation. One that is used is unpacked into a directory of the user, once, under its checksum; where there
-//! is no place for that, its executable is run from memory by `internal-plugin packed`.
+//! Packed providers need no installation. When one is used, it is unpacked once into a directory of the user, named by its
+//! checksum. If there is no suitable directory, its executable is run from memory by `internal-plugin packed`.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
@@ -21,33 +21,33 @@ use versions::Version;
 
 use crate::hash;
 
-/// The environment variable with the directory that packed providers are unpacked into; `none` to run them from memory.
+/// Environment variable with the directory that packed providers are unpacked into; `none` runs them from memory.
 pub const UNPACK_DIR: &str = "MONOFORM_UNPACK_DIR";
 
-/// What our own executable carries.
+/// Content of this executable behind its own bytes.
 #[derive(Clone, Debug, Default)]
 pub enum Carried {
-    /// Nothing: it is no pack.
+    /// This executable is no pack.
     #[default]
     Nothing,
     Pack(Arc<Pack>),
-    /// A pack that cannot be used; the reason is a clause.
+    /// The pack cannot be used; the reason is a clause.
     Damaged(String),
 }
 
 impl Carried {
-    /// What the executable at this path carries; it is used only if it is signed with the key that the environment names, if it names
-    /// one.
+    /// Opens the pack of an executable. If the environment names a key, the pack must be signed with it.
     #[must_use]
     pub fn by(executable: &Path, environment: &Environment) -> Carried {
         match Pack::find(executable, &Conditions::from_environment(environment)) {
             Ok(Some(pack)) => Carried::Pack(Arc::new(pack)),
+            // An executable that cannot be read may still run, so an unreadable file is not an error for every command.
             Ok(None) | Err(PackError::Read { .. }) => Carried::Nothing,
             Err(error) => Carried::Damaged(error.to_string()),
         }
     }
 
-    /// The pack, if there is one.
+    /// Returns the pack, if there is one that can be used.
     #[must_use]
     pub fn pack(&self) -> Option<&Arc<Pack>> {
         match self {
@@ -56,7 +56,7 @@ impl Carried {
         }
     }
 
-    /// The packages of a provider for a platform, the newest first.
+    /// Returns the packages of a provider for a platform, the newest first.
     #[must_use]
     pub fn packages_for(&self, provider: &Provider, platform: &Platform) -> Vec<Packed> {
         let Some(pack) = self.pack() else { return Vec::new() };
@@ -76,19 +76,20 @@ impl Carried {
     }
 }
 
-/// A package in the pack.
+/// Provider package in a pack.
 #[derive(Clone, Debug)]
 pub struct Packed {
     pack: Arc<Pack>,
-    /// Its place in the index.
+    /// Index in the list of the pack's providers.
     at: usize,
     address: Provider,
     pub version: Version,
-    /// Where its executable was unpacked; none if it runs from memory, or was not made ready yet.
+    /// Path of the unpacked executable; none if it runs from memory, or is not prepared yet.
     pub executable: Option<PathBuf>,
 }
 
-/// The `h1:` checksum of a package in a pack: that of its unpacked files.
+/// Computes the `h1:` checksum of a package in a pack: that of its unpacked files. The index has the checksum of each file, so
+/// nothing is read.
 #[must_use]
 pub fn package_hash(index: &Index, provider: &PackedProvider) -> String {
     let lines = provider.files.iter().filter_map(|file| {
@@ -103,19 +104,18 @@ impl Packed {
         self.pack.index().providers.get(self.at)
     }
 
-    /// The pack that it is in.
+    /// Path of the pack.
     #[must_use]
     pub fn pack(&self) -> &Path {
         self.pack.path()
     }
 
-    /// The provider.
     #[must_use]
     pub fn address(&self) -> &Provider {
         &self.address
     }
 
-    /// Its `h1:` checksum.
+    /// Computes its `h1:` checksum.
     #[must_use]
     pub fn hash(&self) -> String {
         let provider = self.provider();
@@ -124,7 +124,7 @@ impl Packed {
             .unwrap_or_default()
     }
 
-    /// The checksums for the lock file: its own, and those that were recorded when it was packed.
+    /// Returns the checksums for the lock file: that of the package, and those recorded when it was packed.
     #[must_use]
     pub fn hashes(&self) -> std::collections::BTreeSet<String> {
         let mut hashes = self
@@ -135,8 +135,8 @@ impl Packed {
         hashes
     }
 
-    /// Makes its executable ready to be started: unpacked, or to be run from memory. Files that were unpacked earlier are compared with
-    /// their checksums.
+    /// Prepares the executable: unpacked into the user's directory, or else to be run from memory. Files that were unpacked
+    /// earlier are verified.
     ///
     /// # Errors
     /// The package has no executable, or is damaged.
@@ -164,7 +164,7 @@ impl Packed {
         };
         match unpacked(&self.pack, provider, &base) {
             Ok(dir) => self.executable = Some(dir.join(&executable.path)),
-            // A full disk and the like do not keep it from running.
+            // A full or read-only disk is no reason to fail, since the provider can run from memory.
             Err(PackError::Write { path, source }) => {
                 tracing::warn!(path = %path.display(), error = %source, "cannot unpack; the provider runs from memory");
             }
@@ -174,8 +174,8 @@ impl Packed {
     }
 }
 
-/// The directory that packages are unpacked into; none where there is no place that only this user can write and programs can
-/// be run from.
+/// Returns the directory that packages are unpacked into; none if no directory is writable for this user only and allows
+/// execution.
 #[must_use]
 pub fn place(environment: &Environment) -> Option<PathBuf> {
     let absolute = |dir: &str| Path::new(dir).is_absolute().then(|| PathBuf::from(dir));
@@ -189,6 +189,7 @@ pub fn place(environment: &Environment) -> Option<PathBuf> {
                 .join("monoform/packed")
         }
     };
+    // The files are executed later, so nobody else may write to the directory: 0700, owned by this user.
     DirBuilder::new().recursive(true).mode(0o700).create(&base).ok()?;
     let meta = fs::metadata(&base).ok()?;
     let ours = meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0;
@@ -196,11 +197,12 @@ pub fn place(environment: &Environment) -> Option<PathBuf> {
         tracing::warn!(path = %base.display(), "not used to unpack into: others can write to it");
         return None;
     }
+    // A cache on a file system with noexec would only be noticed when the plugin is started.
     can_run(&base).then_some(base)
 }
 
-/// The directory of the user that the modules of a pack are installed in for a working directory that cannot be written; none where
-/// there is no place for it.
+/// Returns the directory of the user for the modules of a pack, for a working directory that cannot be written; none if there is
+/// no suitable directory.
 #[must_use]
 pub fn place_of_modules(environment: &Environment, pack: &Pack, working_dir: &Path) -> Option<String> {
     let text = format!("{}\n{}", pack.identity(), working_dir.display());
@@ -209,7 +211,7 @@ pub fn place_of_modules(environment: &Environment, pack: &Pack, working_dir: &Pa
     Some(dir.to_str()?.to_owned())
 }
 
-/// Whether programs in a directory can be run, as far as its file system says.
+/// Returns true if the mount options of a directory's file system allow writing and executing.
 #[cfg(target_os = "linux")]
 fn can_run(dir: &Path) -> bool {
     let flags = rustix::fs::statvfs(dir).map(|found| found.f_flag);
@@ -222,14 +224,15 @@ fn can_run(_dir: &Path) -> bool {
     true
 }
 
-/// The directory with the unpacked files of a package. It appears as a whole, by a rename; of many processes that want it, one
-/// unpacks, and the others wait.
+/// Unpacks a package, and returns the directory with its files. The directory appears by a rename. Of several processes, one
+/// unpacks while the others wait.
 fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathBuf, PackError> {
     let write = |path: &Path| {
         let path = path.to_owned();
         move |source: io::Error| PackError::Write { path, source }
     };
     let hash = package_hash(pack.index(), provider);
+    // The checksum in the name keeps packages of the same version from different packs apart. Base64 has `/`, which is skipped.
     let sum: String = hash
         .bytes()
         .skip("h1:".len())
@@ -239,6 +242,7 @@ fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathB
         .collect();
     let name = format!("{}_{}_{sum}", provider.address.ty, provider.version);
     let dir = base.join(&name);
+    // Without the lock first: this is the common case, and needs no write access.
     if intact(pack.index(), provider, &dir) {
         return Ok(dir);
     }
@@ -248,12 +252,13 @@ fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathB
         .append(true)
         .open(&lock)
         .map_err(write(&lock))?;
-    // Where files cannot be locked, each unpacks, and the last rename fails harmlessly.
+    // Without file locks, each process unpacks into its own staging directory, and a rename that comes too late fails harmlessly.
     let locked = turn.lock().is_ok();
+    // Another process may have unpacked it while this one waited.
     if intact(pack.index(), provider, &dir) {
         return Ok(dir);
     }
-    // What was killed in the middle has left this.
+    // A run that was killed may have left this directory. Under the lock it belongs to nobody.
     let suffix = if locked {
         String::new()
     } else {
@@ -269,6 +274,7 @@ fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathB
     });
     if let Err(error) = result {
         let _ = remove(&staging);
+        // Another process without locks may have been faster.
         return match intact(pack.index(), provider, &dir) {
             true => Ok(dir),
             false => Err(error),
@@ -284,8 +290,8 @@ fn remove(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns true if a directory has exactly the files of a package, with their content. Sizes alone would let another program of the
-/// same length run; they are compared first because they are there without reading.
+/// Returns true if a directory has exactly the files of a package, with their content. Sizes are compared first because that
+/// needs no reading. They are not enough: another program of the same length would run.
 fn intact(index: &Index, provider: &PackedProvider, dir: &Path) -> bool {
     let sizes = provider.files.iter().all(|file| {
         let size = index.blob_of(file).map(|blob| blob.size);

@@ -1,11 +1,11 @@
-//! Putting an installed package where it is expected: by a link, else by copies.
+//! Placement of an installed package: a link, or a copy on systems without links.
 
 use std::io;
 use std::path::Path;
 
 use crate::discovery::Package;
 
-/// Makes a package available at `target`; returns whether it was not there before.
+/// Makes a package available at `target`. Returns true if it was not there before.
 pub(crate) fn place(package: &Package, target: &Path) -> io::Result<bool> {
     let source = std::path::absolute(package.path())?;
     if let Package::Directory(_) = package
@@ -13,7 +13,7 @@ pub(crate) fn place(package: &Package, target: &Path) -> io::Result<bool> {
     {
         return Ok(false);
     }
-    // An earlier link or copy is replaced.
+    // An earlier link or copy may be of another package.
     match std::fs::symlink_metadata(target) {
         Ok(meta) if meta.is_dir() => std::fs::remove_dir_all(target)?,
         Ok(_) => std::fs::remove_file(target)?,

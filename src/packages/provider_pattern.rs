@@ -1,8 +1,8 @@
-//! Patterns of provider addresses in the CLI configuration: `example.com/*/*`.
+//! Patterns for provider addresses in the CLI configuration: `example.com/*/*`.
 
 use addrs::Provider;
 
-/// Provider addresses with `*` for some parts.
+/// Provider address pattern; a part that is none matches everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     pub(crate) host: Option<String>,
@@ -10,11 +10,10 @@ pub struct Pattern {
     pub(crate) ty: Option<String>,
 }
 
-/// Why a provider address pattern is invalid. The text is a clause without a full stop.
+/// Reason why a provider address pattern is invalid. The text is a clause without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// It does not have two or three parts.
     #[error("it must have two or three parts, like example.com/namespace/type")]
     Parts,
     /// A wildcard is followed by a fixed part.
@@ -26,7 +25,7 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// Reads a pattern of two or three parts.
+    /// Parses a pattern of two or three parts.
     pub fn parse(text: &str) -> Result<Pattern, PatternError> {
         let parts: Vec<&str> = text.split('/').collect();
         let (host, namespace, ty) = match parts.as_slice() {
@@ -40,12 +39,13 @@ impl Pattern {
             namespace: part(namespace),
             ty: part(ty),
         };
-        // Only parts from the right may be open. Checking the rest is the address's own business.
+        // As in Terraform, a wildcard must not be followed by a fixed part.
         if (pattern.namespace.is_none() && pattern.ty.is_some())
             || (pattern.host.is_none() && pattern.namespace.is_some())
         {
             return Err(PatternError::Wildcard);
         }
+        // The fixed parts are validated as a complete address, with placeholders for the wildcards.
         let concrete = |p: &Option<String>, filler: &str| p.clone().unwrap_or_else(|| filler.to_owned());
         let sample = format!(
             "{}/{}/{}",
@@ -57,7 +57,7 @@ impl Pattern {
         Ok(pattern)
     }
 
-    /// Whether this address fits.
+    /// Returns true if the pattern matches this address.
     #[must_use]
     pub fn matches(&self, provider: &Provider) -> bool {
         let fits = |pattern: &Option<String>, part: &str| pattern.as_deref().is_none_or(|p| p == part);

@@ -1,4 +1,4 @@
-//! The registry that a provider's address names, by the protocol `providers.v1`.
+//! The provider registry protocol, `providers.v1`.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,9 @@ use crate::signature::{self, Named};
 use addrs::platform::Platform;
 use versions::Version;
 
-/// Lists of versions grow with the years.
+/// Limit of a list of versions in bytes. Lists grow with every release.
 const LIST_LIMIT: u64 = 64 << 20;
-/// What is said about one package, its keys included.
+/// Limit of a package's metadata, list of checksums or signature in bytes.
 const DOCUMENT_LIMIT: u64 = 4 << 20;
 
 #[derive(Deserialize)]
@@ -63,7 +63,7 @@ struct Key {
     trust_signature: Option<String>,
 }
 
-/// The registry's versions of a provider.
+/// Returns the versions of a provider in its registry.
 pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<AvailableVersion>, SourceError> {
     let (url, token) = endpoint(client, provider, &["versions"]).await?;
     let request = client
@@ -87,7 +87,7 @@ pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<Availa
         match Version::parse(&one.version) {
             Ok(version) => out.push(AvailableVersion {
                 version,
-                // A registry that lists no platform does not say that there is none.
+                // A registry that lists no platforms leaves them open; it does not say that there are none.
                 platforms: (!one.platforms.is_empty()).then(|| {
                     one.platforms
                         .into_iter()
@@ -95,13 +95,14 @@ pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<Availa
                         .collect()
                 }),
             }),
+            // One strange tag must not hide all other versions.
             Err(_) => tracing::warn!(%provider, version = one.version, "a version of a registry that is none"),
         }
     }
     Ok(out)
 }
 
-/// What the registry has of a version, if all it says about it is signed.
+/// Returns the metadata of a package in its registry. The list of checksums must be signed.
 pub async fn metadata(
     client: &Client,
     provider: &Provider,
@@ -121,6 +122,7 @@ pub async fn metadata(
     })?;
     let answer: PackageAnswer = parse(provider, &body)?;
     speakable(&answer.protocols)?;
+    // URLs are relative to the address after redirects.
     let join = |what: &str, text: &str| {
         let url = at
             .join(text)
@@ -136,6 +138,7 @@ pub async fn metadata(
     let archive = join("download_url", &answer.download_url)?;
     let sums = join("shasums_url", &answer.shasums_url)?;
     let read = async |url: Url, what: &str| {
+        // Without the token: these URLs may be on other hosts.
         let got = client.get(url).to_registry().read(DOCUMENT_LIMIT).await;
         got.map(|(_, body)| body)
             .map_err(|e| SourceError::from_net(&e, |e| format!("the {what} of the package cannot be read: {e}")))
@@ -143,6 +146,7 @@ pub async fn metadata(
     let document = read(sums, "list of checksums").await?;
     let known = sums_of(&document);
     let shasum = answer.shasum.to_lowercase();
+    // Before the signature: the signed list must be the one that the package is checked against.
     listed_as(&known, &answer.filename, &shasum, provider)?;
     let keys: Vec<Named> = answer
         .signing_keys
@@ -153,6 +157,7 @@ pub async fn metadata(
             trust: key.trust_signature.unwrap_or_default(),
         })
         .collect();
+    // The signature is all that makes the list of checksums more than a claim of the registry.
     if answer.shasums_signature_url.is_empty() {
         return Err(unsigned("the registry gives no signature of it"));
     }
@@ -170,7 +175,7 @@ pub async fn metadata(
     })
 }
 
-/// Whether the list of checksums has this checksum for the package.
+/// Checks that the list of checksums has this checksum for the package.
 fn listed_as(
     known: &BTreeSet<(String, String)>,
     filename: &str,
@@ -197,19 +202,20 @@ fn unsigned(why: &str) -> SourceError {
     ))
 }
 
-/// The lines of a list of checksums: a sum, and the name of a file.
+/// Parses a list of checksums: a SHA-256 and a file name on each line.
 fn sums_of(document: &[u8]) -> BTreeSet<(String, String)> {
     let text = String::from_utf8_lossy(document);
     let line = |line: &str| {
         let mut words = line.split_whitespace();
         let (sum, name) = (words.next()?, words.next()?);
         let is_sum = sum.len() == 64 && sum.bytes().all(|b| b.is_ascii_hexdigit());
+        // sha256sum marks binary files with an asterisk.
         (is_sum && words.next().is_none()).then(|| (sum.to_lowercase(), name.trim_start_matches('*').to_owned()))
     };
     text.lines().filter_map(line).collect()
 }
 
-/// Whether the plugin speaks a protocol that we speak. Nothing said is 5, as in the beginning.
+/// Checks that the provider speaks protocol 5 or 6. A registry that lists none means 5, the first one that registries had.
 fn speakable(protocols: &[String]) -> Result<(), SourceError> {
     let major = |text: &String| text.split('.').next().and_then(|n| n.parse::<u32>().ok());
     if protocols.is_empty() || protocols.iter().any(|p| matches!(major(p), Some(5 | 6))) {

@@ -1,4 +1,4 @@
-//! The template of an OCI mirror: which repository has a provider.
+//! The repository template of an OCI mirror, which maps a provider to its repository.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use oci::{OciError, Repository};
 
 use crate::provider_pattern::Pattern;
 
-/// A text with `${hostname}`, `${namespace}` and `${type}` in it, which gives `HOST/REPOSITORY` for every provider.
+/// Text with `${hostname}`, `${namespace}` and `${type}`, which gives `HOST/REPOSITORY` for every provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepositoryTemplate {
     text: String,
@@ -27,38 +27,36 @@ enum Symbol {
     Type,
 }
 
-/// Why a template is not valid. The text is a clause without a full stop.
+/// Reason why a template is not valid. The text is a clause without a full stop.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateError {
-    /// A sequence is not closed.
     #[error("the repository template \"{template}\" has a \"{open}\" without a \"}}\"")]
     Open {
         template: String,
-        /// How a sequence begins.
+        /// Opening of a sequence: `${` or `{`.
         open: &'static str,
     },
-    /// A sequence is no symbol.
+    /// A sequence has another name than the three symbols.
     #[error(
         "the repository template may refer to {open}hostname}}, {open}namespace}} and {open}type}}, and not to {open}{symbol}}}"
     )]
     Symbol {
-        /// What it refers to.
         symbol: String,
-        /// How a sequence begins.
+        /// Opening of a sequence: `${` or `{`.
         open: &'static str,
     },
-    /// A part of the address that differs between the providers is not in the template.
+    /// The template lacks a part of the address that differs between the providers.
     #[error(
         "the repository template must refer to ${{{symbol}}}, unless \"include\" selects exactly one {what}: otherwise several providers \
          would have the same repository"
     )]
     Missing {
         symbol: &'static str,
-        /// What it stands for.
+        /// Name of that part for the user.
         what: &'static str,
     },
-    /// The result is no repository.
+    /// The result is not the address of a repository.
     #[error("the repository template does not give the address of a repository: {0}")]
     Repository(#[from] OciError),
 }
@@ -92,21 +90,20 @@ impl Symbol {
 }
 
 impl RepositoryTemplate {
-    /// Reads a template. `$${` stands for `${`, as in every template.
+    /// Parses a template. `$${` is a literal `${`, as in HCL templates.
     ///
     /// # Errors
     ///
-    /// It refers to something else, or its result is no repository.
+    /// The template refers to something else, or its result is not the address of a repository.
     pub fn parse(text: &str) -> Result<RepositoryTemplate, TemplateError> {
         RepositoryTemplate::with_sequences(text, "${")
     }
 
-    /// Reads a template with `{hostname}`, `{namespace}` and `{type}`, as the command line has it: a shell would replace the other
-    /// form.
+    /// Parses a template with `{hostname}`, `{namespace}` and `{type}`, the form of the command line. A shell would expand the
+    /// other form.
     ///
     /// # Errors
-    ///
-    /// It refers to something else, or its result is no repository.
+    /// The template refers to something else, or its result is not the address of a repository.
     pub fn parse_argument(text: &str) -> Result<RepositoryTemplate, TemplateError> {
         RepositoryTemplate::with_sequences(text, "{")
     }
@@ -145,7 +142,7 @@ impl RepositoryTemplate {
             text: text.to_owned(),
             parts,
         };
-        // A mistake in its fixed parts shows with any provider.
+        // Errors in the fixed parts are found with any provider.
         template.fill(|symbol| match symbol {
             Symbol::Hostname => "example.com",
             Symbol::Namespace | Symbol::Type => "a",
@@ -153,7 +150,7 @@ impl RepositoryTemplate {
         Ok(template)
     }
 
-    /// Whether providers that differ have repositories that differ, if these patterns select them.
+    /// Checks that different providers get different repositories, if these patterns select them.
     ///
     /// # Errors
     ///
@@ -166,6 +163,7 @@ impl RepositoryTemplate {
                 Symbol::Type => pattern.ty.clone(),
             };
             let first = include.first().and_then(fixed);
+            // A part may be missing in the template if all patterns fix it to the same text.
             let one = first.is_some() && include.iter().all(|pattern| fixed(pattern) == first);
             if !one && !self.parts.contains(&Part::Symbol(symbol)) {
                 return Err(TemplateError::Missing {
@@ -177,11 +175,11 @@ impl RepositoryTemplate {
         Ok(())
     }
 
-    /// The repository of a provider.
+    /// Returns the repository of a provider.
     ///
     /// # Errors
     ///
-    /// The parts of its address make no valid name of a repository.
+    /// The parts of the address give no valid repository name.
     pub fn repository(&self, provider: &Provider) -> Result<Repository, OciError> {
         self.fill(|symbol| symbol.value_in(provider))
     }

@@ -1,9 +1,9 @@
-//! Which plugin stands for which provider.
+//! Provider selection: which plugin serves a provider address.
 //!
 //! In order: a provider that is running already (`TF_REATTACH_PROVIDERS`), one under development (`dev_overrides`), an executable
-//! that the user installed and that meets the constraints, the built-in if its own version is the one that is required
-//! or locked, what `init` has installed, what this executable carries; last the built-in in place of an earlier or the locked version, with a warning. The lock
-//! file binds all that is not part of this executable.
+//! that the user installed and that meets the constraints, the built-in provider if its own version is the required or locked
+//! one, the package that `init` has installed, the package in the pack; last the built-in provider in place of an earlier or the
+//! locked version, with a warning. The lock file binds everything that is not part of this executable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -20,44 +20,45 @@ use crate::settings::Settings;
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
-/// The blocks and objects that require each provider, in words: `required_providers of the root module: "~> 1.0" (main.tf line 3)`.
+/// Requirement origins: descriptions of the blocks and objects that require each provider, like `required_providers of the root
+/// module: "~> 1.0" (main.tf line 3)`.
 pub type Origins = BTreeMap<Provider, Vec<String>>;
 
-/// The summary of the warning that a provider is under development.
+/// Summary of the warning that a provider is under development.
 pub const DEVELOPMENT: &str = "Provider development overrides are in effect";
 
-/// How to have a plugin used that comes with the configuration.
+/// Advice for using a plugin that comes with the configuration.
 pub(crate) const LOCAL_PLUGIN_ADVICE: &str =
     "If it is meant to be used, run init, or set MONOFORM_LOCAL_PLUGINS=1 in the environment.";
 
-/// What stands for a provider.
+/// Selected plugin of a provider.
 #[derive(Clone, Debug)]
 pub enum Selection {
-    /// A built-in provider, served by this executable.
+    /// Built-in provider, served by this executable.
     Builtin {
-        /// The name it is served under.
+        /// Name in `internal-plugin provider NAME`.
         name: String,
-        /// Its version; none for a part of the language.
+        /// Version of the official provider that it implements; none for a part of the language.
         version: Option<Version>,
-        /// The version that is required or locked, if that is another one.
+        /// Required or locked version, if it is another one.
         in_place_of: Option<Version>,
-        /// The protocols it speaks.
+        /// Plugin protocols that it speaks.
         protocols: Vec<u32>,
     },
-    /// A package found in one of the directories people put plugins in.
+    /// Package in a search directory.
     External(Found),
-    /// A package that `init` installed for this working directory.
+    /// Package that `init` installed for this working directory.
     Installed(Found),
-    /// A package that our own executable carries.
+    /// Package in the pack.
     Packed(Packed),
-    /// A provider under development.
+    /// Executable of a provider under development.
     DevOverride(PathBuf),
-    /// A provider that the user started.
+    /// Provider process that the user has started.
     Reattached,
 }
 
 impl Selection {
-    /// The version, where it is known.
+    /// Returns the version, if it is known.
     #[must_use]
     pub fn version(&self) -> Option<&Version> {
         match self {
@@ -69,28 +70,27 @@ impl Selection {
     }
 }
 
-/// What stands for each provider asked for.
+/// Selected plugins of the required providers.
 #[derive(Clone, Debug, Default)]
 pub struct Selections {
-    /// By provider.
     pub providers: BTreeMap<Provider, Selection>,
-    /// What the user should know: that something stands in for something else.
+    /// Warnings, such as that a built-in provider is used in place of another version.
     pub warnings: Diagnostics,
 }
 
-/// All that a choice depends on.
+/// Inputs of provider selection.
 pub(crate) struct Chooser<'r> {
     pub settings: &'r Settings,
     pub reattached: &'r BTreeSet<Provider>,
     pub lock: &'r LockFile,
-    /// What requires each provider, for errors.
+    /// Requirement origins, for errors.
     pub origins: Option<&'r Origins>,
-    /// The choice is made to be recorded in the lock file, and starts nothing.
+    /// The selection is recorded in the lock file, and starts no plugin.
     pub installing: bool,
     pub(crate) platform: Platform,
     pub(crate) dirs: Vec<SearchDir>,
     pub(crate) flat: Vec<Flat>,
-    /// This executable.
+    /// Path of this executable, without links.
     own: Option<PathBuf>,
 }
 
@@ -115,7 +115,7 @@ impl<'r> Chooser<'r> {
         }
     }
 
-    /// Chooses for one provider. `locked` is the version the lock file binds us to, if it is to be heeded.
+    /// Selects the plugin of a provider. The version in the lock file is binding if `heed_lock` is set.
     pub fn choose(
         &self,
         provider: &Provider,
@@ -132,7 +132,7 @@ impl<'r> Chooser<'r> {
         }
     }
 
-    /// The same; `None` if there is nothing on this machine.
+    /// Selects among the plugins on this machine; `None` if none of them meets the constraints.
     pub fn among_what_is_here(
         &self,
         provider: &Provider,
@@ -146,6 +146,7 @@ impl<'r> Chooser<'r> {
         if let Some(dir) = self.settings.config.dev_overrides.get(provider) {
             return self.dev_override(provider, dir, warnings).map(Some);
         }
+        // Constraints do not matter here: the language's own providers have no versions.
         if provider.is_builtin() {
             return self.part_of_the_language(provider).map(Some);
         }
@@ -155,7 +156,7 @@ impl<'r> Chooser<'r> {
         let usable = |found: &&Found| {
             constraints.allows(&found.version) && locked.is_none_or(|locked| locked.version == found.version)
         };
-        // Of equal versions the first counts: `max_by` would take the last.
+        // Of equal versions the first directory wins; `max_by` alone would take the last.
         let (usable, left_alone): (Vec<&Found>, Vec<&Found>) = candidates
             .iter()
             .filter(usable)
@@ -174,6 +175,7 @@ impl<'r> Chooser<'r> {
             true => builtin,
             false => installed().or_else(packed).or(builtin),
         };
+        // Only when something else is used instead: without any selection, the error names the plugin.
         if let (Some(_), Some(found)) = (&selection, left_alone.first()) {
             warnings.push(Diagnostic::warning(
                 "Plugin of the configuration not used",
@@ -187,8 +189,8 @@ impl<'r> Chooser<'r> {
         Ok(selection)
     }
 
-    /// Whether a provider on this machine may run. One that comes with the configuration must be recorded: reading the configuration
-    /// of a stranger runs no program of theirs.
+    /// Returns true if a provider on this machine may run. One that comes with the configuration must be recorded in the lock
+    /// file: reading a stranger's configuration must not run the stranger's program.
     pub(crate) fn may_run(&self, provider: &Provider, found: &Found) -> bool {
         let recorded = || {
             let locked = self.lock.providers.get(provider);
@@ -197,7 +199,7 @@ impl<'r> Chooser<'r> {
         !found.of_configuration || self.installing || self.settings.allows_local_plugins() || recorded()
     }
 
-    /// The newest package that our own executable carries.
+    /// Finds the newest package in the pack.
     fn packed(&self, provider: &Provider, constraints: &Constraints, locked: Option<&Locked>) -> Option<Packed> {
         let carried = self.settings.builtins.carried.packages_for(provider, &self.platform);
         carried.into_iter().find(|packed| {
@@ -205,16 +207,17 @@ impl<'r> Chooser<'r> {
         })
     }
 
-    /// The choice that the lock file records, if it is to be heeded.
+    /// Returns the entry of the lock file, if it is binding.
     pub fn locked(&self, provider: &Provider, heed_lock: bool) -> Option<&'r Locked> {
         self.lock.providers.get(provider).filter(|_| heed_lock)
     }
 
-    /// The built-in that can be used for a provider under these constraints and with what the lock file says.
+    /// Returns the built-in provider, if it can be used under these constraints and with the entry of the lock file.
     pub fn builtin_for(&self, provider: &Provider, constraints: &Constraints, heed_lock: bool) -> Option<Selection> {
         let builtin = self.builtin(provider)?;
         let version = builtin.version.clone()?;
         let locked = self.locked(provider, heed_lock).map(|locked| &locked.version);
+        // A locked version that no longer meets the constraints is not what the user requires now.
         let locked = locked.filter(|locked| constraints.allows(locked));
         let in_place_of = if builtin.meets(|v| constraints.allows(v)) {
             locked.filter(|locked| **locked != version)
@@ -233,7 +236,7 @@ impl<'r> Chooser<'r> {
         })
     }
 
-    /// The warning about built-in providers that are used in place of other versions, if there are any among these.
+    /// Returns the warning about built-in providers that are used in place of other versions, if there are any.
     pub fn substituted<'s>(
         &self,
         selections: impl IntoIterator<Item = (&'s Provider, &'s Selection)>,
@@ -260,6 +263,7 @@ impl<'r> Chooser<'r> {
             let types = self
                 .builtin(provider)
                 .map(|b| b.unreadable_by(other))
+                // Going back to the other release would fail at the state, which the user must know before the first apply.
                 .unwrap_or_default();
             if !types.is_empty() {
                 let _ = write!(
@@ -316,7 +320,7 @@ impl<'r> Chooser<'r> {
         Ok(Selection::DevOverride(executable))
     }
 
-    /// A provider that is part of the language. Constraints on its version have no meaning; only init refuses them.
+    /// Selects a provider that is part of the language. Version constraints are ignored; only `init` refuses them.
     fn part_of_the_language(&self, provider: &Provider) -> Result<Selection, Diagnostic> {
         match self.settings.builtins.providers.iter().find(|b| b.address == *provider) {
             Some(builtin) => Ok(Selection::Builtin {
@@ -334,14 +338,14 @@ impl<'r> Chooser<'r> {
         found.filter(|b| self.settings.allows_builtin(&b.name))
     }
 
-    /// Whether it is this executable: links to it stand in mirrors so that other tools can use our plugins; here they are the
-    /// built-in.
+    /// Returns true if an executable is this one. Links to it in mirrors let other tools use the built-in plugins; here they are
+    /// the built-in ones.
     fn is_own(&self, executable: &std::path::Path) -> bool {
         let own = self.own.as_deref();
         own.is_some() && executable.canonicalize().ok().as_deref() == own
     }
 
-    /// Everything on this machine that could be the provider, in order of the directories.
+    /// Returns all plugins on this machine that could serve the provider, in the order of the search directories.
     pub(crate) fn candidates(&self, provider: &Provider) -> Vec<Found> {
         let mut out: Vec<Found> = self
             .dirs
@@ -349,6 +353,7 @@ impl<'r> Chooser<'r> {
             .flat_map(|dir| dir.in_mirror(provider, &self.platform))
             .collect();
         out.retain(|found| !self.is_own(&found.executable));
+        // Names in flat layout have no namespace, so they only count for the default one.
         if *provider == Provider::default_for(provider.ty.clone()) {
             let flat = self.flat.iter().filter(|flat| flat.name == *provider.ty);
             out.extend(flat.map(|flat| Found {
@@ -369,7 +374,7 @@ impl<'r> Chooser<'r> {
     }
 }
 
-/// The warning that an executable stands in for a built-in plugin.
+/// Returns the warning that an executable overrides a built-in plugin.
 pub(crate) fn overridden(kind: &str, name: &str, executable: &std::path::Path) -> Diagnostic {
     Diagnostic::warning(
         "Internal plugin overridden",

@@ -1,4 +1,4 @@
-//! Signatures of the checksums that a registry publishes: by one of the keys that the registry names.
+//! Signatures of a registry's list of checksums, by the signing keys that the registry publishes.
 
 #![expect(clippy::disallowed_methods, reason = "a key is valid until a time")]
 
@@ -6,101 +6,88 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::openpgp::{self, Certificate, Signature};
 
-/// The key that HashiCorp signs its own providers with, by its fingerprint: with this one, no registry needs to say
-/// whose it is.
+/// Fingerprint of the key that HashiCorp signs its own providers with. It is fixed here, so no registry decides whose key it is.
 const VENDOR: &str = "C874011F0AB405110D02105534365D9472D7468F";
 
-/// The key that HashiCorp signs the keys of its partners with, `51890657C5ACDB4B82308656 7D72D4268E4660FC`. It is published
-/// with every release of Terraform; no registry gives it.
+/// Key that HashiCorp signs the keys of its partners with, `51890657C5ACDB4B82308656 7D72D4268E4660FC`. It is published with
+/// every release of Terraform, not by registries.
 const PARTNERS: &str = include_str!("partners.asc");
 
-/// Who has signed.
+/// Key that made a signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signer {
-    /// The ID of the key, in hexadecimal digits.
+    /// Key ID, in hexadecimal digits.
     pub key_id: String,
-    /// Whose key it is.
     pub standing: Standing,
 }
 
-/// Whose key it is.
+/// Owner of a signing key, as far as it is proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// HashiCorp's own.
+    /// Key of HashiCorp.
     Vendor,
-    /// HashiCorp has signed it as that of a partner.
+    /// Key of a partner, which HashiCorp has signed.
     Partner,
-    /// The registry says so.
+    /// Key that only the registry vouches for.
     Registry,
 }
 
-/// A key that a registry names.
+/// Signing key in a registry's metadata.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
-    /// The key.
     pub armored: String,
-    /// A signature of the key by the authority for partners; empty if there is none.
+    /// Trust signature of the key by HashiCorp's key for partners; empty if there is none.
     pub trust: String,
 }
 
-/// Why a signature is not accepted. The text is a clause about the signed document, without a full stop.
+/// Reason why a signature is not accepted. The text is a clause about the signed document, without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignatureError {
-    /// The registry has no signing keys.
     #[error("the registry names no key that it could be signed with")]
     NoKeys,
-    /// The signature is not OpenPGP.
     #[error("its signature cannot be read: {0}")]
     Signature(#[source] openpgp::Error),
-    /// No signing key is OpenPGP.
     #[error("a key that the registry names cannot be read: {0}")]
     Key(#[source] openpgp::Error),
-    /// The signature has expired.
     #[error("its signature by the key {0} has expired")]
     Expired(String),
-    /// The algorithms are not accepted.
     #[error("its signature{by} was made with {algorithms}; accepted are RSA, Ed25519 and ECDSA, with SHA-256 or more")]
     Algorithm {
-        /// The key, as a clause.
+        /// Description of the key for the text: ` by the key ID`, or empty.
         by: String,
         algorithms: String,
     },
-    /// The signature does not match the document.
     #[error("its signature by the key {0} is wrong: it was changed after it was signed")]
     Mismatch(String),
-    /// The signature is by another key.
+    /// The key is not among those of the registry.
     #[error("it is signed by the key {by}, which is not among those that the registry names ({known})")]
     OtherKey {
-        /// The key.
         by: String,
-        /// The signing keys.
+        /// Key IDs that the registry has.
         known: String,
     },
-    /// The signature does not name its key, and is by none of the signing keys.
+    /// The signature names no key, and no signing key made it.
     #[error("its signature is by none of the keys that the registry names ({0})")]
     NoneOf(String),
-    /// The trust signature of a partner's key is not accepted.
     #[error("the registry calls its key {key} the key of a HashiCorp partner, but {reason}")]
     Partner { key: String, reason: PartnerError },
 }
 
-/// Why the key of a partner is not accepted.
+/// Reason why the key of a partner is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartnerError {
-    /// A key is not OpenPGP.
     #[error("{0}")]
     Key(#[from] openpgp::Error),
-    /// The trust signature is not OpenPGP.
     #[error("the signature that should say so cannot be read: {0}")]
     Signature(#[source] openpgp::Error),
-    /// The trust signature is by another key.
+    /// The trust signature is not by HashiCorp's key for partners.
     #[error("the signature that should say so is not by HashiCorp")]
     NotByVendor,
 }
 
-/// Verifies the signature of a document. Returns the key of those given that made it.
+/// Verifies the signature of a document. Returns the key that made it.
 ///
 /// # Errors
 ///
@@ -120,7 +107,7 @@ fn verify_by(document: &[u8], signature: &[u8], keys: &[Named], partners: &str) 
     for named in keys {
         let parsed = match Certificate::read_all(named.armored.as_bytes()) {
             Ok(parsed) => parsed,
-            // Another one may be the right one.
+            // Another key may be the right one.
             Err(why) => {
                 unreadable = Some(why);
                 continue;
@@ -139,8 +126,10 @@ fn verify_by(document: &[u8], signature: &[u8], keys: &[Named], partners: &str) 
             return Ok(Signer { key_id, standing });
         }
     }
+    // No key verified. The rest finds the most helpful explanation.
     let ids = known.iter().map(Certificate::id).collect::<Vec<_>>().join(", ");
     let one_of = |made: &Signature| made.issuer().is_some_and(|id| known.iter().any(|key| key.has_key(&id)));
+    // An algorithm that is not accepted explains the failure better than a key that did not match.
     if let Some((by, what)) = signatures.iter().find_map(|s| Some((s.issuer(), s.not_relied_on()?))) {
         let by = by.map_or_else(String::new, |id| format!(" by the key {id}"));
         return Err(SignatureError::Algorithm { by, algorithms: what });
@@ -162,7 +151,7 @@ fn verify_by(document: &[u8], signature: &[u8], keys: &[Named], partners: &str) 
     })
 }
 
-/// Whose a key is. What claims to be a partner's must be one.
+/// Determines the owner of a key. A key with a trust signature must be a partner's, since a wrong claim is worse than none.
 fn standing(key: &Certificate, named: &Named, partners: &str) -> Result<Standing, SignatureError> {
     if key.fingerprint() == VENDOR {
         return Ok(Standing::Vendor);

@@ -1,8 +1,6 @@
-//! Where packages are installed from: the registry that a provider's address names, network mirrors, and archives in
-//! filesystem mirrors.
+//! Package sources: a provider's registry, network mirrors, OCI mirrors, and archives in filesystem mirrors.
 //!
-//! Each [`PackageSource`] returns the available versions, and the [`PackageMetadata`] of one version for a platform. The
-//! metadata of a registry are accepted only if they are signed ([`crate::signature`]).
+//! registry's metadata is accepted only if it is signed ([`crate::signature`]).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,17 +21,15 @@ use versions::Version;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PackageSource {
-    /// Archives in a directory in mirror layout.
     Packed(PathBuf),
-    /// A network mirror.
     Mirror(Url),
-    /// Repositories of OCI registries.
+    /// OCI mirror: repositories of OCI registries.
     Oci(RepositoryTemplate),
-    /// The provider's own registry.
+    /// Registry of the provider's address.
     Direct,
 }
 
-/// The package sources of a provider, in order.
+/// Returns the package sources of a provider, in the order in which they are tried.
 #[must_use]
 pub fn sources(settings: &Settings, provider: &Provider) -> Vec<PackageSource> {
     if !settings.plugin_dirs.is_empty() {
@@ -47,7 +43,7 @@ pub fn sources(settings: &Settings, provider: &Provider) -> Vec<PackageSource> {
     if let Some(methods) = &settings.config.provider_installation {
         let place = |source: &Source| match source {
             Source::FilesystemMirror(path) => Some(PackageSource::Packed(path.clone())),
-            // The configuration was checked when it was read.
+            // Invalid URLs were refused when the configuration was read.
             Source::NetworkMirror(url) => Url::parse(url).ok().map(PackageSource::Mirror),
             Source::OciMirror(template) => Some(PackageSource::Oci(template.clone())),
             Source::Direct => Some(PackageSource::Direct),
@@ -55,7 +51,7 @@ pub fn sources(settings: &Settings, provider: &Provider) -> Vec<PackageSource> {
         let methods = methods.iter().filter(|m| m.applies_to(provider));
         return methods.filter_map(|m| place(&m.source)).collect();
     }
-    // Providers in the user's mirror directories are never searched for in other sources.
+    // As in Terraform: a provider that is in an implied mirror directory is never searched for elsewhere.
     let dirs: Vec<PathBuf> = discovery::search_dirs(settings)
         .into_iter()
         .filter(discovery::SearchDir::is_mirror)
@@ -84,7 +80,7 @@ impl fmt::Display for PackageSource {
 }
 
 impl PackageSource {
-    /// The versions of a provider at this source.
+    /// Returns the versions of a provider at this source.
     pub async fn versions(&self, client: &Client, provider: &Provider) -> Result<Vec<AvailableVersion>, SourceError> {
         match self {
             PackageSource::Packed(dir) => {
@@ -100,7 +96,7 @@ impl PackageSource {
         }
     }
 
-    /// The metadata of a version for a platform.
+    /// Returns the metadata of a package at this source.
     pub async fn metadata(
         &self,
         client: &Client,

@@ -1,8 +1,8 @@
 //! The live area: lines at the bottom of a terminal that are replaced as long as something runs.
 //!
-//! The cursor rests at the beginning of the area's first line. So one and the same sequence erases the area whatever it
-//! shows, even after the terminal was resized and has broken its lines anew; and what is written afterwards is where the
-//! area was, so that it scrolls above the next drawing.
+//! The cursor rests at the beginning of the area's first line. Therefore one sequence erases the area whatever it shows, even
+//! after the terminal was resized and has wrapped the lines again. Text that is written afterwards replaces the area, so that it
+//! scrolls above the next drawing.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,34 +12,31 @@ use unicode_width::UnicodeWidthChar as _;
 use crate::style::Style;
 use crate::terminal::shown;
 
-/// Takes the area away, and everything below it.
+/// Control sequence that erases the area, and everything below it.
 pub const ERASE: &str = "\r\x1b[J";
 
-/// Whether the terminal shows the area of this process: for an end that comes from elsewhere.
+/// True while the terminal shows the area of this process. Read by [`close`], which may run on any thread.
 static ON_SCREEN: AtomicBool = AtomicBool::new(false);
-/// Whether this process ends, so that nothing is drawn any more.
+/// True once the process is ending, so that nothing is drawn any more.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// How many columns and rows a terminal has.
+/// Size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Columns.
     pub width: usize,
-    /// Rows.
     pub height: usize,
 }
 
-/// A line of the area.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// What it says. Control characters in it have no effect.
+    /// Text. Control characters in it have no effect.
     pub text: String,
-    /// Whether it is one of those that tell about all of the work.
+    /// True if the line is about all of the work, not about a part.
     pub heading: bool,
 }
 
 impl Line {
-    /// A line about all of the work.
+    /// Returns a line about all of the work.
     #[must_use]
     pub fn heading(text: impl Into<String>) -> Line {
         Line {
@@ -48,7 +45,7 @@ impl Line {
         }
     }
 
-    /// A line about a part of it.
+    /// Returns a line about a part of the work.
     #[must_use]
     pub fn part(text: impl Into<String>) -> Line {
         Line {
@@ -58,19 +55,19 @@ impl Line {
     }
 }
 
-/// The bytes that draw these lines in place of what the area shows.
+/// Returns the bytes that draw these lines in place of what the area shows.
 #[must_use]
 pub fn drawing(lines: &[Line], size: Size, style: Style) -> String {
-    // A line of the terminal stays free, so that the last permanent line is seen.
+    // One line of the terminal stays free, so that the last permanent line is visible.
     let lines = &lines[..lines.len().min(size.height.saturating_sub(1).max(1))];
-    // Where the terminal has become narrower since its size was asked for, lines end at its edge (DECAWM) instead of being broken: the
-    // way back up is counted in lines.
+    // If the terminal has become narrower since its size was read, lines are cut at its edge (DECAWM off) instead of wrapped: the
+    // cursor goes back up by the number of lines.
     let mut out = String::from("\r\x1b[?7l");
     for (i, line) in lines.iter().enumerate() {
         if i > 0 {
             out.push_str("\x1b[K\r\n");
         }
-        // The last column stays free, so that no terminal breaks the line.
+        // The last column stays free, because some terminals wrap a line that fills it.
         let text = cut(&line.text, size.width.saturating_sub(1));
         let painted = match line.heading {
             true => style.bold(text),
@@ -78,6 +75,7 @@ pub fn drawing(lines: &[Line], size: Size, style: Style) -> String {
         };
         out.push_str(&shown(&painted));
     }
+    // The area may have had more lines before.
     out.push_str("\x1b[J");
     if lines.len() > 1 {
         out.push_str(&format!("\x1b[{}A", lines.len() - 1));
@@ -86,13 +84,14 @@ pub fn drawing(lines: &[Line], size: Size, style: Style) -> String {
     out
 }
 
-/// The text on one line of at most so many columns.
+/// Cuts a text to one line of at most so many columns.
 #[must_use]
 pub fn cut(text: &str, width: usize) -> String {
     let text: String = shown(text)
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
+    // Wide characters take two columns, combining ones none.
     let (mut columns, mut fits) = (0, 0);
     for (at, c) in text.char_indices() {
         columns += c.width().unwrap_or(0);
@@ -110,23 +109,23 @@ pub fn cut(text: &str, width: usize) -> String {
     text
 }
 
-/// The terminal shows the area from now on, or does not.
+/// Records that the terminal shows the area from now on, or does not.
 pub fn on_screen(is: bool) {
     ON_SCREEN.store(is, Ordering::SeqCst);
 }
 
-/// Whether nothing is to be drawn any more.
+/// Returns true if nothing is to be drawn any more.
 #[must_use]
 pub fn is_closed() -> bool {
     CLOSED.load(Ordering::SeqCst)
 }
 
-/// Erases the area for good, from any thread: before a message that does not go the usual way, and before the process ends
-/// while other threads run. Takes no lock.
+/// Erases the area for good, from any thread: before a message that bypasses the [`Ui`](crate::ui::Ui), and before the process
+/// ends while other threads run.
 pub fn close() {
     CLOSED.store(true, Ordering::SeqCst);
     if ON_SCREEN.swap(false, Ordering::SeqCst) {
-        // Nothing is left to do where the terminal is gone.
+        // Written past the stream and its lock, which another thread may hold. If the terminal is gone, nothing is left to do.
         let _ = rustix::io::write(io::stdout(), ERASE.as_bytes());
     }
 }
@@ -170,7 +169,7 @@ mod tests {
     fn a_line_is_cut_by_columns_and_has_no_control_characters() {
         assert_eq!(cut("abcdef", 6), "abcdef");
         assert_eq!(cut("abcdefg", 6), "abcde…");
-        // Each of these takes two columns; half of one is not shown.
+        // Each of these takes two columns; half of one is not drawn.
         assert_eq!(cut("日本語", 6), "日本語");
         assert_eq!(cut("日本語x", 6), "日本…");
         assert_eq!(cut("日本語", 4), "日…");

@@ -1,6 +1,6 @@
-//! Command lines as they are shown.
+//! Command lines for display.
 
-/// Words as one line that a shell splits into them again.
+/// Joins words to one line that a shell splits into the same words.
 #[must_use]
 pub fn joined(words: &[String]) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:@%+,".contains(c);

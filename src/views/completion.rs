@@ -1,4 +1,4 @@
-//! How far an apply has come that did not complete: what was done, what was aborted, what was not begun.
+//! Report of an apply that did not complete: operations that were done, aborted and not begun.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use engine::plan::Action;
 use crate::command_line::joined;
 use crate::verb::Verb;
 
-/// How many operations are listed one by one.
+/// Limit of the operations that are listed by name.
 const LIMIT: usize = 10;
 
-/// What to say; nothing if everything was done. `verb` is the command.
+/// Returns the report; none if every operation completed. `verb` is the command.
 #[must_use]
 pub fn text(verb: Verb, completion: &Completion) -> Option<String> {
     if completion.is_complete() {
@@ -39,10 +39,12 @@ pub fn text(verb: Verb, completion: &Completion) -> Option<String> {
     Some(out)
 }
 
-/// How to go on: the command as it was typed, or that for a new plan in place of the saved one, which is of no use any more.
-/// Values of variables are left out: they may be secrets. Nothing if running the command again would do more than go on.
+/// Returns advice for continuing: the command as it was typed, or the commands for a new plan in place of the saved one, which
+/// became stale. Values of variables are left out, since they may be secrets. Returns none if running the command again would do
+/// more than continue.
 #[must_use]
 pub fn next(typed: &[String], saved: Option<&str>, command: &str) -> Option<String> {
+    // `-replace` would replace objects again that are replaced already, and `-invoke` would invoke the action twice.
     let again_is_more = |word: &str| {
         let flag = word.strip_prefix('-').map(|flag| flag.trim_start_matches('-'));
         flag.is_some_and(|flag| flag.starts_with("replace") || flag.starts_with("invoke"))
@@ -54,6 +56,7 @@ pub fn next(typed: &[String], saved: Option<&str>, command: &str) -> Option<Stri
         let words = without_values(typed);
         return Some(format!("\nTo go on, run again:\n  {command} {}\n", joined(&words)));
     };
+    // Global options such as -chdir stand before the command, and must stay in front of both new commands.
     let global = typed.iter().take_while(|word| word.starts_with('-')).cloned();
     let global: String = global.map(|word| joined(&[word]) + " ").collect();
     let file = joined(&[saved.to_owned()]);
@@ -62,7 +65,7 @@ pub fn next(typed: &[String], saved: Option<&str>, command: &str) -> Option<Stri
     ))
 }
 
-/// The words without the values of variables.
+/// Replaces the values of variables by an ellipsis.
 fn without_values(typed: &[String]) -> Vec<String> {
     let mut value = false;
     typed
@@ -89,7 +92,7 @@ fn list(out: &mut String, title: &str, operations: &[UnfinishedOperation]) {
         return;
     }
     let _ = writeln!(out, "\n{title}");
-    // One more line would be needed to say that there is one more.
+    // Saying that there is one more would take as many lines as naming it.
     let shown = if operations.len() == LIMIT + 1 {
         LIMIT + 1
     } else {
@@ -109,7 +112,7 @@ fn list(out: &mut String, title: &str, operations: &[UnfinishedOperation]) {
     }
 }
 
-/// What the state has of an object whose operation was cut short.
+/// Describes what the state has of an object whose operation was aborted.
 fn recorded(operation: &UnfinishedOperation) -> &'static str {
     match (operation.recorded, operation.action) {
         (None, _) => "",

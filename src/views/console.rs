@@ -1,4 +1,4 @@
-//! The output of a command: text for people, or events for a program.
+//! Output of a command: text, or the machine-readable stream.
 
 use std::sync::Arc;
 
@@ -8,18 +8,17 @@ use crate::diagnostics;
 use crate::stream::Stream;
 use crate::ui::Ui;
 
-/// The output of a command.
 #[derive(Clone)]
 pub struct Console {
     pub ui: Arc<Ui>,
-    /// The stream of machine-readable events, which takes the place of text with `-json`.
+    /// Stream of machine-readable events, which takes the place of text with `-json`.
     pub stream: Option<Arc<Stream>>,
-    /// The form of problems in text.
+    /// Form of diagnostics in text.
     pub form: diagnostics::Form,
 }
 
 impl Console {
-    /// A console for a command that writes text.
+    /// Returns a console for a command that writes text.
     #[must_use]
     pub fn new(ui: Arc<Ui>) -> Console {
         Console {
@@ -29,8 +28,8 @@ impl Console {
         }
     }
 
-    /// Shows problems while the command runs; returns true if one of them is an error. What is known at its end belongs to its
-    /// outcome.
+    /// Shows diagnostics while the command runs; returns true if one of them is an error. Diagnostics that are known at the end
+    /// of the command belong to its outcome.
     pub fn show_now(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
         if let Some(stream) = &self.stream {
             for problem in problems {
@@ -42,7 +41,7 @@ impl Console {
         problems.has_errors()
     }
 
-    /// Shows a warning that refers to no file while the command runs.
+    /// Shows a warning without a source range while the command runs.
     pub fn warn_now(&self, warning: Diagnostic) {
         self.show_now(&warning.into(), &SourceMap::default());
     }

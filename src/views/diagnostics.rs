@@ -8,18 +8,17 @@ use crate::suite::comparison as compared;
 use crate::ui::{Style, Ui};
 use crate::wrap::wrap;
 
-/// How a problem is laid out.
+/// Layout of a diagnostic.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// Colours.
     pub style: Style,
-    /// The width of a line.
+    /// Width of the output in columns.
     pub width: usize,
-    /// Without the rule on the left.
+    /// Omits the vertical rule on the left.
     pub plain: bool,
 }
 
-/// One problem as text, with its last line break.
+/// Formats a diagnostic, with its last line break.
 #[must_use]
 pub fn format(diagnostic: &Diagnostic, sources: &SourceMap, layout: Layout) -> String {
     let style = layout.style;
@@ -35,6 +34,7 @@ pub fn format(diagnostic: &Diagnostic, sources: &SourceMap, layout: Layout) -> S
     let mut body = format!("{}{}\n\n", colour(word), style.bold(summary));
     source(diagnostic, sources, style, &mut body);
     if !diagnostic.detail.is_empty() {
+        // Beside the rule and a blank there are two columns less, without them one: the last column stays free.
         let width = if layout.plain {
             layout.width.saturating_sub(1)
         } else {
@@ -107,6 +107,7 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
         }
         offset += line.len() + 1;
         let number = u64::from(found.start_line) + i as u64;
+        // A carriage return would move the cursor to the beginning of the line.
         out.push_str(&format!("{number:4}: {}\n", shown.trim_end_matches('\r')));
     }
     if let Some(context) = &diagnostic.expression
@@ -126,6 +127,7 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
         if let Some(comparison) = &context.comparison {
             out.push_str(&compared(comparison, style));
         }
+        // The differences take the place of the values, except with -verbose.
         let shows_values = context.comparison.as_ref().is_none_or(|c| c.in_full);
         let mut values: Vec<_> = context.values.iter().filter(|_| shows_values).collect();
         values.sort();
@@ -141,15 +143,15 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
     out.push('\n');
 }
 
-/// The same problems, with warnings of one kind folded into one where there are several: after the first of a kind, the
-/// rest is shown as a number. Errors are never folded.
+/// Folds warnings with the same summary into the first one, whose detail then has the number of the others. Errors are never
+/// folded.
 #[must_use]
 pub fn fold_warnings(diagnostics: Diagnostics) -> Diagnostics {
     let mut out: Vec<Diagnostic> = Vec::new();
     let mut places: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
     let mut more: Vec<(usize, usize)> = Vec::new();
     for diagnostic in diagnostics {
-        // A warning without place is one of a kind.
+        // Warnings without a source range are not about a place in the configuration, and have little in common but the summary.
         let alone = diagnostic.subject.is_none() || diagnostic.extra == Extra::OfCheck;
         if diagnostic.severity == Severity::Error || alone {
             out.push(diagnostic);
@@ -179,23 +181,24 @@ pub fn fold_warnings(diagnostics: Diagnostics) -> Diagnostics {
     Diagnostics(out)
 }
 
-/// The form of warnings.
+/// Form of warnings.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Form {
-    /// They are shown by their summaries.
+    /// Shows only summaries: `-compact-warnings`.
     pub compact: bool,
-    /// They go to standard error, since standard output has a result that programs read.
+    /// Writes warnings to standard error, because standard output has a result that programs read.
     pub beside_results: bool,
 }
 
-/// Shows problems: errors on standard error, and warnings where their form says. They are shown by their summaries only if there is
-/// no error.
+/// Shows diagnostics: errors on standard error, warnings as their form says. Warnings are only shown as summaries if there is no
+/// error, as in Terraform.
 pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, form: Form) {
     if diagnostics.is_empty() {
         return;
     }
+    // A loop over hundreds of instances can produce the same warning for each.
     let mut list = fold_warnings(diagnostics.clone()).0;
-    // In the order of the places, those without one first, where the order is otherwise equal.
+    // By source range, those without one first; otherwise the order stays.
     list.sort_by_key(|d| d.subject.as_ref().map(|s| (s.file.clone(), s.start.byte)));
     let (errors, warnings): (Vec<_>, Vec<_>) = list.into_iter().partition(Diagnostic::is_error);
     let err = Layout {

@@ -1,8 +1,7 @@
-//! What plans, problems and summaries look like in terminals of 80 and of 160 columns, plain and in colours: against the files
-//! in `goldens/`.
+//! Plans, diagnostics and summaries in terminals of 80 and of 160 columns, plain and in colours, against the files in `goldens/`.
 //!
-//! A file has a section for each look; looks that do not differ share one. Where a control sequence begins, there is `␛`.
-//! `cargo test --workspace --lib -- --ignored goldens_are_written` writes them again, to be read before they are believed.
+//! A file has a section for each look; looks with the same text share one. `␛` stands for the escape character. `cargo test
+//! --workspace --lib -- --ignored goldens_are_written` writes the files again; read the differences before committing them.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ use crate::terminal::shown;
 use crate::ui::Style;
 use crate::{diff, summary};
 
-/// How text is shown.
+/// Terminal that the text is for.
 #[derive(Clone, Copy)]
 struct Look {
     width: usize,
@@ -55,10 +54,9 @@ const LOOKS: [Look; 4] = [
     },
 ];
 
-/// Shows something.
 type Show = fn(Look) -> String;
 
-/// What is shown, by the names of the files.
+/// Functions that render the text, by the names of the files.
 const SUBJECTS: [(&str, Show); 4] = [
     ("plan", changes),
     ("problems", problems),
@@ -70,7 +68,7 @@ fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("goldens/{name}.txt"))
 }
 
-/// The content of a golden.
+/// Renders the content of a golden file.
 fn golden(show: Show) -> String {
     let mut sections: Vec<(String, String)> = Vec::new();
     for look in LOOKS {
@@ -120,7 +118,7 @@ fn no_line_of_prose_is_wider_than_the_terminal() {
     }
 }
 
-/// A change as the document of a plan has it.
+/// Returns a change in the form of a plan's JSON document.
 fn change(name: &str, before: &Json, after: &Json) -> Json {
     json!({
         "address": format!("terraform_data.{name}"),
@@ -139,7 +137,7 @@ fn change(name: &str, before: &Json, after: &Json) -> Json {
     })
 }
 
-/// Nested blocks, maps, lists, sets, replacement, text in lines, JSON and YAML in strings, long lists, drift.
+/// Renders nested blocks, maps, lists, sets, a replacement, multi-line text, JSON and YAML in strings, long lists and drift.
 fn changes(look: Look) -> String {
     let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("diff/tests/plans");
     let record = |name: &str| -> Json {
@@ -202,7 +200,8 @@ fn sources() -> SourceMap {
     sources
 }
 
-/// Long details in words of one and of two columns a letter, a snippet with values, an address, lines that are broken already.
+/// Renders long details in words of one and of two columns a letter, a snippet with values, an address, and lines that are laid
+/// out already.
 fn problems(look: Look) -> String {
     let mut index = Diagnostic::error(
         "Invalid index",
@@ -238,7 +237,7 @@ fn problems(look: Look) -> String {
         .collect()
 }
 
-/// Warnings of one kind folded into one; then the same by their summaries.
+/// Renders warnings folded into one, then as summaries.
 fn warnings(look: Look) -> String {
     let deprecated = |line| {
         Diagnostic::warning(
@@ -259,7 +258,7 @@ fn warnings(look: Look) -> String {
     out
 }
 
-/// The summary of a plan with 2,000 changes.
+/// Renders the summary of a plan with 2,000 changes.
 fn many(_: Look) -> String {
     let own = json!({
         "applyable": true,

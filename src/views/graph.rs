@@ -1,4 +1,4 @@
-//! Dependency graphs in the languages of programs that draw them: DOT (Graphviz) and Mermaid.
+//! Dependency graphs in DOT (Graphviz) and Mermaid.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use addrs::Module;
 use engine::graph::{OperationGraph, ResourceGraph, Shape};
 
-/// The language of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Dot,
@@ -19,7 +18,7 @@ fn for_more(command: &str) -> String {
     format!("For a more detailed graph, try: {command} graph -type=plan")
 }
 
-/// The resources by their modules, and their order.
+/// Renders the resources by module, with their dependencies.
 pub fn resources(graph: &ResourceGraph, format: Format, command: &str) -> String {
     match format {
         Format::Dot => resources_as_dot(graph, command),
@@ -48,6 +47,7 @@ fn resources_as_dot(graph: &ResourceGraph, command: &str) -> String {
             let _ = writeln!(out, "{indent}{id} [label={label}];");
         }
     });
+    // The names are those of Terraform's output, which other programs parse.
     for (from, to) in &graph.edges {
         let name = |at: &usize| quoted(&graph.resources[*at].to_string());
         let _ = writeln!(out, "  {} -> {};", name(from), name(to));
@@ -77,13 +77,14 @@ fn resources_as_mermaid(graph: &ResourceGraph, command: &str) -> String {
 }
 
 enum Step<'g> {
-    /// The resources of a module follow.
+    /// Start of a module's resources.
     Module(&'g Module),
-    /// A resource, with what stands before it.
+    /// Resource, with the indentation of its line.
     Resource(&'static str, &'g addrs::ConfigResource),
 }
 
 fn by_module<'g>(graph: &'g ResourceGraph, out: &mut String, end: &str, mut write: impl FnMut(&mut String, Step<'g>)) {
+    // The resources are sorted by module.
     for resources in graph.resources.chunk_by(|a, b| a.module == b.module) {
         let module = resources.first().map(|first| &first.module).filter(|m| !m.is_root());
         if let Some(module) = module {
@@ -99,7 +100,8 @@ fn by_module<'g>(graph: &'g ResourceGraph, out: &mut String, end: &str, mut writ
     }
 }
 
-/// Everything that an operation evaluates. The edges of cycles are red. `verbose`: also the ends of providers are drawn.
+/// Renders everything that an operation evaluates. Edges of cycles are red. With `verbose`, DOT also has the nodes that close
+/// providers.
 pub fn operation(graph: &OperationGraph, format: Format, verbose: bool) -> String {
     match format {
         Format::Dot => operation_as_dot(graph, verbose),
@@ -108,6 +110,7 @@ pub fn operation(graph: &OperationGraph, format: Format, verbose: bool) -> Strin
 }
 
 fn operation_as_dot(graph: &OperationGraph, verbose: bool) -> String {
+    // Terraform writes this prefix before every name.
     let name = |at: usize| quoted(&format!("[root] {}", graph.nodes[at].name));
     let mut nodes: Vec<(&str, String)> = Vec::new();
     for (at, node) in graph.nodes.iter().enumerate() {
@@ -131,6 +134,7 @@ fn operation_as_dot(graph: &OperationGraph, verbose: bool) -> String {
         };
         format!("{} -> {}{red}", name(*from), name(*to))
     };
+    // A set, because several dependencies can lead from one node to the same other one.
     let edges: BTreeSet<String> = graph.edges.iter().map(edge).collect();
     let mut out = "digraph {\n\tcompound = \"true\"\n\tnewrank = \"true\"\n\tsubgraph \"root\" {\n".to_owned();
     for line in nodes.into_iter().map(|(_, line)| line).chain(edges) {
@@ -162,12 +166,12 @@ fn operation_as_mermaid(graph: &OperationGraph) -> String {
     out
 }
 
-/// A string of DOT.
+/// Quotes a string for DOT.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A text in a node of Mermaid.
+/// Quotes the text of a Mermaid node.
 fn mermaid_label(text: &str) -> String {
     format!("\"{}\"", text.replace('&', "&amp;").replace('"', "&quot;"))
 }

@@ -1,4 +1,4 @@
-//! The dependency graph as a page that needs nothing else: data, and a script that draws it.
+//! The dependency graph as a self-contained HTML page: its data, and a script that draws it.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use engine::graph::ResourceGraph;
 use engine::plan::{Action, Plan};
 use serde_json::{Value as Json, json};
 
-/// The page, with `DATA` where the data belong.
+/// Template of the page; `DATA` marks the place of the data.
 const PAGE: &str = include_str!("graph_page.html");
 
-/// The page of a graph, with what a plan does to the instances of each resource.
+/// Renders the page of a graph, with the planned actions on the instances of each resource.
 pub fn page(graph: &ResourceGraph, plan: Option<&Plan>) -> String {
-    // The writer of JSON escapes what could end a script element.
+    // The JSON writer escapes `<` and `>`, so no text can end the script element.
     let data = cty::json::to_text(&data(graph, plan), None);
     PAGE.replacen("DATA", &data, 1)
 }

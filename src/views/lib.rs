@@ -1,11 +1,12 @@
-//! How plans, states, events and problems are shown.
+//! Presentation of plans, states, events and diagnostics.
 //!
-//! A view is a function from the engine's data to text, to a JSON document ([`json`]), or a subscriber of the engine's events that
-//! shows progress while a command runs ([`progress`] and [`live`] for people, [`stream`] for programs). [`ui`] has the two streams of
-//! the process with their colours and widths, questions, and the live area of a terminal; all text for people is written there, and
-//! control characters in it lose their effect ([`terminal`]). Begin reading with `reporter.rs` and `ui.rs`.
+//! A view is a function from the engine's data to text or to a JSON document ([`json`]), or a subscriber of the engine's events
+//! that shows progress while a command runs ([`progress`] and [`live`] as text, [`stream`] as machine-readable output). [`ui`]
+//! has the two streams of the process with their colours and widths, questions, and the live area of a terminal. All text for
+//! people is written there, and control characters in it lose their effect ([`terminal`]). Begin reading with `reporter.rs` and
+//! `ui.rs`.
 //!
-//! Goldens hold what each view prints: `goldens`, `diff/tests` and `json/documents`.
+//! Golden files hold the output of the views: `goldens`, `diff/tests` and `json/documents`.
 
 #![allow(
     missing_docs,

@@ -1,7 +1,7 @@
-//! An operation in the live area of a terminal: how far it is, what runs now and for how long, slowest first.
+//! Progress of an operation in the live area: totals, and the running operations with their durations, slowest first.
 //!
-//! Events change a record whose size is that of what runs; a thread draws it, at most ten times a second, and at least once
-//! a second while time passes. An operation that is over soon shows nothing.
+//! Events change a record whose size is that of the running operations. A thread draws it at most ten times a second, and at
+//! least once a second. An operation that ends soon shows nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,32 +17,32 @@ use crate::reporter::{OperationView, StillRunning, seconds};
 use crate::ui::Ui;
 use crate::words::{ephemeral_words, words};
 
-/// An operation that is over sooner is not shown.
+/// Time before the first drawing. Shorter operations would only flicker.
 const DELAY: Duration = Duration::from_millis(400);
-/// The time between two drawings.
+/// Shortest time between two drawings.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often the terminal is looked at: whether it has another size, or whether something was written over the area.
+/// Interval at which the terminal is checked for another size, and for output that has replaced the area.
 const GLANCE: Duration = Duration::from_millis(200);
-/// How often the times are drawn anew.
+/// Interval at which elapsed times are redrawn.
 const SECOND: Duration = Duration::from_secs(1);
-/// The most lines of what runs.
+/// Limit of the running operations that are listed.
 const LINES: usize = 8;
-/// From when on the rate is worth an estimate.
+/// Completed instances and elapsed time from which on the rate is good enough for an estimate.
 const GROUND: (usize, Duration) = (10, Duration::from_secs(5));
 
-/// What an operation is about.
+/// Operation to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// Its name: `Applying`.
+    /// Title: `Applying`.
     pub title: &'static str,
-    /// How many instances there are at least, where that is known before it begins.
+    /// Least number of instances, if it is known at the start.
     pub expected: Option<usize>,
-    /// Whether the number that the events tell is that of the whole work.
+    /// True if the total in the events is that of the whole operation from the start.
     pub counted: bool,
 }
 
 impl Work {
-    /// Of a size that is not known before it begins.
+    /// Returns an operation whose size is not known at the start.
     #[must_use]
     pub fn named(title: &'static str) -> Work {
         Work {
@@ -53,7 +53,7 @@ impl Work {
     }
 }
 
-/// Shows events in the live area.
+/// View that shows events in the live area.
 pub struct Live {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -69,7 +69,7 @@ impl Shared {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for so long, or until this is no longer so.
+    /// Waits for a time, or until the condition `so` is false.
     fn wait<'r>(
         &self,
         record: MutexGuard<'r, Record>,
@@ -82,7 +82,7 @@ impl Shared {
 }
 
 impl Live {
-    /// Begins to show an operation, if there is a live area.
+    /// Starts to show an operation, if there is a live area.
     #[must_use]
     pub fn start(ui: &Arc<Ui>, work: Work) -> Option<Arc<Live>> {
         if !ui.is_live() {
@@ -101,6 +101,7 @@ impl Live {
                 shared,
                 thread: Mutex::new(Some(thread)),
             })),
+            // The area is an extra: without a thread the operation goes on, with lines of text.
             Err(error) => {
                 tracing::warn!("no thread can be started for the live area: {error}");
                 None
@@ -108,13 +109,13 @@ impl Live {
         }
     }
 
-    /// Ends the thread; it takes the area away.
+    /// Ends the thread, which erases the area.
     fn stop(&self) {
         self.shared.record().ended = true;
         self.shared.wake.notify_all();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // A panic there has been reported.
+            // A panic of the thread has been reported already.
             let _ = thread.join();
         }
     }
@@ -129,6 +130,7 @@ impl Drop for Live {
 impl OperationView for Live {
     fn event(&self, event: &Event) {
         let mut record = self.shared.record();
+        // One notification for all events until the next drawing.
         if record.update(event, Instant::now()) && !std::mem::replace(&mut record.changed, true) {
             self.shared.wake.notify_one();
         }
@@ -148,10 +150,11 @@ fn draw(shared: &Shared, ui: &Ui) {
         let size = ui.size();
         record.changed = false;
         let lines = record.lines(Instant::now(), size);
-        // Events are taken while the terminal takes its time.
+        // The lock is released, so that a slow terminal does not hold up the engine's events.
         drop(record);
         ui.area(&lines);
         record = shared.wait(shared.record(), PAUSE, |record| !record.ended);
+        // Clocks show whole seconds. An event, other output in place of the area, or another size of the terminal ends the wait.
         let next = Instant::now() + (SECOND - PAUSE);
         while !record.ended && !record.changed && ui.is_drawn() && ui.size() == size && Instant::now() < next {
             record = shared.wait(record, GLANCE, |record| !record.ended && !record.changed);
@@ -161,37 +164,37 @@ fn draw(shared: &Shared, ui: &Ui) {
     ui.clear_area();
 }
 
-/// What is known of an operation.
+/// State of an operation.
 struct Record {
     work: Work,
     began: Instant,
     done: usize,
     total: usize,
     stopping: bool,
-    /// What runs, in the order in which it was started, which is that of the time it has taken.
+    /// Running operations in the order of their start, which is that of their duration.
     running: BTreeMap<u64, Running>,
-    /// Where each of them is.
+    /// Key in `running`, by subject.
     places: HashMap<Subject, u64>,
     started: u64,
-    /// Whether there is anything new to draw.
+    /// True if there is something new to draw.
     changed: bool,
     ended: bool,
 }
 
-/// What something runs on.
+/// Subject of a running operation.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Subject {
-    /// An object, perhaps a deposed one.
+    /// Object; the key if it is a deposed one.
     Object(AbsResourceInstance, Option<Arc<str>>),
-    /// An action, and what triggers it.
+    /// Action with its trigger.
     Action(String),
 }
 
 struct Running {
     subject: Subject,
-    /// What is done: `Creating`.
+    /// Word for the running operation: `Creating`.
     begins: &'static str,
-    /// The provisioner that runs.
+    /// Provisioner that is running.
     provisioner: Option<Arc<str>>,
     since: Instant,
 }
@@ -212,7 +215,7 @@ impl Record {
         }
     }
 
-    /// Takes an event; returns whether there is anything new to draw.
+    /// Applies an event; returns true if there is something new to draw.
     fn update(&mut self, event: &Event, now: Instant) -> bool {
         let object = |address: &AbsResourceInstance| Subject::Object(address.clone(), None);
         match event {
@@ -260,6 +263,7 @@ impl Record {
     }
 
     fn start(&mut self, subject: Subject, begins: &'static str, now: Instant) {
+        // A subject that starts again replaces its entry, which nothing could end any more.
         self.finish(&subject);
         self.started += 1;
         self.places.insert(subject.clone(), self.started);
@@ -278,7 +282,7 @@ impl Record {
         }
     }
 
-    /// Sets which provisioner runs on an object.
+    /// Sets the provisioner that runs on an object.
     fn provision(&mut self, address: &AbsResourceInstance, provisioner: Option<&Arc<str>>) {
         let place = self.places.get(&Subject::Object(address.clone(), None));
         if let Some(running) = place.and_then(|place| self.running.get_mut(place)) {
@@ -288,7 +292,7 @@ impl Record {
 
     fn lines(&self, now: Instant, size: Size) -> Vec<Line> {
         let mut out = vec![Line::heading(self.heading(now))];
-        // The heading, the line on how many more there are, and a permanent line have room beside them.
+        // Room for the heading, the line with the number of the others, and one permanent line.
         let room = size.height.saturating_sub(3).min(LINES);
         let shown = self.running.values().take(room);
         out.extend(shown.map(|running| Line::part(running.line(now))));
@@ -299,7 +303,7 @@ impl Record {
         out
     }
 
-    /// `Applying: 37/120 done, 10 running, 1m23s elapsed, about 3m left`.
+    /// Returns the heading, like `Applying: 37/120 done, 10 running, 1m23s elapsed, about 3m left`.
     fn heading(&self, now: Instant) -> String {
         let title = if self.stopping { "Stopping" } else { self.work.title };
         let total = self.all();
@@ -318,13 +322,14 @@ impl Record {
         format!("{title}: {}", parts.join(", "))
     }
 
-    /// How many instances there are, as far as that is known.
+    /// Returns the number of instances, as far as it is known.
     fn all(&self) -> usize {
         self.total.max(self.work.expected.unwrap_or_default())
     }
 
-    /// How long the rest may take at the rate so far, rounded as far as that is worth.
+    /// Estimates the remaining time from the rate so far, rounded to a step that the estimate can justify.
     fn left(&self, elapsed: Duration) -> Option<Duration> {
+        // While the total still grows, an estimate would be too short.
         let known = self.work.counted || self.work.expected.is_some();
         let rest = self.all().checked_sub(self.done).filter(|rest| *rest > 0)?;
         if !known || self.stopping || self.done < GROUND.0 || elapsed < GROUND.1 {
@@ -341,7 +346,7 @@ impl Record {
 }
 
 impl Running {
-    /// The time comes first, so that a narrow terminal shows it.
+    /// Returns the line of a running operation. The time comes first, so that a narrow terminal shows it.
     fn line(&self, now: Instant) -> String {
         let time = whole_seconds(now.saturating_duration_since(self.since));
         let subject = match &self.subject {
@@ -357,7 +362,7 @@ impl Running {
     }
 }
 
-/// The seconds that have passed completely, so that a clock on the screen does not run ahead.
+/// Formats a duration in completed seconds, so that a clock on the screen does not run ahead.
 fn whole_seconds(time: Duration) -> String {
     seconds(Duration::from_secs(time.as_secs()))
 }
@@ -456,7 +461,7 @@ mod tests {
             "Applying: 10/100 done, 1m0s elapsed, about 9m0s left"
         );
         assert_eq!(heading(APPLY, 100, 60), "Applying: 100/100 done, 1m0s elapsed");
-        // While a plan is made, instances become known one block after the other; a state says how many there are.
+        // During planning, instances become known block by block; only the state tells a number in advance.
         let plan = Work::named("Planning");
         assert_eq!(heading(plan, 50, 60), "Planning: 50/100 done, 1m0s elapsed");
         let of_state = Work {

@@ -1,4 +1,4 @@
-//! Plans on the terminal: the text, and what stands around it.
+//! Plans on the terminal, with the text around them.
 
 use engine::plan::PlanView;
 use provider::Schemas;
@@ -8,27 +8,26 @@ use crate::ui::{Style, Ui};
 use crate::wrap::wrap;
 use crate::{diff, summary};
 
-/// How much of a plan is shown.
+/// Extent of a plan's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// All of it.
+    /// Complete.
     #[default]
     Whole,
-    /// What is replaced and destroyed by name, and counts of the rest: `-summary`.
+    /// Replaced and destroyed objects by name, and counts of the others: `-summary`.
     Summary,
 }
 
-/// What people are shown of plans, states and outputs.
+/// Display options of plans, states and outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// How much of a plan.
     pub form: Form,
-    /// Whether sensitive values are shown: `-show-sensitive`.
+    /// Shows sensitive values: `-show-sensitive`.
     pub sensitive: bool,
 }
 
 impl Shown {
-    /// The style in which plans and states are shown.
+    /// Returns the style of plans and states.
     #[must_use]
     pub fn style(self, ui: &Ui) -> diff::Style {
         diff::Style {
@@ -40,7 +39,6 @@ impl Shown {
     }
 }
 
-/// Writes a plan to standard output.
 pub fn show(ui: &Ui, plan: PlanView<'_>, schemas: &Schemas, shown: Shown) {
     if shown.form == Form::Summary {
         return ui.out(summary::text(plan));
@@ -48,14 +46,14 @@ pub fn show(ui: &Ui, plan: PlanView<'_>, schemas: &Schemas, shown: Shown) {
     ui.out(diff::plan_text(plan, schemas, shown.style(ui)));
 }
 
-/// A line across.
+/// Returns a horizontal rule, for output of this width.
 #[must_use]
 pub fn rule(style: Style, width: usize) -> String {
-    // One less than the width, so that no terminal breaks the line.
+    // The last column stays free, because some terminals wrap a line that fills it.
     format!("\n{}\n", style.dim("─".repeat(width.saturating_sub(1))))
 }
 
-/// How to go on with a saved plan. The path is broken over lines as in Terraform, whose drivers look for it.
+/// Returns the advice for applying a saved plan. The path is wrapped as in Terraform, whose wrappers search the output for it.
 #[must_use]
 pub fn saved(out: &str, width: usize, command: &str) -> String {
     let place = wrap(&format!("Saved the plan to: {out}"), width).join("\n");
@@ -64,7 +62,7 @@ pub fn saved(out: &str, width: usize, command: &str) -> String {
     )
 }
 
-/// The end of a plan that was not saved, for output of this width.
+/// Returns the note that a plan is not saved, for output of this width.
 #[must_use]
 pub fn not_saved(width: usize, command: &str) -> String {
     let text = format!(
@@ -74,7 +72,7 @@ pub fn not_saved(width: usize, command: &str) -> String {
     format!("\n{}\n", wrap(&text, width).join("\n"))
 }
 
-/// The warning that goes with the application of a plan for a part of the configuration.
+/// Returns the warning for applying a plan of a part of the configuration.
 #[must_use]
 pub fn incomplete_warning(command: &str) -> Diagnostic {
     Diagnostic::warning(

@@ -1,4 +1,4 @@
-//! What happens in an operation, for people: one line an event.
+//! Progress of an operation as text: one line for each event.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::reporter::{ObjectOperation, OperationView, StillRunning, lines_of_out
 use crate::ui::Ui;
 use crate::words::{bracketed, ephemeral_words, words};
 
-/// Shows events as lines of text.
+/// View that shows events as lines of text.
 pub struct Progress {
     ui: Arc<Ui>,
-    /// Whether the command is `import`, which has lines of its own.
+    /// True for `import`, which has lines of its own.
     import: bool,
-    /// Whether lines that tell nothing but progress are left out.
+    /// True if lines of mere progress are left out.
     concise: bool,
 }
 
 impl Progress {
-    /// Shows them there.
+    /// Returns the view of an operation.
     #[must_use]
     pub fn new(ui: Arc<Ui>) -> Progress {
         Progress {
@@ -33,7 +33,7 @@ impl Progress {
         }
     }
 
-    /// Shows them as the import command does.
+    /// Returns the view of the command `import`.
     #[must_use]
     pub fn of_import(ui: Arc<Ui>) -> Progress {
         Progress {
@@ -42,7 +42,7 @@ impl Progress {
         }
     }
 
-    /// The same without the lines that tell nothing but progress, if they are not wanted.
+    /// Leaves out the lines of mere progress, if `concise` is set.
     #[must_use]
     pub fn concise(self, concise: bool) -> Progress {
         Progress { concise, ..self }
@@ -79,6 +79,7 @@ impl Progress {
             } => {
                 let head = style.bold(format!("Action {}:", invocation(address, trigger)));
                 self.ui.line(format!("{head} {message}"));
+                // Standard output is buffered, and the action may run for long.
                 self.ui.flush();
             }
             Event::ActionComplete { address, trigger } if !self.concise => {
@@ -101,6 +102,7 @@ impl Progress {
         for line in lines_of_output(output) {
             self.ui.line(format!("{head} {line}"));
         }
+        // Standard output is buffered, and the provisioner may run for long.
         self.ui.flush();
     }
 }
@@ -137,7 +139,7 @@ impl OperationView for Progress {
                 elapsed,
                 ..
             } => {
-                // The line of the start has the deposed key.
+                // The deposed key was in the line of the start, as in Terraform.
                 let Some(words) = words(*action) else { return };
                 let id = id.as_ref().filter(|_| *action != Action::Delete);
                 let elapsed = seconds(*elapsed);
@@ -173,6 +175,7 @@ impl OperationView for Progress {
             | Event::ActionProgress { .. }
             | Event::ActionComplete { .. }
             | Event::ActionFailed { .. } => self.action(event),
+            // Failures become diagnostics, which have more to say than an event.
             Event::OperationFailed { .. }
             | Event::EphemeralFailed { .. }
             | Event::ListStart { .. }
@@ -187,7 +190,7 @@ impl OperationView for Progress {
     }
 
     fn still_running(&self, operations: &[StillRunning]) {
-        // The live area shows it all the time.
+        // The live area shows the durations all the time.
         if self.ui.is_live() {
             return;
         }
@@ -197,6 +200,7 @@ impl OperationView for Progress {
                 ObjectOperation::Ephemeral(action) => ephemeral_words(action).begins,
             };
             let id = one.id.as_ref().map(|(name, value)| format!("{name}={value}, "));
+            // The form of Terraform since 1.12: 00m10s.
             let so_far = one.elapsed.as_secs();
             self.about(&format!(
                 "{}: Still {}... [{}{:02}m{:02}s elapsed]",
@@ -214,7 +218,7 @@ impl OperationView for Progress {
     }
 }
 
-/// `t.n (deposed object 1234abcd)`.
+/// Returns the name of an object, like `t.n (deposed object 1234abcd)`.
 pub(super) fn name(address: &AbsResourceInstance, deposed: Option<&Arc<str>>) -> String {
     match deposed {
         Some(key) => format!("{address} (deposed object {key})"),
@@ -222,7 +226,7 @@ pub(super) fn name(address: &AbsResourceInstance, deposed: Option<&Arc<str>>) ->
     }
 }
 
-/// `action.t.n (triggered by t.n)`.
+/// Returns the name of an invocation, like `action.t.n (triggered by t.n)`.
 pub(super) fn invocation(address: &AbsActionInstance, trigger: &InvocationTrigger) -> String {
     match trigger {
         InvocationTrigger::Lifecycle(t) => format!("{address} (triggered by {})", t.resource),
@@ -233,7 +237,7 @@ pub(super) fn invocation(address: &AbsActionInstance, trigger: &InvocationTrigge
     }
 }
 
-/// What an object is imported by, as progress lines say it.
+/// Describes the import target in progress lines.
 fn import_target(target: &ImportedBy) -> String {
     match target {
         ImportedBy::Id(id) => format!("id={id}"),

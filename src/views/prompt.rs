@@ -1,8 +1,8 @@
-//! Questions to a person or a script: one line of standard input, or an interrupt.
+//! Questions to the user or a script: answered by one line of standard input, or by an interrupt.
 //!
-//! What is asked waits for a key or a signal, whichever comes first: an interrupt ends a question at once, with nothing
-//! changed, whatever else listens for interrupts. Standard input is read to the end of the line and no further, so that
-//! several questions can be answered through one pipe.
+//! A question waits for input or a signal, whichever comes first. An interrupt ends the question at once, with nothing changed,
+//! whatever else listens for interrupts. Lines beyond the answer are kept for the next question, so that several questions can be
+//! answered through one pipe.
 
 use std::io::{self, IsTerminal as _, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -14,60 +14,59 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A line, without its end.
+    /// Line, without its end.
     Line(String),
-    /// There is none: the input has ended, or the question was taken back.
+    /// No answer: the input has ended, or the question was withdrawn.
     End,
-    /// There is none: the question was interrupted.
+    /// No answer: the question was interrupted.
     Interrupted,
 }
 
-/// Whether an answer is seen while it is typed.
+/// Visibility of an answer while it is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
-    /// It is.
+    /// Visible.
     On,
-    /// It is a secret.
+    /// Hidden, for secrets.
     Off,
 }
 
-/// Input that was read beyond the line of the answer.
+/// Input beyond the line of the answer.
 static READ_AHEAD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-/// Whether a question is open, or was interrupted.
+/// True while a question is open, and after it was interrupted until [`resumed`].
 static ASKING: AtomicBool = AtomicBool::new(false);
-/// Whether something else reacts to interrupts between questions.
+/// True if something else reacts to interrupts between questions.
 static LISTENING: AtomicBool = AtomicBool::new(false);
 
-/// Whether an interrupt now ends a prompt: other listeners then report nothing.
+/// Returns true if an interrupt would end a question. Other listeners then report nothing.
 #[must_use]
 pub fn is_asking() -> bool {
     ASKING.load(Ordering::SeqCst)
 }
 
-/// Says that interrupts between questions are listened for.
+/// Declares that something else reacts to interrupts between questions.
 pub fn listened() {
     LISTENING.store(true, Ordering::SeqCst);
 }
 
-/// Says that the interrupt of a question has been dealt with: the next one is one of its own.
+/// Declares that the interrupt of a question was handled, so that the next one is not for that question.
 pub fn resumed() {
     ASKING.store(false, Ordering::SeqCst);
 }
 
-/// Takes back the question that is open, if one is.
+/// Withdraws the open question, if there is one.
 pub fn withdraw() {
     if is_asking()
         && let Ok(signals) = signals()
     {
-        // The reading end lives as long as the process.
+        // Writing cannot fail, since the reading end lives as long as the process.
         let _ = (&signals.writer).write_all(&[WITHDRAWN]);
     }
 }
 
-/// Asks by what `show` writes, and reads the answer from standard input.
+/// Asks a question through `show`, and reads the answer from standard input.
 pub fn ask(show: &dyn Fn(&str), prompt: &str, echo: Echo) -> Answer {
     let signals = match signals() {
         Ok(signals) => signals,
@@ -76,16 +75,18 @@ pub fn ask(show: &dyn Fn(&str), prompt: &str, echo: Echo) -> Answer {
             return Answer::End;
         }
     };
+    // A signal that came before the question is not an answer to it.
     signals.forget();
     ASKING.store(true, Ordering::SeqCst);
     show(prompt);
     let hidden = (echo == Echo::Off).then(Hidden::new).flatten();
     let answer = read_line(signals);
     if hidden.is_some() {
-        // The line break was not seen either.
+        // The user's line break was hidden, too.
         show("\n");
     }
     drop(hidden);
+    // After an interrupt the flag stays set until the command has handled it, so that no other listener handles it again.
     if answer != Answer::Interrupted {
         ASKING.store(false, Ordering::SeqCst);
     }
@@ -94,6 +95,7 @@ pub fn ask(show: &dyn Fn(&str), prompt: &str, echo: Echo) -> Answer {
 
 fn read_line(signals: &Signals) -> Answer {
     loop {
+        // One read may have returned several lines, such as those of a pasted text.
         if let Some(line) = take_line(false) {
             return Answer::Line(line);
         }
@@ -105,6 +107,7 @@ fn read_line(signals: &Signals) -> Answer {
         }
         match read() {
             Ok(true) => {}
+            // The last line may lack its line break.
             Ok(false) => return take_line(true).map_or(Answer::End, Answer::Line),
             Err(error) => {
                 tracing::error!("standard input cannot be read: {error}");
@@ -114,7 +117,7 @@ fn read_line(signals: &Signals) -> Answer {
     }
 }
 
-/// Waits until standard input can be read, or has ended; returns whether a signal came first.
+/// Waits until standard input can be read or has ended. Returns true if a signal came first.
 fn interrupted(signals: &Signals) -> bool {
     let input = io::stdin();
     loop {
@@ -131,7 +134,7 @@ fn interrupted(signals: &Signals) -> bool {
     }
 }
 
-/// Reads what is available; returns whether it was not the end.
+/// Reads the available input. Returns false at its end.
 fn read() -> io::Result<bool> {
     let mut buffer = [0; 4096];
     loop {
@@ -143,7 +146,7 @@ fn read() -> io::Result<bool> {
             }
             Err(rustix::io::Errno::INTR) => {}
             Err(rustix::io::Errno::AGAIN) => return Ok(true),
-            // A terminal that is gone.
+            // The terminal is gone.
             Err(rustix::io::Errno::IO) => return Ok(false),
             Err(error) => return Err(error.into()),
         }
@@ -154,7 +157,7 @@ fn ahead() -> std::sync::MutexGuard<'static, Vec<u8>> {
     READ_AHEAD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes a line off what was read; at the end of the input one without a line break, too.
+/// Takes a line off the input that was read. At the end of the input, the last line needs no line break.
 fn take_line(at_end: bool) -> Option<String> {
     let mut read = ahead();
     let end = match read.iter().position(|b| *b == b'\n') {
@@ -167,11 +170,11 @@ fn take_line(at_end: bool) -> Option<String> {
     Some(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// A terminal that does not show what is typed, as long as this lives.
+/// Terminal with its echo switched off; restored on drop.
 struct Hidden(Termios);
 
 impl Hidden {
-    /// `None` where there is no terminal.
+    /// Switches off the echo. Returns none if standard input is no terminal.
     fn new() -> Option<Hidden> {
         let input = io::stdin();
         if !input.is_terminal() {
@@ -180,6 +183,7 @@ impl Hidden {
         let before = termios::tcgetattr(&input).ok()?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
+        // Flush discards input that was typed before the question.
         termios::tcsetattr(&input, OptionalActions::Flush, &hidden).ok()?;
         Some(Hidden(before))
     }
@@ -192,18 +196,18 @@ impl Drop for Hidden {
     }
 }
 
-/// The bytes that end a question.
+/// Bytes in the pipe, for the two ways in which a question ends without an answer.
 const INTERRUPTED: u8 = b'!';
 const WITHDRAWN: u8 = b'?';
 
-/// A pipe that ends questions.
+/// Pipe that ends questions.
 struct Signals {
     reader: PipeReader,
     writer: PipeWriter,
 }
 
 impl Signals {
-    /// A byte, if there is one.
+    /// Takes a byte out of the pipe, if there is one.
     fn take(&self) -> Option<u8> {
         let mut waiting = [PollFd::new(self.reader.as_fd(), PollFlags::POLLIN)];
         let readable = poll(&mut waiting, PollTimeout::ZERO).is_ok_and(|n| n > 0);
@@ -211,14 +215,14 @@ impl Signals {
         (readable && (&self.reader).read(&mut byte).is_ok_and(|n| n == 1)).then_some(byte[0])
     }
 
-    /// Forgets what was meant for questions before.
+    /// Drops bytes that were meant for earlier questions.
     fn forget(&self) {
         while self.take().is_some() {}
     }
 }
 
-/// Where a byte arrives for each signal that ends a question. Once a signal is listened for it does nothing by itself any more,
-/// so that between questions, where nothing else listens, it ends the process from here.
+/// Returns the pipe, which gets a byte for each signal that ends a question. A signal with a listener has no effect of its own
+/// any more. So between questions, if nothing else listens, this function's thread ends the process.
 fn signals() -> io::Result<&'static Signals> {
     static SIGNALS: OnceLock<Signals> = OnceLock::new();
     static STARTING: Mutex<()> = Mutex::new(());
@@ -237,6 +241,7 @@ fn signals() -> io::Result<&'static Signals> {
             signal(SignalKind::hangup())?,
         ]
     };
+    // A thread with its own runtime: questions are asked from synchronous code, where no runtime runs.
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         runtime.block_on(async {
             loop {
@@ -246,7 +251,7 @@ fn signals() -> io::Result<&'static Signals> {
                     _ = hangup.recv() => {}
                 }
                 if is_asking() {
-                    // The reading end lives as long as the process.
+                    // Writing cannot fail, since the reading end lives as long as the process.
                     let _ = at_signal.write_all(&[INTERRUPTED]);
                 } else if !LISTENING.load(Ordering::SeqCst) {
                     crate::process::abort();

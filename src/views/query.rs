@@ -1,4 +1,4 @@
-//! What a query has found: as lines for people, and as the messages of the stream.
+//! Results of a query: as lines of text, and as messages of the stream.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::json::values::known_part;
 use crate::ui::Ui;
 use crate::wrap;
 
-/// A line for each object: the list block, the identity, and the name. Empty if there are none.
+/// Returns a line for each object with the list block, the identity and the name; empty if there are no objects.
 #[must_use]
 pub fn lines(found: &QueryInstance) -> String {
     let identities: Vec<String> = found.results.iter().map(|r| identity_text(&r.identity)).collect();
@@ -32,7 +32,7 @@ pub fn lines(found: &QueryInstance) -> String {
     out
 }
 
-/// Warns of the list blocks that have found nothing.
+/// Warns of list blocks without results.
 pub fn warn_of_empty(ui: &Ui, plan: &Plan) {
     let empty = plan.queries.iter().filter(|q| q.results.is_empty());
     let empty: Vec<String> = empty.map(|q| q.address.to_string()).collect();
@@ -45,7 +45,7 @@ pub fn warn_of_empty(ui: &Ui, plan: &Plan) {
     ui.line(wrap::wrap(&text, ui.width()).join("\n"));
 }
 
-/// The content of a `list_start` message.
+/// Returns the content of a `list_start` message.
 #[must_use]
 pub fn started(address: &AbsResourceInstance, config: &Value) -> Json {
     let marked = config.paths_with_marks();
@@ -59,7 +59,7 @@ pub fn started(address: &AbsResourceInstance, config: &Value) -> Json {
         .into()
 }
 
-/// The content of a `list_resource_found` message.
+/// Returns the content of a `list_resource_found` message.
 #[must_use]
 pub fn result(found: &QueryInstance, result: &QueryResult) -> Json {
     let (config, import) = match &result.generated {
@@ -78,7 +78,7 @@ pub fn result(found: &QueryInstance, result: &QueryResult) -> Json {
         .into()
 }
 
-/// The content of a `list_complete` message.
+/// Returns the content of a `list_complete` message.
 #[must_use]
 pub fn completed(found: &QueryInstance) -> Json {
     Object::default()
@@ -88,7 +88,7 @@ pub fn completed(found: &QueryInstance) -> Json {
         .into()
 }
 
-/// The attributes of an object; none if it is null.
+/// Returns the attributes of an object; none if it is null.
 fn members(value: &Value) -> Map<String, Json> {
     let entries = value.entries().into_iter().flatten();
     entries
@@ -96,7 +96,7 @@ fn members(value: &Value) -> Map<String, Json> {
         .collect()
 }
 
-/// The text of a file with the configuration that was generated for what was found; none if nothing was.
+/// Returns the text of a file with the configuration that was generated for the results; none if there is none.
 #[must_use]
 pub fn generated_file(plan: &Plan, tool: &str) -> Option<String> {
     let mut text = format!(

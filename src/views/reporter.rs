@@ -1,5 +1,5 @@
-//! Passes the engine's events to the views that subscribe to them, all in the same way, and records what all of them need: which
-//! operations run and since when, how many objects were changed.
+//! Distribution of the engine's events to the views that subscribe to them, with the state that all views need: running
+//! operations with their start, and the numbers of changed objects.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,64 +9,57 @@ use addrs::AbsResourceInstance;
 use engine::events::{EphemeralAction, Event, EventSink};
 use engine::plan::Action;
 
-/// How often a view hears of an operation that is still running.
+/// Interval of the reports that an operation is still running, as in Terraform.
 const REMINDER: Duration = Duration::from_secs(10);
 
-/// How many objects an apply has changed.
+/// Numbers of objects and actions of an apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Objects created.
     pub added: usize,
-    /// Objects updated.
     pub changed: usize,
-    /// Objects destroyed.
     pub destroyed: usize,
-    /// Actions invoked, those that have failed included.
+    /// Actions invoked, including those that failed.
     pub invoked: usize,
-    /// Actions that have failed.
     pub failed: usize,
 }
 
-/// The operation that runs on an object.
+/// Operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectOperation {
-    /// The object is changed, or read.
+    /// Change or read of a resource.
     Change(Action),
-    /// It is ephemeral, and opened, renewed or closed.
+    /// Opening, renewal or closing of an ephemeral resource.
     Ephemeral(EphemeralAction),
 }
 
-/// An operation that has been running for a multiple of ten seconds.
+/// Operation that has been running for a multiple of ten seconds.
 #[derive(Clone, Debug)]
 pub struct StillRunning {
-    /// The object.
     pub address: AbsResourceInstance,
-    /// Which deposed object, if it is not the current one.
+    /// Key of a deposed object; none for the current one.
     pub deposed: Option<Arc<str>>,
-    /// What is done with it.
     pub operation: ObjectOperation,
-    /// Name and value of the attribute that identifies it.
+    /// Name and value of the attribute that identifies the object.
     pub id: Option<(String, String)>,
-    /// For how long.
     pub elapsed: Duration,
 }
 
-/// A subscriber of what happens in an operation. It is called with one event at a time.
+/// Subscriber of an operation's events. It is called with one event at a time.
 pub trait OperationView: Send + Sync {
     /// Shows an event.
     fn event(&self, event: &Event);
 
-    /// Shows what is still running, in the order of the addresses.
+    /// Shows operations that are still running, in the order of the addresses.
     fn still_running(&self, operations: &[StillRunning]);
 
-    /// Called several times a second: what was written goes out.
+    /// Called several times a second: output that was written is flushed.
     fn tick(&self) {}
 
-    /// The operation has ended: what was shown for a moment only is taken away.
+    /// The operation has ended: temporary output is erased.
     fn end(&self) {}
 }
 
-/// The events of one operation.
+/// Events of one operation.
 pub struct Reporter {
     views: Vec<Arc<dyn OperationView>>,
     record: Mutex<Record>,
@@ -86,7 +79,7 @@ struct Running {
 }
 
 impl Reporter {
-    /// For these views.
+    /// Returns a reporter for these views.
     #[must_use]
     pub fn new(views: Vec<Arc<dyn OperationView>>) -> Reporter {
         Reporter {
@@ -95,13 +88,13 @@ impl Reporter {
         }
     }
 
-    /// How many objects were changed so far.
+    /// Returns the numbers so far.
     #[must_use]
     pub fn done(&self) -> Done {
         self.record().done
     }
 
-    /// Calls the views at intervals, until it is dropped.
+    /// Calls the views at intervals, until the future is dropped.
     pub async fn tick(&self) -> std::convert::Infallible {
         let mut interval = tokio::time::interval(Duration::from_millis(200));
         loop {
@@ -120,10 +113,12 @@ impl Reporter {
     }
 
     fn remind(&self, now: Instant) {
-        // The record is locked while views are called: no event of an operation that has ended comes before its reminder.
+        // The record stays locked while the views are called: otherwise an operation could end, and be reported as still running
+        // afterwards.
         let mut record = self.record();
         let mut due = Vec::new();
         for ((address, deposed), running) in &mut record.running {
+            // In multiples of the interval, so that a delayed tick does not shift all later reminders.
             let times = now.saturating_duration_since(running.since).as_secs() / REMINDER.as_secs();
             if times > running.reminders {
                 running.reminders = times;
@@ -136,6 +131,7 @@ impl Reporter {
                 });
             }
         }
+        // The map has no order; the output must be the same in every run.
         due.sort_by_cached_key(|one| (one.address.to_string(), one.deposed.clone()));
         for view in &self.views {
             if !due.is_empty() {
@@ -202,7 +198,7 @@ impl Record {
     }
 }
 
-/// Whether an action is carried out by one operation: a replacement is two.
+/// Returns true if an action is carried out by one operation. A replacement consists of two.
 fn has_operation(action: Action) -> bool {
     matches!(action, Action::Create | Action::Update | Action::Delete | Action::Read)
 }
@@ -215,13 +211,14 @@ impl EventSink for Reporter {
     }
 }
 
-/// The lines of a provisioner's output, as they are shown: a carriage return ends one, too, and empty ones are left out.
+/// Splits a provisioner's output into lines for display. A carriage return also ends a line, since progress bars use it; empty
+/// lines are left out.
 pub fn lines_of_output(output: &str) -> impl Iterator<Item = &str> {
     let lines = output.split(['\n', '\r']).map(str::trim_end);
     lines.filter(|line| !line.is_empty())
 }
 
-/// A length of time in whole seconds, as Go writes it: `1h2m3s`.
+/// Formats a duration in rounded seconds, as Go does: `1h2m3s`.
 #[must_use]
 pub fn seconds(time: Duration) -> String {
     let all = (time + Duration::from_millis(500)).as_secs();

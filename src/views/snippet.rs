@@ -1,4 +1,4 @@
-//! The source lines a diagnostic speaks of.
+//! Source lines of diagnostics.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use syntax::ast::Block;
 use syntax::json::Node;
 use syntax::{Diagnostic, Range, SourceMap};
 
-/// The lines of a diagnostic's place, and what of them is meant.
+/// Source lines of a diagnostic, with the range to highlight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet {
-    /// The header of the outermost block around the place: `resource "t" "n"`.
+    /// Header of the outermost block around the range: `resource "t" "n"`.
     pub context: Option<String>,
-    /// The lines, joined by line breaks, without the last one.
+    /// Lines, without the last line break.
     pub code: String,
-    /// The number of the first line.
+    /// Number of the first line.
     pub start_line: u32,
-    /// Where in `code` the place begins, in bytes.
+    /// Byte offset in `code` where the range begins.
     pub highlight_start: usize,
-    /// Where in `code` it ends.
+    /// Byte offset in `code` where the range ends.
     pub highlight_end: usize,
 }
 
-/// The place that is shown: at least one character, where there is one.
+/// Returns the range to show, extended to at least one character.
 #[must_use]
 pub fn shown_range(diagnostic: &Diagnostic) -> Option<Range> {
     let mut subject = diagnostic.subject.clone()?;
@@ -34,7 +34,7 @@ pub fn shown_range(diagnostic: &Diagnostic) -> Option<Range> {
     Some(subject)
 }
 
-/// The snippet of a diagnostic; `None` if it has no place, or the file's text is not there.
+/// Returns the snippet of a diagnostic; none if it has no range, or the file's text is not known.
 #[must_use]
 pub fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Snippet> {
     let subject = shown_range(diagnostic)?;
@@ -46,6 +46,7 @@ pub fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Snippet> 
         start = start.min(context.start.byte as usize);
         end = end.max(context.end.byte as usize);
     }
+    // Ranges may be of another version of the file, or in the middle of a character: slicing there would panic.
     let start = floor(text, start);
     let end = floor(text, end).max(start);
     let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
@@ -53,6 +54,7 @@ pub fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Snippet> 
     let line_end = line_end.max(line_start);
     let code = &text[line_start..line_end];
     let code = code.strip_suffix('\n').unwrap_or(code).to_owned();
+    // Counted back from the subject, whose line is known, and not from the beginning of the file.
     let lines_before = text[line_start..floor(text, subject.start.byte as usize).max(line_start)]
         .matches('\n')
         .count();
@@ -71,7 +73,7 @@ pub fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Snippet> 
     })
 }
 
-/// The nearest character boundary at or before an offset.
+/// Returns the nearest character boundary at or before an offset.
 fn floor(text: &str, offset: usize) -> usize {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
@@ -80,8 +82,8 @@ fn floor(text: &str, offset: usize) -> usize {
     offset
 }
 
-/// The header of the top-level block that contains the place, unless the place is the block's own beginning. In JSON, the path to the
-/// object around it.
+/// Returns the header of the top-level block that contains the range, unless the range is the block's own beginning. For JSON,
+/// returns the path of the object around it.
 fn context(subject: &Range, text: &Arc<str>) -> Option<String> {
     LAST_READ.with_borrow_mut(|last| {
         if !last.as_ref().is_some_and(|read| Arc::ptr_eq(&read.text, text)) {
@@ -95,11 +97,12 @@ fn context(subject: &Range, text: &Arc<str>) -> Option<String> {
 }
 
 thread_local! {
-    /// Problems come sorted by place, and there may be thousands in a file: it is parsed once for all of them.
+    /// Cache of the last file. Diagnostics come sorted by range, and there may be thousands for one file, so it is parsed once
+    /// for all of them.
     static LAST_READ: RefCell<Option<Read>> = const { RefCell::new(None) };
 }
 
-/// The file that was parsed last.
+/// File that was parsed last.
 struct Read {
     text: Arc<str>,
     structure: Structure,
@@ -107,7 +110,7 @@ struct Read {
 
 enum Structure {
     Native(Headers),
-    /// `None` if it cannot be parsed.
+    /// Root; none if the file cannot be parsed.
     Json(Option<Node>),
 }
 
@@ -121,6 +124,7 @@ impl Structure {
 
     fn around(&self, start: u32) -> Option<String> {
         match self {
+            // A range at the very beginning of a block is about the block itself.
             Structure::Native(headers) => headers.around(start.checked_sub(1)?).map(str::to_owned),
             Structure::Json(root) => {
                 let path = root.as_ref()?.path_at(start);
@@ -130,9 +134,9 @@ impl Structure {
     }
 }
 
-/// The headers of a file's top-level blocks.
+/// Headers of a file's top-level blocks.
 struct Headers {
-    /// Where each block begins and ends, and its header, in the order of the file.
+    /// Start, end and header of each block, in the order of the file.
     blocks: Vec<(u32, u32, String)>,
 }
 
@@ -148,11 +152,12 @@ impl Headers {
             (block.range.start.byte, block.range.end.byte, out)
         };
         let mut blocks: Vec<_> = body.blocks.iter().map(header).collect();
+        // For the binary search in `around`.
         blocks.sort_by_key(|block| block.0);
         Headers { blocks }
     }
 
-    /// The header of the block that contains the byte.
+    /// Returns the header of the block that contains the byte.
     fn around(&self, byte: u32) -> Option<&str> {
         let after = self.blocks.partition_point(|(start, ..)| *start <= byte);
         let (_, end, header) = self.blocks.get(after.checked_sub(1)?)?;

@@ -1,4 +1,4 @@
-//! What happens in an operation, for programs: one JSON object a line (`-json` of plan, apply, destroy, refresh and init).
+//! Machine-readable stream of an operation: one JSON object a line (`-json` of plan, apply, destroy, refresh and init).
 
 mod actions;
 
@@ -20,19 +20,20 @@ use crate::ui::Ui;
 use crate::words::{self, Words, bracketed, ephemeral_words};
 use addrs::program::TERRAFORM_VERSION;
 
-/// The version of the form of these objects.
+/// Format version, as in Terraform.
 const FORMAT: &str = "1.3";
 
-/// Where the objects go.
+/// Stream of JSON objects on standard output.
 pub struct Stream {
     ui: Arc<Ui>,
 }
 
 impl Stream {
-    /// Begins a stream there.
+    /// Starts a stream, with the message that names its version.
     #[must_use]
     pub fn begin(ui: Arc<Ui>) -> Stream {
         let stream = Stream { ui };
+        // Readers compare this version with those that they support, so it is the implemented version of Terraform.
         stream.info(
             &format!("Terraform {TERRAFORM_VERSION}"),
             "version",
@@ -51,19 +52,22 @@ impl Stream {
         object.insert("@message".into(), message.into());
         object.insert("@module".into(), "terraform.ui".into());
         object.insert("@timestamp".into(), now().into());
+        // Terraform's order of keys: those with an at sign first, the others sorted.
         let mut rest: BTreeMap<&str, Json> = payload.into_iter().collect();
         rest.insert("type", ty.into());
         object.extend(rest.into_iter().map(|(key, value)| (key.to_owned(), value)));
         self.ui.exact_line(cty::json::to_text(&Json::Object(object), None));
+        // Programs read the stream while the command runs.
         self.ui.flush();
     }
 
-    /// An object of any type, with its level.
+    /// Writes an object of any type, with its level.
     pub fn object(&self, level: &str, message: &str, ty: &str, payload: Vec<(&str, Json)>) {
         let mut object = Map::new();
         object.insert("@level".into(), level.into());
         object.insert("@message".into(), message.into());
         object.insert("@module".into(), "terraform.ui".into());
+        // All keys with an at sign come first, sorted, as in Terraform.
         let (about, rest): (Vec<_>, Vec<_>) = payload.into_iter().partition(|(key, _)| key.starts_with('@'));
         object.extend(about.into_iter().map(|(key, value)| (key.to_owned(), value)));
         object.insert("@timestamp".into(), now().into());
@@ -74,22 +78,21 @@ impl Stream {
         self.ui.flush();
     }
 
-    /// A line of text that has no form of its own.
+    /// Writes a line of text that has no message type of its own.
     pub fn log(&self, message: &str) {
         self.info(message, "log", []);
     }
 
-    /// A lock is being waited for.
+    /// Reports that the command waits for a lock.
     pub fn acquiring_lock(&self, message: &str) {
         self.info(message, "state_lock_acquire", []);
     }
 
-    /// A step of init, by its name.
+    /// Reports a step of init by its code.
     pub fn init(&self, code: &str, message: &str) {
         self.info(message, "init_output", [("message_code", code.into())]);
     }
 
-    /// A problem.
     pub fn diagnostic(&self, diagnostic: &Diagnostic, sources: &SourceMap) {
         let (level, word) = if diagnostic.is_error() {
             ("error", "Error")
@@ -104,9 +107,10 @@ impl Stream {
         );
     }
 
-    /// A plan: what changed outside, what will be done, and how much that is.
+    /// Reports a plan: drift, planned changes, totals and outputs.
     pub fn plan(&self, plan: PlanView<'_>) {
         for drift in plan.drift {
+            // In a refresh-only plan the drift is the plan.
             if drift.action != Action::NoOp || plan.mode == Mode::RefreshOnly {
                 let (action, change) = change(drift);
                 let message = format!("{}: Drift detected ({action})", drift.address);
@@ -143,7 +147,7 @@ impl Stream {
         }
     }
 
-    /// The changes of a saved plan, reported when it is applied.
+    /// Reports the changes of a saved plan, when it is applied.
     pub fn planned_changes(&self, changes: &[ResourceChange]) {
         let shown = changes
             .iter()
@@ -157,7 +161,7 @@ impl Stream {
         self.info(&message, "planned_change", [("change", change)]);
     }
 
-    /// How much was done, or will be.
+    /// Reports the numbers of changes, planned or done.
     pub fn summary(&self, message: &str, done: Done, imported: usize, operation: &str) {
         let changes = json!({
             "add": done.added,
@@ -171,7 +175,7 @@ impl Stream {
         self.info(message, "change_summary", [("changes", changes)]);
     }
 
-    /// The outputs of a state.
+    /// Reports the outputs of a state. Sensitive ones have no value.
     pub fn outputs(&self, state: &State) {
         let outputs = state.outputs.iter().map(|(name, output)| {
             let mut json = json::values::output(&output.value, output.sensitive, false);
@@ -395,15 +399,16 @@ impl OperationView for Stream {
     }
 }
 
-/// The time in whole microseconds.
+/// Returns the time in whole microseconds.
 fn now() -> String {
     let now = crate::process::now();
     let (seconds, micros) = (now.as_second(), now.subsec_microsecond());
+    // Always six digits, as in Terraform; jiff leaves out trailing zeros.
     let whole = jiff::Timestamp::from_second(seconds).unwrap_or(now).to_string();
     format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))
 }
 
-/// The words for the operation on an object. Terraform's stream says of data sources that they are refreshed.
+/// Returns the words for the operation on an object. In Terraform's stream, data sources are refreshed, not read.
 fn words(action: Action) -> Option<Words> {
     match action {
         Action::Read => Some(Words {
@@ -414,7 +419,7 @@ fn words(action: Action) -> Option<Words> {
     }
 }
 
-/// The word for an action in the stream.
+/// Returns the word for an action in the stream.
 fn action_name(action: Action) -> &'static str {
     match action {
         Action::NoOp => "noop",
@@ -446,7 +451,7 @@ fn resource(address: &AbsResourceInstance) -> Json {
         .into()
 }
 
-/// A change, and the word for it.
+/// Returns a change and the word for it.
 fn change(change: &ResourceChange) -> (&'static str, Json) {
     let action = match change.action {
         Action::NoOp if change.importing.is_some() => "import",
@@ -462,7 +467,7 @@ fn change(change: &ResourceChange) -> (&'static str, Json) {
             "importing",
             change.importing.as_ref().map(|target| match target {
                 ImportedBy::Id(id) => json!({"id": &**id}),
-                // Terraform says no more of these.
+                // As in Terraform, which writes an empty object for these.
                 ImportedBy::Identity(_) | ImportedBy::Sensitive => json!({}),
             }),
         );
@@ -489,6 +494,7 @@ fn ephemeral(address: &AbsResourceInstance, action: EphemeralAction) -> Object {
 }
 
 fn timed(hook: Object, elapsed: Duration) -> Object {
+    // Rounded, as in Terraform, and not cut off.
     let whole = (elapsed + Duration::from_millis(500)).as_secs();
     hook.with("elapsed_seconds", whole)
 }

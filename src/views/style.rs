@@ -2,15 +2,13 @@
 
 use crate::terminal::SGR;
 
-/// Colours and other attributes of text, or none of them.
+/// Attributes of text, or none if `on` is false.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Whether there are any.
     pub on: bool,
 }
 
 impl Style {
-    /// Plain text.
     pub const PLAIN: Style = Style { on: false };
 
     fn paint(self, code: &str, text: impl std::fmt::Display) -> String {
@@ -21,47 +19,38 @@ impl Style {
         }
     }
 
-    /// Bold.
     pub fn bold(self, text: impl std::fmt::Display) -> String {
         self.paint("1", text)
     }
 
-    /// Underlined.
     pub fn underline(self, text: impl std::fmt::Display) -> String {
         self.paint("4", text)
     }
 
-    /// Red.
     pub fn red(self, text: impl std::fmt::Display) -> String {
         self.paint("31", text)
     }
 
-    /// Green.
     pub fn green(self, text: impl std::fmt::Display) -> String {
         self.paint("32", text)
     }
 
-    /// Yellow.
     pub fn yellow(self, text: impl std::fmt::Display) -> String {
         self.paint("33", text)
     }
 
-    /// Light grey.
     pub fn light(self, text: impl std::fmt::Display) -> String {
         self.paint("37", text)
     }
 
-    /// Grey.
     pub fn dim(self, text: impl std::fmt::Display) -> String {
         self.paint("90", text)
     }
 
-    /// Bold and green.
     pub fn good(self, text: impl std::fmt::Display) -> String {
         self.paint("1;32", text)
     }
 
-    /// Bold and red.
     pub fn bad(self, text: impl std::fmt::Display) -> String {
         self.paint("1;31", text)
     }

@@ -1,4 +1,4 @@
-//! A plan in a few lines, for one that is too long to read: what is replaced and destroyed by name, the rest as counts by module
+//! Summary of a plan, for one that is too long to read: replaced and destroyed objects by name, the others as counts by module
 //! and type.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 use addrs::Module;
 use engine::plan::{Action, PlanView, ResourceChange};
 
-/// How many objects that are replaced or destroyed are named, of each kind.
+/// Limit of the replaced or destroyed objects that are named, of each kind.
 const NAMED: usize = 50;
 
-/// How many lines of counts there are: those with the most changes.
+/// Limit of the table's lines. Those with the most changes stay.
 const LINES: usize = 60;
 
-/// The columns of the table.
+/// Columns of the table.
 const KINDS: [(Kind, &str); 7] = [
     (Kind::Import, "import"),
     (Kind::Create, "create"),
@@ -50,12 +50,12 @@ impl Kind {
     }
 }
 
-/// A change that the summary counts, with its kind.
+/// Returns the kind of a change that the summary counts.
 fn counted(change: &ResourceChange) -> Option<(Kind, &ResourceChange)> {
     Some((Kind::of(change)?, change)).filter(|_| !change.drops_data_source())
 }
 
-/// The summary of a plan.
+/// Returns the summary of a plan.
 #[must_use]
 pub fn text(plan: PlanView<'_>) -> String {
     let changes: Vec<(Kind, &ResourceChange)> = plan.changes.iter().filter_map(counted).collect();
@@ -63,6 +63,7 @@ pub fn text(plan: PlanView<'_>) -> String {
     if plan.errored {
         out.push_str("\nPlanning ended with errors: this is not all of it.\n");
     }
+    // Only changes that take an object away are named. Thousands of others would hide them.
     for (kind, title) in [
         (Kind::Replace, "Replaced:"),
         (Kind::Destroy, "Destroyed:"),
@@ -85,7 +86,7 @@ pub fn text(plan: PlanView<'_>) -> String {
     out
 }
 
-/// Objects by their addresses, with what forces their replacement.
+/// Lists objects by address, with the attributes that force their replacement.
 fn named<'p>(out: &mut String, title: &str, changes: impl Iterator<Item = &'p ResourceChange>) {
     let all: Vec<&ResourceChange> = changes.collect();
     if all.is_empty() {
@@ -101,7 +102,7 @@ fn named<'p>(out: &mut String, title: &str, changes: impl Iterator<Item = &'p Re
             .replace_paths
             .iter()
             .filter_map(|path| match path.0.first() {
-                // Not the whole path: the keys of a map may be sensitive.
+                // The first step only: keys of a map may be sensitive.
                 Some(cty::Step::Attribute(name)) => Some(name.to_string()),
                 _ => None,
             })
@@ -120,7 +121,7 @@ fn named<'p>(out: &mut String, title: &str, changes: impl Iterator<Item = &'p Re
     }
 }
 
-/// The counts by module and type, those with the most changes if there are too many.
+/// Writes the counts by module and type. If there are too many lines, those with the most changes stay.
 fn table(out: &mut String, changes: &[(Kind, &ResourceChange)]) {
     let mut counts: BTreeMap<(Module, &str), BTreeMap<Kind, usize>> = BTreeMap::new();
     for (kind, change) in changes {
@@ -138,6 +139,7 @@ fn table(out: &mut String, changes: &[(Kind, &ResourceChange)]) {
     if left_out > 0 {
         rows.sort_by_key(|(_, row)| std::cmp::Reverse(total(row)));
         rows.truncate(LINES);
+        // In the order of the addresses again, in which users search.
         rows.sort_by_key(|(place, _)| *place);
     }
     let kinds: Vec<(Kind, &str)> = KINDS
@@ -187,7 +189,7 @@ fn table(out: &mut String, changes: &[(Kind, &ResourceChange)]) {
     }
 }
 
-/// The counts of moves, drift and changed outputs.
+/// Writes the counts of moves, drift and changed outputs.
 fn others(out: &mut String, plan: PlanView<'_>) {
     let mut lines = Vec::new();
     let moved = plan.changes.iter().filter(|c| c.is_moved());

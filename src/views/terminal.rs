@@ -1,23 +1,23 @@
-//! Text on its way to a person: what colours it, and what must not act on a terminal.
+//! Text for terminals: colours, and protection from control characters.
 //!
-//! Values, diagnostics, names and the output of plugins and provisioners may contain anything, control characters among
-//! them. A terminal would obey those: clear the screen, change its title, overwrite what was shown. So no text of ours
-//! contains control characters to colour it: the views write [`SGR`] where the sequence begins, and [`shown`], which all text
-//! for people goes through when it is written, turns this into the terminal's own and shows every other control character as
-//! text. What is written for programs does not go through it.
+//! Values, diagnostics, names and the output of plugins and provisioners may contain control characters. A terminal would obey
+//! them: clear the screen, change its title, overwrite earlier output. Therefore our own texts contain no control characters for
+//! colours. The views write [`SGR`] where a sequence begins. [`shown`], which all text for people passes when it is written,
+//! turns it into the terminal's sequence and makes every other control character visible. Output for programs does not pass it.
 
 use std::borrow::Cow;
 
-/// Stands for the beginning of a sequence that sets a colour or another attribute; the code and `m` follow. It is no
-/// character that text may contain, and where it does nevertheless, it can set a colour and nothing else.
+/// Placeholder for the beginning of a sequence that sets a colour or another attribute; the code and `m` follow. It is a Unicode
+/// noncharacter. If a text contains it nevertheless, it can set a colour and nothing else.
 pub const SGR: char = '\u{fdd0}';
 
-/// The codes that are set here.
+/// Codes that a sequence may have.
 const CODES: &[&str] = &["0", "1", "4", "31", "32", "33", "36", "37", "90", "1;31", "1;32"];
 
-/// The text as it is written: sequences of ours become the terminal's, and control characters become visible.
+/// Converts a text for the terminal: [`SGR`] sequences become control sequences, and control characters become visible.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
+    // Most texts have neither, and need no copy.
     let Some(first) = text.find(acts) else {
         return Cow::Borrowed(text);
     };
@@ -47,7 +47,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
                     None => visible(found, &mut out),
                 }
             }
-            // The end of a line as Windows writes it.
+            // The line end of Windows is harmless.
             '\r' if behind.starts_with('\n') => out.push('\r'),
             found => visible(found, &mut out),
         }
@@ -57,7 +57,8 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a character does something to a terminal, or to the order in which characters are seen.
+/// Returns true if a character has an effect on a terminal, or on the order in which characters are displayed (bidirectional
+/// overrides).
 fn acts(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -67,7 +68,7 @@ fn acts(c: char) -> bool {
     }
 }
 
-/// The form control characters have in quoted strings.
+/// Appends the form that a control character has in quoted strings.
 fn visible(c: char, out: &mut String) {
     match c {
         '\x07' => out.push_str("\\a"),

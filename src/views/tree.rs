@@ -1,12 +1,12 @@
-//! Trees of lines, as people draw them.
+//! Trees of lines, drawn with branches.
 
-/// A line, and what hangs below it.
+/// Line with its subtrees.
 pub struct Tree {
     pub text: String,
     pub below: Vec<Tree>,
 }
 
-/// Draws trees below what stands there already.
+/// Appends the drawing of trees to a text.
 pub fn draw(trees: &[Tree], out: &mut String) {
     level(trees, "", out);
 }

@@ -1,4 +1,4 @@
-//! What a person sees: two streams, colours, widths, questions, and on a terminal the live area.
+//! Terminal output and input: two streams, colours, widths, questions and the live area.
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::sync::Arc;
@@ -12,13 +12,12 @@ use crate::prompt::{self, Answer, Echo};
 pub use crate::style::Style;
 use crate::terminal::shown;
 
-/// One of the two streams.
 struct Stream {
     writer: Mutex<Box<dyn Write + Send>>,
     style: Style,
     width: usize,
     terminal: bool,
-    /// The first error of writing.
+    /// First write error.
     error: Mutex<Option<io::Error>>,
 }
 
@@ -37,38 +36,37 @@ impl Stream {
     }
 }
 
-/// The least width that prose is broken to.
+/// Least width for wrapping, in columns. A terminal may report zero.
 const NARROWEST: usize = 20;
 
-/// The width of text that does not go to a terminal.
+/// Width of text that does not go to a terminal, in columns.
 pub const DEFAULT_WIDTH: usize = 78;
 
-/// Where output goes and answers come from.
+/// Output streams and source of answers.
 pub struct Ui {
     out: Stream,
     err: Stream,
-    /// Whether `-no-color` is set: then diagnostics have no rule on their left either.
+    /// True with `-no-color`: diagnostics then also have no vertical rule.
     pub plain: bool,
-    /// The name of the program in what is shown.
+    /// Names of this program in the output.
     pub program: Program,
     input: Input,
-    /// Whether there may be a live area.
+    /// True if there may be a live area.
     live: bool,
-    /// Whether it is there. Changed only while standard output is locked, as is the next one.
+    /// True if the live area is on the screen. Like `line_begins`, it is only changed while standard output is locked.
     drawn: AtomicBool,
-    /// Whether the cursor is at the beginning of a line.
+    /// True if the cursor is at the beginning of a line.
     line_begins: AtomicBool,
 }
 
 enum Input {
-    /// Standard input.
     Standard,
-    /// Nobody to ask.
+    /// No input: every question is unanswered.
     Nobody,
 }
 
 impl Ui {
-    /// The streams of the process. `live`: whether a terminal may have a live area.
+    /// Returns the streams of the process. `live`: a terminal may have a live area.
     #[must_use]
     pub fn process(no_color: bool, live: bool) -> Ui {
         let width = |fd: Option<(terminal_size::Width, terminal_size::Height)>| {
@@ -85,6 +83,7 @@ impl Ui {
                 width: width(terminal_size::terminal_size_of(&out)),
                 terminal: out_terminal,
                 error: Mutex::default(),
+                // A plan can have thousands of lines, and each would be a system call.
                 writer: Mutex::new(Box::new(BufWriter::with_capacity(1 << 16, out))),
             },
             err: Stream {
@@ -105,13 +104,13 @@ impl Ui {
         }
     }
 
-    /// Streams that end in memory, as with `-no-color`, without input.
+    /// Returns streams that write to memory, as with `-no-color`, without input.
     #[must_use]
     pub fn captured() -> (Arc<Ui>, Captured, Captured) {
         Ui::captured_with(false)
     }
 
-    /// The same, perhaps with a live area.
+    /// Returns streams that write to memory, with or without a live area.
     fn captured_with(live: bool) -> (Arc<Ui>, Captured, Captured) {
         let (out, err) = (Captured::default(), Captured::default());
         let stream = |writer: &Captured| Stream {
@@ -134,29 +133,29 @@ impl Ui {
         (Arc::new(ui), out, err)
     }
 
-    /// The same for a program of another name.
+    /// Sets the names of the program.
     #[must_use]
     pub fn named(self, program: Program) -> Ui {
         Ui { program, ..self }
     }
 
-    /// Writes text for people to standard output. What goes wrong stops nothing; it is reported at the end
+    /// Writes text for people to standard output. A write error does not stop the command; it is reported at the end
     /// ([`Ui::write_error`]).
     pub fn out(&self, text: impl AsRef<str>) {
         self.out_bytes(shown(text.as_ref()).as_bytes());
     }
 
-    /// Writes to standard output what is read by programs, or need not be text, as it is.
+    /// Writes bytes for programs to standard output, unchanged.
     pub fn out_bytes(&self, bytes: &[u8]) {
         self.write(&[bytes]);
     }
 
-    /// Writes a line for people to standard output.
+    /// Writes a line of text for people to standard output.
     pub fn line(&self, text: impl AsRef<str>) {
         self.exact_line(shown(text.as_ref()));
     }
 
-    /// Writes a line for programs to standard output, as it is.
+    /// Writes a line for programs to standard output, unchanged.
     pub fn exact_line(&self, text: impl AsRef<str>) {
         self.write(&[text.as_ref().as_bytes(), b"\n"]);
     }
@@ -173,26 +172,27 @@ impl Ui {
         self.out.note(result);
     }
 
-    /// The first error of writing to standard output, if not all could be written.
+    /// Returns the first write error of standard output, if there was one.
     pub fn write_error(&self) -> Option<io::Error> {
+        // The last buffered output may fail, too.
         self.clear_area();
         self.flush();
         self.out.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Whether there may be a live area.
+    /// Returns true if there may be a live area.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.live
     }
 
-    /// Whether the live area is there: whatever else is written takes its place.
+    /// Returns true if the live area is on the screen. Any other output takes its place.
     #[must_use]
     pub fn is_drawn(&self) -> bool {
         self.drawn.load(Ordering::SeqCst)
     }
 
-    /// How large the terminal of standard output is now.
+    /// Returns the current size of standard output's terminal.
     #[must_use]
     pub fn size(&self) -> Size {
         match terminal_size::terminal_size_of(io::stdout()) {
@@ -207,8 +207,8 @@ impl Ui {
         }
     }
 
-    /// Shows these lines in the live area, until anything else is written. Where there is none, or where a line has begun
-    /// and a person may be asked something on it, nothing is shown.
+    /// Shows these lines in the live area, until anything else is written. Nothing is shown without a live area, or if the cursor
+    /// is not at the beginning of a line, where a question may be open.
     pub fn area(&self, lines: &[Line]) {
         if !self.live {
             return;
@@ -225,34 +225,37 @@ impl Ui {
         self.flush_locked(&mut **out);
     }
 
-    /// Takes the live area away.
+    /// Erases the live area.
     pub fn clear_area(&self) {
         self.area(&[]);
     }
 
-    /// Makes room for what is written next.
+    /// Erases the live area before other output.
     fn take_away(&self, out: &mut dyn Write) {
         if self.drawn.swap(false, Ordering::SeqCst) {
+            // If this fails, so does the output that follows, and that failure is kept.
             let _ = out.write_all(area::ERASE.as_bytes());
         }
     }
 
-    /// Writes text for people to standard error, after everything that went to standard output before.
+    /// Writes text for people to standard error, after everything that was written to standard output before.
     pub fn err(&self, text: impl AsRef<str>) {
-        // Nothing is drawn meanwhile: both streams may be the same terminal.
+        // Standard output stays locked, so that nothing is drawn meanwhile: both streams may be the same terminal.
         let mut out = self.out.lock();
         self.take_away(&mut **out);
         self.flush_locked(&mut **out);
         let text = shown(text.as_ref());
         let mut err = self.err.lock();
+        // A failure to report something cannot be reported.
         let _ = err.write_all(text.as_bytes());
         let _ = err.flush();
+        // The streams share a cursor if both are the same terminal.
         if let Some(last) = text.as_bytes().last().filter(|_| self.err.terminal) {
             self.line_begins.store(*last == b'\n', Ordering::SeqCst);
         }
     }
 
-    /// Lets everything written so far go out.
+    /// Flushes standard output.
     pub fn flush(&self) {
         self.flush_locked(&mut **self.out.lock());
     }
@@ -260,24 +263,23 @@ impl Ui {
     fn flush_locked(&self, out: &mut dyn Write) {
         let result = out.flush();
         self.out.note(result);
+        // Only flushed output is on the screen, where it may have to be erased.
         if self.live {
             area::on_screen(self.is_drawn());
         }
     }
 
-    /// The style of standard output.
     #[must_use]
     pub fn style(&self) -> Style {
         self.out.style
     }
 
-    /// The style of standard error.
     #[must_use]
     pub fn err_style(&self) -> Style {
         self.err.style
     }
 
-    /// The width of standard output. That of a terminal is asked for each time, since a window may be resized.
+    /// Returns the width of standard output in columns. A terminal is queried each time, since its window may be resized.
     #[must_use]
     pub fn width(&self) -> usize {
         match self.out.terminal {
@@ -286,19 +288,18 @@ impl Ui {
         }
     }
 
-    /// The width of standard error.
     #[must_use]
     pub fn err_width(&self) -> usize {
         self.err.width
     }
 
-    /// Whether a person watches standard output.
+    /// Returns true if standard output is a terminal.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.out.terminal
     }
 
-    /// Whether a person types the answers. Scripts pipe theirs in.
+    /// Returns true if answers are typed at a terminal, not piped in by a script.
     #[must_use]
     pub fn is_interactive(&self) -> bool {
         match self.input {
@@ -323,12 +324,11 @@ impl Ui {
     }
 }
 
-/// A stream's end in memory.
+/// In-memory stream, whose clones share the content.
 #[derive(Clone, Debug, Default)]
 pub struct Captured(Arc<Mutex<Vec<u8>>>);
 
 impl Captured {
-    /// What was written.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()

@@ -1,11 +1,11 @@
-//! Differences between two texts, as `diff -u` prints them.
+//! Unified diffs between two texts, as `diff -u` prints them.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// How many lines are shown around each change.
+/// Unchanged lines that are shown around each change.
 const CONTEXT: usize = 3;
 
-/// The differences between a file as it was and as it is to be; nothing if there are none.
+/// Returns the diff between the old and the new content of a file; empty if they are equal.
 pub fn of_file(path: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
     let old: Vec<&[u8]> = old.split_inclusive(|b| *b == b'\n').collect();
     let new: Vec<&[u8]> = new.split_inclusive(|b| *b == b'\n').collect();
@@ -15,6 +15,7 @@ pub fn of_file(path: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
         return out;
     }
     out.extend(format!("--- old/{path}\n+++ new/{path}\n").into_bytes());
+    // As in `diff`: changes whose context would touch share a hunk.
     let together = |a: &Change, b: &Change| b.old.0 - a.old.1 <= 2 * CONTEXT;
     for hunk in changes.chunk_by(together) {
         write_hunk(hunk, &old, &new, &mut out);
@@ -22,7 +23,7 @@ pub fn of_file(path: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Lines that were replaced by others: from one offset to another.
+/// Replaced lines: the offsets of start and end in both texts.
 struct Change {
     old: (usize, usize),
     new: (usize, usize),
@@ -59,16 +60,16 @@ fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<Change> {
     out
 }
 
-/// Where equal lines leave a choice which of them were changed, it is made as `diff` makes it: a run of changed lines joins
-/// those before it if it can, then stands as late as it can, and best beside a change of the other text.
+/// Chooses which of equal lines count as changed, as `diff` does: a run of changed lines joins the runs before it if it can, then
+/// moves as late as it can, and best beside a change of the other text.
 fn settle(lines: &[&[u8]], changed: &mut [bool], other: &[bool]) {
     let is = |flags: &[bool], at: usize| flags.get(at).copied().unwrap_or(false);
-    // The place in the other text may be the one before its first line.
+    // The position in the other text may be before its first line.
     let beside_is = |at: isize| usize::try_from(at).is_ok_and(|at| is(other, at));
     let (mut at, mut beside) = (0usize, 0isize);
     let end = lines.len();
     loop {
-        // To the next run, keeping to the place in the other text that belongs to this one.
+        // Skip to the next run, and keep track of its position in the other text.
         while at < end && !is(changed, at) {
             while beside_is(beside) {
                 beside += 1;
@@ -119,10 +120,12 @@ fn settle(lines: &[&[u8]], changed: &mut [bool], other: &[bool]) {
                     beside += 1;
                 }
             }
+            // A longer run may be able to move further.
             if length == at - start {
                 break;
             }
         }
+        // Back to the last position that was beside a change of the other text.
         while aligned < at {
             start -= 1;
             at -= 1;
@@ -144,7 +147,7 @@ fn write_hunk(hunk: &[Change], old: &[&[u8]], new: &[&[u8]], out: &mut Vec<u8>) 
     let trail = (old.len() - last.old.1).min(CONTEXT);
     let range = |from: usize, to: usize| match to - from {
         1 => format!("{to}"),
-        // Of no lines, the one before them is named.
+        // An empty range names the line before it.
         0 => format!("{from},0"),
         n => format!("{},{n}", from + 1),
     };

@@ -1,6 +1,5 @@
-//! The commands that run an operation, and what each is called where.
+//! Commands that run an operation, with the words for them.
 
-/// A command that runs an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Plan,
@@ -12,7 +11,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Its name at the beginning of a sentence.
+    /// Returns its name for the beginning of a sentence.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -25,7 +24,7 @@ impl Verb {
         }
     }
 
-    /// Doing it, at the beginning of a sentence.
+    /// Returns its gerund for the beginning of a sentence.
     #[must_use]
     pub fn gerund(self) -> &'static str {
         match self {
@@ -38,7 +37,7 @@ impl Verb {
         }
     }
 
-    /// The operation that its lock names: the word that Terraform writes there.
+    /// Returns the operation in its lock record: the word that Terraform writes.
     #[must_use]
     pub fn lock_operation(self) -> &'static str {
         match self {

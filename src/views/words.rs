@@ -1,15 +1,15 @@
-//! The words for operations that both progress lines and the stream say.
+//! Words for operations, shared by progress lines and the stream.
 
 use engine::events::EphemeralAction;
 use engine::plan::Action;
 
-/// The words for an operation: while it runs, and when it is complete.
+/// Words for a running and for a completed operation.
 pub(crate) struct Words {
     pub(crate) begins: &'static str,
     pub(crate) work: &'static str,
 }
 
-/// The words for the operation on an object; none for actions that are carried out as others.
+/// Returns the words for the operation on an object; none for actions that are carried out as others.
 pub(crate) fn words(action: Action) -> Option<Words> {
     let (begins, work) = match action {
         Action::Create => ("Creating", "Creation"),
@@ -21,7 +21,7 @@ pub(crate) fn words(action: Action) -> Option<Words> {
     Some(Words { begins, work })
 }
 
-/// The words for the operation on an ephemeral resource.
+/// Returns the words for the operation on an ephemeral resource.
 pub(crate) fn ephemeral_words(action: EphemeralAction) -> Words {
     let (begins, work) = match action {
         EphemeralAction::Open => ("Opening", "Opening"),
@@ -31,7 +31,7 @@ pub(crate) fn ephemeral_words(action: EphemeralAction) -> Words {
     Words { begins, work }
 }
 
-/// The identifier of an object behind its address, if it has one.
+/// Formats an object's identifier for display after its address; empty if there is none.
 pub(crate) fn bracketed(id: Option<&(String, String)>) -> String {
     id.map(|(name, value)| format!(" [{name}={value}]")).unwrap_or_default()
 }

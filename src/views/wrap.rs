@@ -1,9 +1,9 @@
-//! Breaking lines between words.
+//! Wrapping of text at the width of the terminal.
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// Breaks a paragraph into lines of at most this width, between words. Words that are longer stand alone. Lines that
-/// begin with a blank are taken as laid out already, and stay as they are.
+/// Wraps a paragraph at this width, between words. Longer words get a line of their own. Lines that begin with a blank are laid
+/// out already and stay as they are.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut out = Vec::new();
@@ -31,14 +31,13 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     out
 }
 
-/// Text in lines of at most this width, as one string.
+/// Wraps text at this width, and joins the lines.
 #[must_use]
 pub fn wrapped(text: &str, width: usize) -> String {
     wrap(text, width).join("\n")
 }
 
-/// Breaks the paragraphs of an explanation at this width, each line indented by two blanks. Lines that begin with a blank are taken as
-/// laid out already.
+/// Wraps an explanation at this width, each line indented by two blanks. Lines that begin with a blank are laid out already.
 #[must_use]
 pub fn indented(text: &str, width: usize) -> String {
     let lines = wrap(text, width.clamp(40, 80) - 2);

@@ -1,20 +1,20 @@
 //! Flags, each declared and read by one call.
 //!
-//! A struct of arguments implements [`FromFlags`]: its `read` calls [`Flags`] once for each flag. The same function runs twice: to
-//! declare the flags to clap, and to read their values from clap's matches. The name of a flag is therefore written once, and what
-//! a command uses are the fields of its struct.
+//! A struct of arguments implements [`FromFlags`]: its `read` calls [`Flags`] once for each flag. The same function runs twice:
+//! to declare the flags to clap, and to read their values from clap's matches. The name of a flag is therefore written once, and
+//! commands use fields of their struct.
 
 use clap::{Arg, ArgAction, ArgMatches};
 
 const POSITIONAL: &str = "args";
 
-/// The arguments of a command, or a group of flags that several commands have.
+/// Arguments of a command, or a group of flags that several commands have.
 pub trait FromFlags: Sized {
     /// Reads each flag by one call of a method of `flags`, in the order of the help text.
     fn read(flags: &mut Flags<'_>) -> Self;
 }
 
-/// Declares flags, or reads their values; which of the two is unknown to [`FromFlags::read`].
+/// Declaration of flags, or the reading of their values; [`FromFlags::read`] does not know which of the two.
 #[derive(Debug)]
 pub struct Flags<'m>(Pass<'m>);
 
@@ -24,7 +24,7 @@ enum Pass<'m> {
     Read(&'m ArgMatches),
 }
 
-/// The declarations of the arguments of a command.
+/// Returns the declarations of the arguments of a command.
 #[must_use]
 pub fn declare<A: FromFlags>() -> Vec<Arg> {
     let mut flags = Flags(Pass::Declare(Vec::new()));
@@ -35,14 +35,14 @@ pub fn declare<A: FromFlags>() -> Vec<Arg> {
     }
 }
 
-/// The arguments of a command, from the matches of what [`declare`] declared.
+/// Returns the arguments of a command, from clap's matches for the arguments of [`declare`].
 #[must_use]
 pub fn read<A: FromFlags>(matches: &ArgMatches) -> A {
     A::read(&mut Flags(Pass::Read(matches)))
 }
 
 impl<'m> Flags<'m> {
-    /// The matches, in the pass that reads.
+    /// Returns the matches in the pass that reads.
     fn pass(&mut self, declaration: impl FnOnce() -> Arg) -> Option<&'m ArgMatches> {
         match &mut self.0 {
             Pass::Declare(declared) => {
@@ -53,13 +53,13 @@ impl<'m> Flags<'m> {
         }
     }
 
-    /// A flag that is true or false. The help of one that is true by default says what it does when it is false, since that
-    /// is how it is written.
+    /// Declares or reads a boolean flag. If the default is true, the help text describes the effect of false, since only that is
+    /// ever written.
     pub fn switch(&mut self, name: &'static str, default: bool, help: &'static str) -> bool {
         self.explicit_switch(name, default, help).unwrap_or(default)
     }
 
-    /// The same, `None` if it is not among the arguments.
+    /// Declares or reads a boolean flag; `None` if it is not among the arguments.
     pub fn explicit_switch(&mut self, name: &'static str, default: bool, help: &'static str) -> Option<bool> {
         let matches = self.pass(|| switch(name, default, help))?;
         let explicit = matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine);
@@ -71,13 +71,13 @@ impl<'m> Flags<'m> {
             .filter(|_| explicit)
     }
 
-    /// A flag with a value; the last one counts.
+    /// Declares or reads a flag with a value. The last occurrence counts.
     pub fn value(&mut self, name: &'static str, placeholder: &'static str, help: &'static str) -> Option<String> {
         let matches = self.pass(|| value(name, placeholder, help))?;
         matches.try_get_one::<String>(name).ok().flatten().cloned()
     }
 
-    /// A flag with a value that has a default.
+    /// Declares or reads a flag with a value that has a default.
     pub fn value_or(
         &mut self,
         name: &'static str,
@@ -91,13 +91,13 @@ impl<'m> Flags<'m> {
         found.unwrap_or_else(|| default.to_owned())
     }
 
-    /// A flag with a value that may occur many times.
+    /// Declares or reads a flag with a value that may occur many times.
     pub fn values(&mut self, name: &'static str, placeholder: &'static str, help: &'static str) -> Vec<String> {
         let indexed = self.indexed_values(name, placeholder, help).into_iter();
         indexed.map(|(_, value)| value).collect()
     }
 
-    /// The same, each with its index among all arguments.
+    /// Declares or reads a flag that may occur many times. Each value has its index among all arguments.
     pub fn indexed_values(
         &mut self,
         name: &'static str,
@@ -111,12 +111,13 @@ impl<'m> Flags<'m> {
         indices.zip(many(matches, name)).collect()
     }
 
-    /// The positional arguments; the command checks how many there are.
+    /// Declares or reads the positional arguments. The command checks their number.
     pub fn positional(&mut self) -> Vec<String> {
         let declaration = || {
             Arg::new(POSITIONAL)
                 .num_args(0..)
                 .action(ArgAction::Append)
+                // A value may begin with a hyphen; `normalise` has put all flags before "--".
                 .allow_hyphen_values(true)
         };
         self.pass(declaration)
@@ -130,7 +131,7 @@ fn many(matches: &ArgMatches, name: &str) -> Vec<String> {
     values.map(|values| values.cloned().collect()).unwrap_or_default()
 }
 
-/// The flag that every command has. It is looked for before the command is known.
+/// Returns the flag that every command has. It is searched for before the command is known.
 #[must_use]
 pub fn no_color() -> Arg {
     switch("no-color", false, "If specified, output won't contain any color.")
@@ -144,7 +145,7 @@ const CONCISE: &str = "concise";
 
 const COMPACT_WARNINGS: &str = "compact-warnings";
 
-/// The flag of commands that write states without a plan; its value is in the session.
+/// Flag of commands that write states without a plan. Its value is in the session.
 pub const IGNORE_REMOTE_VERSION: &str = "ignore-remote-version";
 
 impl Flags<'_> {
@@ -171,7 +172,7 @@ impl Flags<'_> {
         );
     }
 
-    /// Declares `-concise` of a command that tells progress, whose value is in the session: see [`concise`].
+    /// Declares `-concise` of a command that reports progress, whose value is in the session: see [`concise`].
     pub fn concise(&mut self) {
         self.switch(
             CONCISE,
@@ -191,31 +192,31 @@ impl Flags<'_> {
     }
 }
 
-/// Whether `-compact-warnings` is set; false for commands that do not have it.
+/// Returns true if `-compact-warnings` is set; false for commands without the flag.
 #[must_use]
 pub fn compact_warnings(matches: &ArgMatches) -> bool {
     is_set(matches, COMPACT_WARNINGS)
 }
 
-/// Whether `-summary` is set; false for commands that do not have it.
+/// Returns true if `-summary` is set; false for commands without the flag.
 #[must_use]
 pub fn summary(matches: &ArgMatches) -> bool {
     is_set(matches, SUMMARY)
 }
 
-/// Whether `-show-sensitive` is set; false for commands that do not have it.
+/// Returns true if `-show-sensitive` is set; false for commands without the flag.
 #[must_use]
 pub fn show_sensitive(matches: &ArgMatches) -> bool {
     is_set(matches, SHOW_SENSITIVE)
 }
 
-/// Whether `-concise` is set; false for commands that do not have it.
+/// Returns true if `-concise` is set; false for commands without the flag.
 #[must_use]
 pub fn concise(matches: &ArgMatches) -> bool {
     is_set(matches, CONCISE)
 }
 
-/// The first of the flags that are about what people read, if one is set.
+/// Returns the first flag that is set and only concerns output for people.
 #[must_use]
 pub fn for_people(matches: &ArgMatches) -> Option<&'static str> {
     [SUMMARY, SHOW_SENSITIVE, CONCISE]
@@ -227,7 +228,7 @@ fn is_set(matches: &ArgMatches, name: &str) -> bool {
     matches.try_get_one::<bool>(name).ok().flatten() == Some(&true)
 }
 
-/// Whether `-ignore-remote-version` is set; `None` for commands that do not have it.
+/// Returns the value of `-ignore-remote-version`; `None` for commands without the flag.
 #[must_use]
 pub fn ignore_remote_version(matches: &ArgMatches) -> Option<bool> {
     matches
@@ -244,23 +245,25 @@ fn switch(name: &'static str, default: bool, help: &'static str) -> Arg {
         .num_args(0..=1)
         .require_equals(true)
         .action(ArgAction::Set)
+        // A flag may be repeated, for example in TF_CLI_ARGS; the last one counts.
         .overrides_with(name)
         .default_value(if default { "true" } else { "false" })
         .value_parser(clap::value_parser!(bool))
 }
 
-/// Whether a flag is true or false.
+/// Returns true if a flag is boolean.
 #[must_use]
 pub fn is_switch(arg: &Arg) -> bool {
     arg.is_require_equals_set()
 }
 
-/// A flag with a value, whatever happens where it occurs more than once.
+/// Returns the declaration of a flag with a value, without a rule for several occurrences.
 fn valued(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
     Arg::new(name)
         .long(name)
         .value_name(placeholder)
         .help(help)
+        // A value such as that of -var may begin with a hyphen.
         .allow_hyphen_values(true)
 }
 

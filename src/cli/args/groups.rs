@@ -8,7 +8,7 @@ use crate::args::flags::{Flags, FromFlags, IGNORE_REMOTE_VERSION};
 
 const PARALLELISM: usize = 10;
 
-/// `-parallelism`: how many operations may run at a time.
+/// `-parallelism`: limit of the operations that run at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parallelism(pub usize);
 
@@ -27,12 +27,11 @@ impl FromFlags for Parallelism {
     }
 }
 
-/// `-input`: whether prompts are allowed.
+/// `-input`: permission to prompt.
 pub fn input(flags: &mut Flags<'_>) -> bool {
     flags.switch("input", true, "Do not ask for values of variables that are missing.")
 }
 
-/// `-refresh`.
 pub fn refresh(flags: &mut Flags<'_>) -> bool {
     flags.switch(
         "refresh",
@@ -59,7 +58,6 @@ pub fn ignore_remote_version(flags: &mut Flags<'_>) {
     );
 }
 
-/// `-platform`.
 pub fn platforms(flags: &mut Flags<'_>) -> Vec<String> {
     flags.values(
         "platform",
@@ -68,7 +66,7 @@ pub fn platforms(flags: &mut Flags<'_>) -> Vec<String> {
     )
 }
 
-/// The kind of a plan.
+/// Flags for the mode of a plan.
 #[derive(Debug, Default)]
 pub struct ModeFlags {
     pub destroy: bool,
@@ -108,7 +106,7 @@ impl FromFlags for ModeFlags {
     }
 }
 
-/// The part of the configuration that a plan is limited to.
+/// Flags that limit a plan to a part of the configuration.
 #[derive(Debug, Default)]
 pub struct TargetFlags {
     pub target: Vec<String>,
@@ -172,6 +170,7 @@ impl FromFlags for VariableFlags {
         let values = values.into_iter().map(|(i, text)| (i, VariableFlag::Var(text)));
         let files = files.into_iter().map(|(i, path)| (i, VariableFlag::File(path)));
         let mut all: Vec<_> = values.chain(files).collect();
+        // A later flag replaces the value of an earlier one, whichever of the two flags it is.
         all.sort_by_key(|(i, _)| *i);
         VariableFlags(all.into_iter().map(|(_, flag)| flag).collect())
     }
@@ -199,10 +198,10 @@ impl FromFlags for OperationFlags {
     }
 }
 
-/// `-lock` and `-lock-timeout`.
+/// Flags for the lock of a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockFlags {
-    /// How long to try for the lock; `None` for no lock at all.
+    /// Time limit for acquiring the lock; `None` to work without a lock.
     pub timeout: Option<Duration>,
 }
 
@@ -225,7 +224,7 @@ impl FromFlags for LockFlags {
     }
 }
 
-/// Which files a local state is read from, written to, and copied to before it is written.
+/// Flags for the files of a local state: the one that is read, the one that is written, and the backup.
 #[derive(Clone, Debug, Default)]
 pub struct StateFlags {
     pub state: Option<String>,

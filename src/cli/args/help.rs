@@ -1,24 +1,22 @@
-//! Usage texts, made from what commands declare.
+//! Usage texts, made from the declarations of commands.
 
 use clap::{Arg, Command};
 use views::wrap::wrap;
 
 use crate::args::flags::is_switch;
 
-/// The width of a page.
+/// Width of a page, in columns.
 const WIDTH: usize = 78;
 
-/// What the page of a command is made of.
+/// Content of a command's page.
 pub struct Page<'a> {
-    /// The name that this program was called by.
+    /// Name that this program was called by.
     pub program: &'a str,
-    /// The command's words.
     pub path: &'a str,
-    /// Its positional arguments.
     pub positional: &'a str,
-    /// Arguments of the command, each with what they do.
+    /// Examples: arguments with an explanation.
     pub examples: &'a [(&'a str, &'a str)],
-    /// Its flags, and what it is about.
+    /// Declaration of the command, with its flags and its description.
     pub declared: &'a Command,
 }
 
@@ -57,7 +55,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The usage of one command.
+/// Returns the usage text of one command.
 #[must_use]
 pub fn command(page: &Page<'_>) -> String {
     let Page {
@@ -92,6 +90,7 @@ pub fn command(page: &Page<'_>) -> String {
         .filter(|arg| arg.get_long().is_some())
         .collect();
     let shown: Vec<String> = flags.iter().map(|flag| shown(flag)).collect();
+    // A few long names must not push all descriptions to the right.
     let width = shown.iter().map(String::len).max().unwrap_or(0).min(24);
     let of_group = |title: Option<&str>| {
         let mut lines = String::new();
@@ -113,19 +112,20 @@ pub fn command(page: &Page<'_>) -> String {
     out
 }
 
-/// The title of the group that a flag belongs to.
+/// Returns the title of the group of a flag.
 fn group(flag: &Arg) -> Option<&'static str> {
     let name = flag.get_long()?;
     let of = |(_, names): &&(&str, &[&str])| names.contains(&name);
     GROUPS.iter().find(of).map(|(title, _)| *title)
 }
 
-/// A flag as it is written.
+/// Returns a flag in its written form.
 #[must_use]
 pub fn shown(flag: &Arg) -> String {
     let name = flag.get_long().unwrap_or_default();
     if is_switch(flag) {
         return match default(flag) {
+            // The default of a flag has no effect when it is written, so only the other value is shown.
             Some("true") => format!("-{name}=false"),
             _ => format!("-{name}"),
         };
@@ -138,7 +138,7 @@ fn default(flag: &Arg) -> Option<&str> {
     flag.get_default_values().first().and_then(|default| default.to_str())
 }
 
-/// What a flag does, and its default.
+/// Returns the description of a flag with its default.
 #[must_use]
 pub fn about(flag: &Arg) -> String {
     let mut help = flag.get_help().map(ToString::to_string).unwrap_or_default();

@@ -1,9 +1,9 @@
 //! Arguments: Go-style flags in front of clap.
 //!
-//! Terraform's flags have one dash or two (`-out=p`, `--out p`), take their value after `=` or as the next argument, and
-//! end at the first argument that is no flag. Those that are true or false take a value only after `=`. [`normalise`] turns
-//! such arguments into the one form clap knows, by what the command declares, and finds every mistake itself, so that
-//! messages speak the way the flags are written.
+//! Terraform's flags have one dash or two (`-out=p`, `--out p`), take their value after `=` or as the next argument, and end at
+//! the first argument that is not a flag. Boolean flags take a value only after `=`. [`normalise`] converts such arguments into
+//! the one form that clap knows, by the declarations of the command, and finds every mistake itself, so that messages have flags
+//! in the form in which they are written.
 
 pub mod flags;
 pub mod groups;
@@ -14,17 +14,15 @@ pub mod words;
 use clap::Command;
 use syntax::content::suggest;
 
-/// What is wrong with the arguments of a command.
+/// Error about the arguments of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageError {
-    /// One line.
     pub summary: String,
-    /// What is wrong.
     pub detail: String,
 }
 
 impl UsageError {
-    /// A flag that cannot be understood.
+    /// Returns the error about a flag that cannot be parsed.
     pub fn flag(detail: impl Into<String>) -> UsageError {
         UsageError {
             summary: "Failed to parse command-line flags".into(),
@@ -32,7 +30,7 @@ impl UsageError {
         }
     }
 
-    /// Any other mistake.
+    /// Returns any other error.
     pub fn new(summary: impl Into<String>, detail: impl Into<String>) -> UsageError {
         UsageError {
             summary: summary.into(),
@@ -41,10 +39,10 @@ impl UsageError {
     }
 }
 
-/// A flag that exists elsewhere and is refused here, with the reason.
+/// Flag of other commands that this one refuses, with the reason.
 pub type Refused = (&'static str, &'static str);
 
-/// Turns arguments into the form clap knows: `--name=value` for flags, then `--`, then the rest.
+/// Converts arguments into the form that clap knows: `--name=value` for flags, then `--`, then the rest.
 pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -> Result<Vec<String>, UsageError> {
     let mut out = vec![command.get_name().to_owned()];
     let mut rest = arguments.iter();
@@ -54,6 +52,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
             positional.extend(rest.cloned());
             break;
         }
+        // A single hyphen stands for standard input. Behind the first argument that is not a flag, there are no flags.
         let Some(flag) = argument.strip_prefix('-').filter(|f| !f.is_empty()) else {
             positional.push(argument.clone());
             positional.extend(rest.cloned());
@@ -67,6 +66,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
         if name.is_empty() || name.starts_with('-') {
             return Err(UsageError::flag(format!("bad flag syntax: {argument}")));
         }
+        // Refused flags are checked first: some are declared by a group of flags that the command uses.
         if let Some((_, why)) = refused.iter().find(|(refused, _)| *refused == name) {
             return Err(UsageError::new(
                 "Option not supported",
@@ -103,7 +103,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
     Ok(out)
 }
 
-/// Checks the form of a value that is not any text.
+/// Checks the form of a value that must not be any text.
 fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     let fits = match arg.get_id().as_str() {
         "parallelism" => match text.parse::<i64>() {

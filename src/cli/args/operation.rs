@@ -1,4 +1,4 @@
-//! The arguments of commands that plan: what they say of an operation, and the plan that they ask for.
+//! Arguments of commands that plan, and the plan options that they select.
 
 use addrs::Program;
 use engine::inputs::PlanOptions;
@@ -7,21 +7,18 @@ use engine::plan::Mode;
 use crate::args::UsageError;
 use crate::args::groups::{LockFlags, ModeFlags, OperationFlags, Parallelism, StateFlags, TargetFlags};
 
-/// The arguments of an operation that do not depend on the command.
+/// Arguments of an operation that do not depend on the command.
 #[derive(Debug, Default)]
 pub struct OperationArguments {
-    /// Which state files.
     pub files: StateFlags,
-    /// How to lock.
     pub lock: LockFlags,
-    /// Whether missing variables may be prompted for.
+    /// True if missing variables may be prompted for.
     pub input: bool,
-    /// How many operations may run at a time.
     pub parallelism: Parallelism,
 }
 
 impl OperationArguments {
-    /// Those of the commands that plan.
+    /// Returns the arguments of a command that plans.
     #[must_use]
     pub fn new(files: StateFlags, operation: &OperationFlags) -> OperationArguments {
         OperationArguments {
@@ -33,7 +30,7 @@ impl OperationArguments {
     }
 }
 
-/// The plan that flags ask for.
+/// Returns the plan options that flags select.
 ///
 /// # Errors
 /// Flags contradict each other, an address cannot be parsed, or a file of addresses cannot be read.
@@ -84,7 +81,7 @@ pub fn plan_options(flags: &ModeFlags, program: Program) -> Result<PlanOptions, 
     Ok(options)
 }
 
-/// The action that flags ask for, if any.
+/// Returns the action that flags invoke, if there is one.
 fn invoked(texts: &[String]) -> Result<Option<addrs::AbsActionInstance>, UsageError> {
     let Some(text) = texts.first() else { return Ok(None) };
     if texts.len() > 1 {
@@ -99,7 +96,7 @@ fn invoked(texts: &[String]) -> Result<Option<addrs::AbsActionInstance>, UsageEr
     }
 }
 
-/// The plan that invokes an action.
+/// Returns the options of a plan that invokes an action.
 fn invocation_options(flags: &ModeFlags, invoke: Option<addrs::AbsActionInstance>) -> Result<PlanOptions, UsageError> {
     if flags.destroy {
         return Err(UsageError::new(
@@ -115,11 +112,12 @@ fn invocation_options(flags: &ModeFlags, invoke: Option<addrs::AbsActionInstance
     }
     Ok(PlanOptions {
         invoke,
+        // An action changes no objects, so its plan only refreshes.
         ..targeted(Mode::RefreshOnly, flags.refresh, &flags.targets)?
     })
 }
 
-/// The plan of a mode, limited to the targets of flags.
+/// Returns the options of a plan, limited to the targets of flags.
 ///
 /// # Errors
 /// An address cannot be parsed, or a file of addresses cannot be read.
@@ -142,7 +140,7 @@ pub fn targeted(mode: Mode, refresh: bool, flags: &TargetFlags) -> Result<PlanOp
     })
 }
 
-/// The addresses that a flag names, and those in files that another flag names: one a line, `#` begins a comment.
+/// Returns the addresses in a flag and in the files that another flag names: one a line, `#` begins a comment.
 fn addresses(texts: &[String], files: &[String], what: &str) -> Result<Vec<addrs::Target>, UsageError> {
     let parse = |text: &str, place: String| {
         addrs::parse::target(text)

@@ -1,6 +1,6 @@
-//! Shell words: how `TF_CLI_ARGS` is split.
+//! Splitting of `TF_CLI_ARGS` into words, as a shell does.
 
-/// Splits text into words as a shell does with quotes and backslashes, without expanding anything.
+/// Splits text into words as a shell does with quotes and backslashes, without expansion.
 pub fn split(text: &str) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -26,6 +26,7 @@ pub fn split(text: &str) -> Result<Vec<String>, &'static str> {
                     match chars.next().ok_or("invalid command line string")? {
                         '"' => break,
                         '\\' => match chars.next().ok_or("invalid command line string")? {
+                            // In double quotes, a backslash escapes only these characters.
                             c @ ('"' | '\\' | '$' | '`') => word.push(c),
                             c => {
                                 word.push('\\');

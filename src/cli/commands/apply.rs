@@ -1,4 +1,4 @@
-//! `apply`, and what `destroy` and `refresh` have in common with it.
+//! `apply`, and the functions that it shares with `destroy` and `refresh`.
 
 use std::path::Path;
 
@@ -86,11 +86,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         return saved(session, &work, path);
     }
     let options = plan_options(&arguments.modes, session.ui.program)?;
+    // Before the plan is made, since a stream leaves nobody to approve it.
     approval_possible(session, arguments.auto_approve)?;
     direct(session, &work, &options)
 }
 
-/// Refuses a stream in which a prompt would be necessary.
+/// Refuses a stream in which a question would be necessary.
 pub fn approval_possible(session: &Session, auto_approve: bool) -> Result<(), UsageError> {
     if session.stream.is_none() || auto_approve {
         return Ok(());
@@ -101,19 +102,18 @@ pub fn approval_possible(session: &Session, auto_approve: bool) -> Result<(), Us
     ))
 }
 
-/// How to carry out a plan, for every command that does.
+/// Options of applying a plan, for all commands that do.
 pub struct Work<'a> {
-    /// The arguments of the operation.
+    /// Arguments of the operation.
     pub arguments: OperationArguments,
-    /// Whether to apply without approval.
+    /// Applies without asking.
     pub auto_approve: bool,
-    /// The command.
     pub verb: Verb,
-    /// The path of the saved plan, if it is one.
+    /// Path of the saved plan, if it is one.
     pub saved: Option<&'a str>,
 }
 
-/// Carries out a saved plan.
+/// Applies a saved plan.
 fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Failure> {
     if !is_file(path) {
         return Err(Failure::new(
@@ -124,6 +124,7 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
     if let Some(status) = remote(session, work, &PlanOptions::default(), Some(Path::new(path)))? {
         return Ok(status.into());
     }
+    // Only now: on the server such a file would have been applied.
     if Bookmark::is(Path::new(path)) {
         return Err(Failure::new(
             "Saved plan is not a local plan",
@@ -144,7 +145,7 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
     perform(session, work, operation, &saved.plan, Diagnostics::new())
 }
 
-/// Has it done on a server, if the workspace is one whose operations run there.
+/// Runs the operation on the server, if the workspace's operations run there.
 fn remote(
     session: &Session,
     work: &Work<'_>,
@@ -192,7 +193,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
     }
     let asked = plan.is_applyable() && !work.auto_approve;
     if asked {
-        // Warnings are to be known before the question is answered; without a question they come at the end.
+        // The user must know warnings before answering; without a question they come at the end.
         session.show_now(&std::mem::take(&mut problems), &operation.project.sources);
         let (question, explanation) = question(&plan, &operation.workspace, session.ui.program.tool);
         match confirmed(session, &question, &explanation, "-auto-approve") {
@@ -206,7 +207,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
         }
     }
     if !asked {
-        // The checks are evaluated once more when all is done: what came of them then is what counts.
+        // Checks are evaluated again at the end of the apply, and only those results count.
         problems.0.retain(|d| d.extra != syntax::diag::Extra::OfCheck);
     }
     perform(session, work, operation, &plan, problems)
@@ -250,7 +251,7 @@ fn question(plan: &Plan, workspace: &str, tool: &str) -> (String, String) {
     }
 }
 
-/// Carries out a plan, and prints what was done after the problems found so far.
+/// Applies a plan, and prints the result after the diagnostics so far.
 fn perform(
     session: &Session,
     work: &Work<'_>,
@@ -266,14 +267,14 @@ fn perform(
     } = operation.apply(plan);
     problems.extend(more);
     let unfinished = views::completion::text(work.verb, &completion);
-    // Without an interrupt, a program learns from the diagnostics what went wrong.
+    // Without an interrupt, the diagnostics already say what went wrong.
     if let (Some(stream), Some(text), true) = (&session.stream, &unfinished, operation.interrupted()) {
         stream.log(text.trim_end());
     }
     let failed = session.show_now(&problems, &operation.project.sources);
     let destroying = work.verb == Verb::Destroy;
     if let (None, Some(text)) = (&session.stream, unfinished) {
-        // Standard output is what it is elsewhere.
+        // On standard error, so that standard output is the same as in other failures.
         let hint = (!session.env.in_automation())
             .then(|| views::completion::next(&session.invocation.typed, work.saved, session.ui.program.command));
         session
@@ -329,7 +330,7 @@ fn summary(session: &Session, plan: &Plan, destroying: bool, done: Done) {
     let actions = match (invoked, failed) {
         (0, _) => String::new(),
         (invoked, 0) => format!(" Actions: {invoked} invoked."),
-        // Failures of these are told as warnings alone.
+        // Failures of these invocations are only reported as warnings.
         (invoked, failed) => format!(" Actions: {invoked} invoked, {failed} failed."),
     };
     let text = text + &actions;

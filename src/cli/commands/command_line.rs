@@ -1,4 +1,4 @@
-//! The command line before a command is known: the options in front of it, its words, and what the environment adds.
+//! The command line before the command is known: global options, the words of the command, and arguments from the environment.
 
 use std::path::PathBuf;
 
@@ -6,44 +6,44 @@ use super::COMMANDS;
 use crate::args::words;
 use crate::env::Env;
 
-/// The arguments before a command is known.
+/// Parsed global options, command and arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Parsed {
-    /// The directory to change to.
+    /// Directory of `-chdir`.
     pub chdir: Option<PathBuf>,
-    /// Whether help is asked for.
+    /// True if help is requested.
     pub help: bool,
-    /// Whether the version is asked for.
+    /// True if the version is requested.
     pub version: bool,
-    /// Whether completion is to be installed in the shells' files, or taken out of them.
+    /// Installs completion in the shells' files, or removes it from them.
     pub completion: Option<bool>,
-    /// Whether the output is to have no control sequences.
+    /// Writes no control sequences.
     pub no_color: bool,
-    /// Whether only the summaries of warnings are to be shown.
+    /// Shows warnings by their summaries only.
     pub compact_warnings: bool,
-    /// The command's words.
+    /// Words of the command, separated by blanks.
     pub path: String,
-    /// Its arguments, with those of the environment.
+    /// Arguments of the command, with those of the environment.
     pub arguments: Vec<String>,
-    /// The whole command line, as it was typed.
+    /// Complete command line, as typed.
     pub typed: Vec<String>,
 }
 
-/// The reason why a command line cannot be taken apart.
+/// Reason why a command line cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandLineError {
     #[error("Invalid -chdir option: must include an equals sign followed by a directory path, like -chdir=example")]
     Chdir,
-    /// The arguments in an environment variable.
+    /// Invalid quoting in an environment variable.
     #[error("Error parsing extra CLI args from {name}: {why}")]
     Extra { name: String, why: &'static str },
 }
 
 impl Parsed {
-    /// Reads a command line and the arguments that the environment adds.
+    /// Parses a command line and the arguments that the environment adds.
     ///
     /// # Errors
-    /// An option before the command lacks its value, or the environment's arguments cannot be taken apart.
+    /// A global option lacks its value, or the environment's arguments cannot be split.
     pub fn new(arguments: &[String], env: &Env) -> Result<Parsed, CommandLineError> {
         let mut parsed = Parsed {
             typed: arguments.to_vec(),
@@ -73,6 +73,7 @@ impl Parsed {
         if let Some(first) = rest.first().filter(|a| !a.starts_with('-')).cloned() {
             rest.remove(0);
             parsed.path = first;
+            // The longest sequence of words that is a command, or begins one.
             while let Some(next) = rest.first() {
                 let longer = format!("{} {next}", parsed.path);
                 if !COMMANDS
@@ -93,15 +94,17 @@ impl Parsed {
                 all.extend(more);
             }
         }
+        // The environment's arguments come first, so that typed flags override them.
         all.append(&mut rest);
-        // These words mean the same wherever they are, even behind positional arguments, and are no arguments of the command.
+        // As in Terraform, these words have their meaning everywhere, even after positional arguments, and are no arguments of
+        // the command.
         let before = all.len();
         all.retain(|a| a != "-no-color");
         parsed.no_color |= all.len() < before;
         let before = all.len();
         all.retain(|a| a != "-compact-warnings");
         parsed.compact_warnings = all.len() < before;
-        // These two count wherever they are.
+        // These flags count everywhere.
         let is = |argument: &String, names: [&str; 2]| {
             let flag = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
             flag.is_some_and(|f| names.contains(&f))

@@ -1,8 +1,8 @@
-//! `console`: expressions and their values.
+//! `console`: evaluates expressions.
 //!
-//! On a terminal it is a conversation: lines can be edited and recalled, an expression may go on over several lines while
-//! a bracket or heredoc is open, and an error ends nothing. From a pipe each line is an expression; the first error ends
-//! it, and only the last value is printed.
+//! On a terminal, lines can be edited and recalled, an expression may continue over several lines while a bracket or heredoc is
+//! open, and an error does not end the command. From a pipe each line is an expression; the first error ends the command, and
+//! only the last value is printed.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -117,7 +117,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     operation.finish(result)
 }
 
-/// The values of the root variables; those that are not set are unknown.
+/// Returns the values of the root variables; those that are not set are unknown.
 fn variables(session: &Session, project: &mut Project) -> Result<BTreeMap<Arc<str>, Value>, Diagnostics> {
     let root = project.config.root.module.clone();
     let mut collected = values::collect(&root, &session.set_variables());
@@ -174,7 +174,7 @@ fn with_operation(
     };
     let (console, found) = Console::new(config, view);
     for problem in found {
-        // Planning has reported much of this already.
+        // Planning has reported many of these already.
         if !problems.iter().any(|p| *p == problem) {
             problems.push(problem);
         }
@@ -184,6 +184,7 @@ fn with_operation(
         return Err(Failure::within(problems, sources));
     };
     if problems.has_errors() {
+        // As in Terraform, the console works as far as the configuration does.
         problems.push(Diagnostic::warning(
             "Due to the problems above, some expressions may produce unexpected results.",
             "",
@@ -224,14 +225,14 @@ struct Conversation<'a> {
     console: Console<'a>,
 }
 
-/// What an input comes to.
+/// Result of an input.
 enum Answer {
     Text(String),
     Wrong,
     Exit,
 }
 
-/// Why the terminal cannot be used.
+/// Returns the reason why the terminal cannot be used.
 fn reason(error: &ReadlineError) -> String {
     match error {
         ReadlineError::Io(error) => io_reason(error),
@@ -313,7 +314,7 @@ impl Conversation<'_> {
                         Answer::Exit => return Ok(Outcome::success()),
                     }
                 }
-                // What was begun is dropped; where nothing was, this is the end.
+                // An interrupt drops an unfinished input; with nothing typed, it ends the console.
                 Err(ReadlineError::Interrupted) if !input.is_empty() => {
                     input.clear();
                     self.session.ui.line("(multi-line entry cancelled)");
@@ -326,7 +327,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Whether there is something in the line that is being edited: an interrupt does not show it.
+/// Helper that knows whether the edited line has text. The interrupt itself does not tell.
 #[derive(Default)]
 struct Typed(Cell<bool>);
 
@@ -347,7 +348,7 @@ impl Highlighter for Typed {}
 impl Validator for Typed {}
 impl rustyline::Helper for Typed {}
 
-/// Whether a bracket or heredoc is still open at the end of an input.
+/// Returns true if a bracket or heredoc is still open at the end of an input.
 fn open(input: &str) -> bool {
     let file: Arc<str> = INPUT_NAME.into();
     let mut depth = 0usize;

@@ -1,8 +1,8 @@
-//! Examples for the page of each command: what follows the command's words, and what that does.
+//! Examples for the pages of commands: arguments and what they do.
 
-/// The examples of a command.
+/// Returns the examples of a command.
 pub fn of(path: &str) -> &'static [(&'static str, &'static str)] {
-    // The old names of the workspace commands.
+    // Old names of the workspace commands.
     let path = path.replacen("env ", "workspace ", 1);
     EXAMPLES
         .iter()

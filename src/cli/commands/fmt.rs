@@ -69,13 +69,13 @@ impl FromFlags for Arguments {
 
 const SUFFIXES: &[&str] = &[".tf", ".tfvars", ".tftest.hcl", ".tfmock.hcl", ".tfquery.hcl"];
 
-/// What standard input is called.
+/// Name of standard input in messages.
 const STDIN: &str = "<stdin>";
 
-/// Not everything could be read, understood or written.
+/// Status if something could not be read, parsed or written.
 const FAILED: Status = 2;
 
-/// Something is not formatted, and was to be checked only.
+/// Status of `-check` if something is not formatted.
 const DIFFERS: Status = 3;
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
@@ -124,6 +124,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         None => Outcome::success().and_problems(formatter.problems.clone(), &formatter.sources),
     };
     Ok(
+        // Errors have precedence over differences, as in Terraform.
         outcome.with_status(match (formatter.problems.has_errors(), check && formatter.differs) {
             (true, _) => FAILED,
             (false, true) => DIFFERS,
@@ -137,13 +138,13 @@ struct Formatter<'s> {
     list: bool,
     write: bool,
     diff: bool,
-    /// Whether only the exit status is required.
+    /// Only the exit status is required.
     silent: bool,
-    /// What a document will say of each file; `None` if none is wanted.
+    /// Entry for each file in the JSON document; none without `-json`.
     documents: Option<Vec<Json>>,
     check: bool,
     recursive: bool,
-    /// Whether anything was not formatted.
+    /// True if anything was not formatted.
     differs: bool,
     problems: Diagnostics,
     sources: SourceMap,
@@ -156,7 +157,7 @@ impl Formatter<'_> {
             let shown = path.display();
             match fs::metadata(&path) {
                 Err(e) => {
-                    // A name that is wrong may mean that all are.
+                    // A wrong name may mean that all are wrong, so nothing else is rewritten.
                     self.problem(
                         format!("No file or directory at {shown}"),
                         format!("It cannot be formatted: {}.", files::io_reason(&e)),
@@ -179,7 +180,7 @@ impl Formatter<'_> {
         }
     }
 
-    /// The files of a directory by their names, and its directories among them.
+    /// Formats the files of a directory in the order of their names.
     fn directory(&mut self, dir: &Path) {
         let entries = fs::read_dir(dir).and_then(Iterator::collect::<io::Result<Vec<_>>>);
         let mut entries = match entries {
@@ -203,7 +204,7 @@ impl Formatter<'_> {
             } else {
                 dir.join(entry.file_name())
             };
-            // A link to a directory is not followed: it could lead anywhere.
+            // A link to a directory is not followed, since it could lead anywhere.
             if entry.file_type().is_ok_and(|t| t.is_dir()) {
                 if self.recursive {
                     self.directory(&path);
@@ -232,7 +233,7 @@ impl Formatter<'_> {
         let formatted = match syntax::format::format_file(path, text) {
             Ok(formatted) => formatted,
             Err(problems) => {
-                // Only a file with problems is ever shown.
+                // Only files with problems are ever shown.
                 self.sources.insert(path, String::from_utf8_lossy(text).as_ref());
                 return self.problems.extend(problems);
             }
@@ -272,6 +273,7 @@ impl Formatter<'_> {
                 .ui
                 .out_bytes(&unified_diff::of_file(path, text, &formatted));
         }
+        // With nothing else to do, the formatted text itself is the output, as in Terraform.
         if !(self.list || self.write || self.diff || self.check) {
             let line_break: &[u8] = if formatted.ends_with(b"\n") { b"" } else { b"\n" };
             self.session.ui.out_bytes(&[&formatted, line_break].concat());
@@ -282,7 +284,7 @@ impl Formatter<'_> {
         self.problems.push(Diagnostic::error(summary, detail));
     }
 
-    /// A path as it is shown: from the working directory.
+    /// Returns a path relative to the working directory, for display.
     fn relative(&self, path: &Path) -> PathBuf {
         let base = &self.session.working_dir;
         let joined = base.join(path);
@@ -299,7 +301,7 @@ impl Formatter<'_> {
     }
 }
 
-/// The steps of an absolute path without `.` and `..`.
+/// Returns the components of an absolute path without `.` and `..`.
 fn steps(path: &Path) -> Vec<Component<'_>> {
     let mut out = Vec::new();
     for step in path.components() {
@@ -312,7 +314,8 @@ fn steps(path: &Path) -> Vec<Component<'_>> {
     out
 }
 
-/// Replaces a file of the configuration. One that may not be written is not replaced either.
+/// Replaces a file of the configuration. A file that must not be written is not replaced either: the rename would only need the
+/// directory's permission.
 pub(super) fn rewrite(path: &str, contents: &[u8]) -> io::Result<()> {
     OpenOptions::new()
         .write(true)

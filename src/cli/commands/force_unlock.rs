@@ -37,6 +37,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let [id] = args.as_slice() else {
         return Err(Failure::usage("Expected a single argument", "Give the ID of the lock."));
     };
+    // Only the backend matters, so other errors of the configuration are ignored.
     let (project, _) = workdir::read(session);
     let place = StatePlace::selected(&session.stores(), Some(&project.config)).within(&project.sources)?;
     if !arguments.force {

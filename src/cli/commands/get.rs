@@ -1,4 +1,4 @@
-//! `get`: the modules of the configuration are installed, and nothing else is done.
+//! `get`: installs the modules of the configuration, and nothing else.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::success().and_problems(problems, &project.sources))
 }
 
-/// The flag that names a mirror.
+/// Reads the flag with a mirror.
 pub fn mirror_flag(flags: &mut Flags<'_>) -> Option<String> {
     flags.value(
         "mirror",
@@ -75,14 +75,13 @@ pub fn mirror_flag(flags: &mut Flags<'_>) -> Option<String> {
     )
 }
 
-/// The mirror to install from and from nowhere else, by the flag or the environment.
+/// Returns the only mirror to install from, set by the flag or the environment.
 pub fn mirror(session: &Session, flag: Option<&str>) -> Option<String> {
     let named = flag.or_else(|| session.env.get("MONOFORM_MIRROR"));
     named.filter(|dir| !dir.is_empty()).map(str::to_owned)
 }
 
-/// Installs modules, those that runs of these test files name too, and reports each. Returns the whole configuration with its
-/// warnings.
+/// Installs modules, including those of these test files, and reports each. Returns the whole configuration with its warnings.
 ///
 /// # Errors
 /// The configuration or a module of a run cannot be loaded.
@@ -94,6 +93,7 @@ pub fn install(
 ) -> Result<(Project, Diagnostics), Failure> {
     let mirror = mirror.map(|dir| Mirror::open(Path::new(dir))).transpose();
     let mirror = mirror.map_err(|why| Failure::new("Cannot install from the mirror", why.to_string()))?;
+    // A mirror is the only source, even for modules that the executable carries.
     let carried = carried_modules::of(session).filter(|_| mirror.is_none());
     let (nothing, set) = (Manifest::default(), session.set_variables());
     let install = Install {
@@ -105,6 +105,7 @@ pub fn install(
         in_memory: None,
         carried,
         tests,
+        // The test files are known here, so modules that neither they nor the configuration call can be dropped.
         forget: true,
         program: session.ui.program,
     };
@@ -126,10 +127,11 @@ pub fn install(
         }
         Event::Installed { key, dir } => say(format!("- {key} in {dir}")),
     };
+    // Earlier lines must be visible while packages are downloaded.
     session.ui.flush();
     let outcome = runtime.block_on(install.run(".", &mut tell));
     let (loaded, mut problems, mut sources) = (outcome.loaded, outcome.problems, outcome.sources);
-    // Where installing failed, that is what is wrong with a module that is not there.
+    // If the installation failed, its error explains a missing module better than the loader's.
     problems.extend(if problems.has_errors() {
         loaded.apart_from_missing()
     } else {

@@ -1,4 +1,4 @@
-//! `graph`: what depends on what.
+//! `graph`: dependencies.
 
 use std::path::Path;
 
@@ -85,7 +85,7 @@ impl FromFlags for Arguments {
     }
 }
 
-/// What the graph is of: the resources if no operation is named.
+/// Content of the graph: the resources, unless an operation is named.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Resources,
@@ -122,13 +122,13 @@ impl Kind {
     }
 }
 
-/// What a graph is made of.
+/// Data that a graph is made of.
 pub(super) struct Subject {
     pub project: Project,
     pub state: State,
     pub plan: Option<Plan>,
     pub schemas: Schemas,
-    /// The values of root variables with their sources; none for a saved plan, which does not say where they were set.
+    /// Values of root variables with their sources; empty for a saved plan, which does not say where they were set.
     pub values: VariableValues,
 }
 
@@ -137,7 +137,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let format = match arguments.format.as_str() {
         "dot" => Some(Format::Dot),
         "mermaid" => Some(Format::Mermaid),
-        // It is a page of the resources, and written by other means.
+        // The page has resources only, and another writer.
         "html" => None,
         other => {
             return Err(Failure::new(
@@ -180,7 +180,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         .and_text(text))
 }
 
-/// The graph as a document, with warnings.
+/// Returns the graph as a JSON document, with warnings.
 fn document(
     subject: &Subject,
     arguments: &Arguments,
@@ -199,7 +199,7 @@ fn document(
     Ok((json::graph::operation(&drawn), problems))
 }
 
-/// The graph in a language that is drawn, with warnings.
+/// Returns the graph in a language for drawing, with warnings.
 fn draw(
     subject: &Subject,
     arguments: &Arguments,
@@ -227,10 +227,10 @@ fn draw(
     Ok((view::operation(&drawn, format, arguments.verbose), problems))
 }
 
-/// The configuration of the working directory, with the state of the workspace.
+/// Loads the configuration of the working directory, with the state of the workspace.
 pub(super) fn of_directory(session: &Session) -> Result<Subject, Failure> {
     let mut project = workdir::load(session)?;
-    // Those that are not set need no value here.
+    // Variables that are not set need no value here.
     let collected = values::collect(&project.config.root.module.clone(), &session.set_variables());
     project.sources.extend(collected.sources);
     let state = stores::backend::StatePlace::selected(&session.stores(), Some(&project.config))
@@ -250,7 +250,7 @@ pub(super) fn of_directory(session: &Session) -> Result<Subject, Failure> {
     })
 }
 
-/// What a saved plan was made of.
+/// Loads the configuration and the prior state of a saved plan.
 pub(super) fn of_saved_plan(session: &Session, path: &Path) -> Result<Subject, Failure> {
     let saved = stores::planfile::read(path, VERSION, session.ui.program)?;
     let loaded = workdir::load_planned(session, &saved);

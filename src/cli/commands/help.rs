@@ -1,4 +1,4 @@
-//! `help`: the commands and the topics, a guide, or the page of a command.
+//! `help`: lists commands and guides, or shows a guide or the page of a command.
 
 use syntax::content::did_you_mean;
 use views::json::documents;
@@ -64,7 +64,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     ))
 }
 
-/// The text about a topic, a command or a family of commands.
+/// Returns the text of a topic, a command or a family of commands.
 fn text(session: &Session, subject: &str) -> Option<String> {
     if let Some(topic) = guide::find(subject) {
         return Some(topic.shown(session.ui.style(), session.ui.width(), session.ui.program.command));
@@ -86,7 +86,7 @@ mod tests {
     use crate::session::{Invocation, Surroundings};
     use views::ui::Ui;
 
-    /// The status, standard output and standard error of `help` with these arguments.
+    /// Returns the status, standard output and standard error of `help` with these arguments.
     fn help(words: &[&str]) -> (Status, String, String) {
         let (ui, out, err) = Ui::captured();
         let (env, builtins, cli_config) = (Env::default(), Builtins::default(), CliConfig::default());

@@ -1,4 +1,4 @@
-//! `import`: makes an object that exists already part of the state.
+//! `import`: adds an existing object to the state.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -92,6 +92,7 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
         parallelism: arguments.parallelism,
     };
     let operation = Operation::for_import(session, &operation_arguments, project)?;
+    // Before the object is read: an import must never replace an object in the state.
     if operation.state.current(&address).is_some() {
         let failure = Failure::new(
             "Resource already managed by Terraform",
@@ -102,6 +103,7 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
         );
         return operation.finish(Err(failure));
     }
+    // Only this object is read. Others could take long, and fail.
     let options = PlanOptions {
         refresh: false,
         targets: vec![Target::ResourceInstance(address.clone())],
@@ -137,7 +139,7 @@ fn perform(
     address: &AbsResourceInstance,
 ) -> (bool, syntax::Diagnostics) {
     let (planning, journal) = operation.import(options);
-    // That only one thing is done is what the command is for.
+    // All warnings are left out: they say that the plan is limited to one object, which is what the command is for.
     let problems = planning.diagnostics.into_iter().filter(|d| d.is_error());
     let mut problems: syntax::Diagnostics = problems.collect();
     let found = planning.plan.and_then(|plan| {
@@ -157,12 +159,12 @@ fn perform(
                 answers: Answers::Current,
             });
         }
-        // Outputs that only waited for this object have their values now.
+        // Outputs that depend on this object have their values now.
         state.outputs.clone_from(outputs);
         problems.extend(operation.save(&state));
         saved = !problems.has_errors();
     }
-    // A state that could not be saved is in a file of its own, and what is new in it also in the journal.
+    // If the state could not be saved, it is in a rescue file, and the journal keeps the new object, too.
     if saved || found.is_none() {
         problems.extend(operation.end_journal());
     }
@@ -189,7 +191,7 @@ fn configuration(session: &Session, dir: &str) -> Result<Project, Failure> {
     Ok(project)
 }
 
-/// Refuses an address that has no resource block, and shows one to begin with.
+/// Refuses an address without a resource block, and shows one to begin with.
 fn check_block(project: &Project, address: &AbsResourceInstance) -> Result<(), Failure> {
     let module = address.module.module();
     if project.config.node(&module).is_none() {

@@ -1,4 +1,4 @@
-//! `init`: what must be installed is installed. Where nothing must, no file is written.
+//! `init`: installs modules and plugins, and sets up the backend. If nothing is needed, no file is written.
 
 mod report;
 mod state_store;
@@ -43,9 +43,9 @@ pub const COMMAND: Command = Command {
 struct Arguments {
     lock: LockFlags,
     positional: Vec<String>,
-    /// `None` where the flag is not set explicitly.
+    /// `None` if the flag is not set explicitly.
     backend: Option<bool>,
-    /// The same.
+    /// `None` if the flag is not set explicitly.
     cloud: Option<bool>,
     backend_config: Vec<String>,
     migrate_state: bool,
@@ -170,6 +170,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     data_dir(session, &needed)?;
     told(session, &installation);
     suggest(session, &needed, &installation);
+    // Only after the installation succeeded: a wrong directory must not be remembered.
     if !arguments.plugin_dir.is_empty() {
         remember(session, &arguments.plugin_dir)?;
     }
@@ -180,7 +181,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::success())
 }
 
-/// Refuses options that contradict each other.
+/// Refuses contradictory options.
 fn check(session: &Session, arguments: &Arguments) -> Result<(), Failure> {
     no_positional(&arguments.positional, "init")?;
     if arguments.backend.is_some() && arguments.cloud.is_some() {
@@ -225,7 +226,6 @@ fn check(session: &Session, arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One initialization of a working directory.
 struct Init<'i> {
     session: &'i Session,
     arguments: &'i Arguments,
@@ -233,7 +233,7 @@ struct Init<'i> {
     mirror: Option<String>,
 }
 
-/// The state's backend, and the provider that was installed for it.
+/// State to use, and the provider that was installed for its store.
 struct Stored {
     source: Source,
     installed: Installation,
@@ -248,7 +248,7 @@ impl Init<'_> {
         catalog(self.session, &self.arguments.plugin_dir, self.mirror.as_deref())
     }
 
-    /// Loads the configuration. A module that must be installed is no problem yet.
+    /// Loads the configuration. A module that must be installed is not an error yet.
     fn load(&self) -> Result<(Project, Diagnostics), Failure> {
         let (loaded, mut problems) = workdir::load_for_installation(self.session);
         problems.extend(if self.arguments.get {
@@ -266,7 +266,6 @@ impl Init<'_> {
         Ok((project, problems))
     }
 
-    /// Initializes the backend.
     fn backend(&self, project: &mut Project) -> Result<Stored, Failure> {
         let (session, arguments) = (self.session, self.arguments);
         let mut installed = Installation::default();
@@ -280,7 +279,7 @@ impl Init<'_> {
         Ok(Stored { source, installed })
     }
 
-    /// Installs the provider of a state store, and takes the backend as it is configured.
+    /// Installs the provider of a state store, and sets up the configured backend.
     fn configured(&self, project: &mut Project, installed: &mut Installation) -> Result<Place, Diagnostics> {
         let (session, arguments) = (self.session, self.arguments);
         let in_cloud = project.config.root.module.cloud.is_some();
@@ -298,7 +297,7 @@ impl Init<'_> {
             _ => ("initializing_backend_message", "Initializing the backend...".to_owned()),
         };
         self.title(code, text);
-        // The store is started from what is remembered.
+        // The provider of the store is searched for in the remembered directories.
         if !arguments.plugin_dir.is_empty() && state_store::provider(&project.config).is_some() {
             remember(session, &arguments.plugin_dir)?;
         }
@@ -338,7 +337,7 @@ impl Init<'_> {
             "initializing_provider_plugin_message",
             "Initializing provider plugins...",
         );
-        // The providers of the objects in the state are needed, too.
+        // Objects in the state need their providers even without a block, for example to be destroyed.
         let state = read_source(state).within(sources)?.unwrap_or_default();
         let needed = requirements(&project.config, &state).within(sources)?;
         let root = Arc::new(project.config.clone());
@@ -347,6 +346,7 @@ impl Init<'_> {
         let install = || -> Result<Installation, Diagnostics> {
             let catalog = self.catalog()?;
             let provisioners = engine::requirements::provisioners_needed(&project.config, &state);
+            // Before the check: recording is what allows provisioners of the configuration to run.
             catalog.record_provisioners(provisioners.iter().map(|p| &**p))?;
             let mut warnings = catalog.check_provisioners(provisioners.iter().map(|p| &**p));
             if warnings.has_errors() {
@@ -395,6 +395,7 @@ fn say_success(session: &Session, in_cloud: bool) {
         code,
         style.good(format!("{what} has been successfully initialized!")),
     );
+    // In automation nobody reads advice.
     if session.env.in_automation() {
         return;
     }
@@ -413,9 +414,10 @@ fn say_success(session: &Session, in_cloud: bool) {
     say(session, code, text);
 }
 
-/// The plugins there are, where these directories or this mirror may be all that is asked.
+/// Returns the catalog, limited to these directories or this mirror if they are set.
 fn catalog(session: &Session, plugin_dirs: &[String], mirror: Option<&str>) -> Result<Catalog, Diagnostics> {
     session.catalog_with(|settings| {
+        // Catalogs of other commands have no client, and download nothing.
         settings.client = Some(session.net());
         if !plugin_dirs.is_empty() {
             settings.plugin_dirs = plugin_dirs.iter().map(Into::into).collect();
@@ -426,8 +428,8 @@ fn catalog(session: &Session, plugin_dirs: &[String], mirror: Option<&str>) -> R
     })
 }
 
-/// Makes the data directory where the configuration requires providers. Language servers take it as the sign that a directory is
-/// initialized, and ask for schemas only then.
+/// Creates the data directory if the configuration requires providers. Language servers treat it as the sign of an initialized
+/// directory, and request schemas only then.
 fn data_dir(session: &Session, needed: &BTreeMap<addrs::Provider, Constraints>) -> Result<(), Diagnostic> {
     if needed.keys().all(addrs::Provider::is_builtin) {
         return Ok(());
@@ -441,7 +443,7 @@ fn data_dir(session: &Session, needed: &BTreeMap<addrs::Provider, Constraints>) 
     })
 }
 
-/// Fills the working directory with a copy of a module.
+/// Fills the empty working directory with a copy of a module.
 fn copy_module(session: &Session, source: &str) -> Result<(), Diagnostics> {
     let data_dir = session.env.data_dir();
     match modules::from_module::is_empty(Path::new("."), data_dir) {
@@ -474,7 +476,7 @@ fn copy_module(session: &Session, source: &str) -> Result<(), Diagnostics> {
     Ok(())
 }
 
-/// Says what is done now; to a program, by the name of the step.
+/// Reports the current step; in the stream by its code.
 fn say(session: &Session, code: &str, text: String) {
     match &session.stream {
         Some(stream) => stream.init(code, &text),
@@ -482,7 +484,7 @@ fn say(session: &Session, code: &str, text: String) {
     }
 }
 
-/// Says something that has no name.
+/// Reports a step without a code.
 fn note(session: &Session, text: String) {
     match &session.stream {
         Some(stream) => stream.log(text.trim_start_matches(['-', ' '])),
@@ -490,14 +492,14 @@ fn note(session: &Session, text: String) {
     }
 }
 
-/// An empty line, for people.
+/// Writes an empty line, in text output only.
 fn space(session: &Session) {
     if session.stream.is_none() {
         session.ui.line("");
     }
 }
 
-/// What `-plugin-dir` said holds for later commands.
+/// Records the directories of `-plugin-dir` for later commands.
 fn remember(session: &Session, dirs: &[String]) -> Result<(), Diagnostics> {
     let absolute = |dir: &String| {
         std::path::absolute(dir).map_or_else(|_| dir.clone(), |path| path.to_string_lossy().into_owned())

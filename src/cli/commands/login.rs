@@ -1,4 +1,4 @@
-//! `login`: a token of a host, had with the help of a browser and stored for the commands that follow.
+//! `login`: obtains a token of a host with the help of a browser, and stores it for later commands.
 
 use net::discovery::{MESSAGE_OF_THE_DAY, Services, TFE};
 use net::login::{Attempt, Grant, LoginService, OauthClient, by_password};
@@ -40,10 +40,10 @@ impl FromFlags for Arguments {
     }
 }
 
-/// The line between what is asked and what came of it.
+/// Rule between questions and results, as wide as Terraform's.
 const RULE: &str = "\n---------------------------------------------------------------------------------\n";
 
-/// How large the answers of the host may be.
+/// Limit of the host's answers, in bytes.
 const LIMIT: u64 = 1024 * 1024;
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
@@ -73,7 +73,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         stored: Stored::find(session, host.clone()),
         host,
     };
-    // What is waited for inside ends when the process does: an interrupt needs no help.
+    // An interrupt ends the process, and with it every request: nothing has to be saved.
     runtime.block_on(login.run())?;
     Ok(Outcome::success())
 }
@@ -82,10 +82,10 @@ fn error(summary: &str, detail: impl Into<String>) -> Diagnostics {
     Diagnostic::error(summary, detail).into()
 }
 
-/// How a token is had.
+/// Way to obtain a token.
 enum Way {
     Oauth(Box<OauthClient>, Grant),
-    /// A person copies it from a page of this service.
+    /// The user copies the token from a page of this service.
     Page(Url),
 }
 
@@ -93,7 +93,7 @@ struct Login<'s> {
     session: &'s Session,
     net: Client,
     host: Host,
-    /// The host as people write it.
+    /// Host name for display.
     shown: String,
     stored: Stored<'s>,
 }
@@ -105,6 +105,7 @@ impl Login<'_> {
             error(&summary, format!("It is not known how to log in: {e}."))
         })?;
         let (way, warnings) = self.way(&services)?;
+        // Checked first, so that nobody logs in for a token that cannot be stored.
         if let Location::OtherFile = self.stored.location() {
             let mut problems = warnings;
             problems.push(self.stored.elsewhere("log in", self.session.ui.program.command));
@@ -139,7 +140,7 @@ impl Login<'_> {
                 let grant = if client.grants.contains(&Grant::Code) {
                     Grant::Code
                 } else if client.grants.contains(&Grant::Password) && self.host.as_str() == DEFAULT_HOST {
-                    // Nobody else is to be given a password.
+                    // A password is only sent to HCP Terraform, as in Terraform: other hosts could collect passwords.
                     Grant::Password
                 } else {
                     let detail = format!("{host} gives tokens only in ways that this version does not know.");
@@ -165,7 +166,7 @@ impl Login<'_> {
         Err(warnings)
     }
 
-    /// Says what is about to happen, and asks for agreement.
+    /// Announces the login, and asks for agreement.
     fn consent(&self, way: &Way) -> Result<(), Diagnostics> {
         let tool = self.session.ui.program.tool;
         let mechanism = match way {
@@ -226,6 +227,7 @@ impl Login<'_> {
     }
 
     async fn by_code(&self, client: &OauthClient) -> Result<Token, Diagnostics> {
+        // The port is a part of the login page's address, so it must be open first.
         let Some(attempt) = Attempt::begin(client).await else {
             let (low, high) = (client.ports.start(), client.ports.end());
             return Err(error(
@@ -246,6 +248,7 @@ impl Login<'_> {
             "{} waits until the host confirms the login.\n",
             self.session.ui.program.tool
         ));
+        // The command may wait for minutes now.
         self.session.ui.flush();
         attempt.finish(&self.net, client).await.map_err(|why| {
             let detail = format!("The host gave no token: {why}.");
@@ -267,7 +270,7 @@ impl Login<'_> {
         })
     }
 
-    /// A page of the host shows a token, and a person brings it here.
+    /// Has the user paste a token from a page of the host.
     async fn by_page(&self, service: &Url) -> Result<Token, Diagnostics> {
         self.line(RULE);
         let mut page = service.clone();
@@ -283,13 +286,14 @@ impl Login<'_> {
         ));
         let text = self.ask(&format!("Token for {}:", self.shown), "", Echo::Off)?;
         let token = Token::new(text.trim());
+        // The request also proves the token before it is stored.
         let user = self.user(service, &token).await?;
         let user = self.session.ui.style().bold(user);
         self.line(format!("\nRetrieved token for user {user}\n"));
         Ok(token)
     }
 
-    /// Whose token it is.
+    /// Returns the user that the token belongs to.
     async fn user(&self, service: &Url, token: &Token) -> Result<String, Diagnostics> {
         let failed = |why: String| error(&format!("Failed to retrieve user account details: {why}"), "");
         let url = service.join("account/details").map_err(|e| failed(e.to_string()))?;
@@ -332,10 +336,10 @@ impl Login<'_> {
         }
     }
 
-    /// What the host has to say to those who have logged in. That it has nothing to say is no problem.
+    /// Returns the host's message for users that have logged in. It is optional, so errors are ignored.
     async fn message_of_the_day(&self, services: &Services, token: &Token) -> Option<String> {
         let mut url = services.url(MESSAGE_OF_THE_DAY).ok().flatten()?;
-        // It is one address, and no directory of them.
+        // The service is a single address, not a directory.
         let path = url.path().trim_end_matches('/').to_owned();
         url.set_path(&path);
         let (_, answer) = self.net.get(url).token(Some(token)).read(LIMIT).await.ok()?;
@@ -346,7 +350,7 @@ impl Login<'_> {
     }
 }
 
-/// A text without the words in brackets that are meant as colours.
+/// Removes words in brackets that mean colours.
 fn without_markup(text: &str) -> String {
     const COLOURS: &[&str] = &[
         "black", "red", "green", "yellow", "blue", "magenta", "cyan", "white", "default",

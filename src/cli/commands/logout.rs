@@ -1,4 +1,4 @@
-//! `logout`: forgets the stored token of a host.
+//! `logout`: removes the stored token of a host.
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;

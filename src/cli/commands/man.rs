@@ -1,4 +1,4 @@
-//! The manual page, in roff, made of the same data as the help pages.
+//! The manual page in roff, from the data of the help pages.
 
 use addrs::Program;
 
@@ -7,16 +7,17 @@ use crate::args;
 use crate::guide::TOPICS;
 use crate::{TERRAFORM_VERSION, VERSION};
 
-/// The name of the program on its page.
+/// Name of the program on its page.
 const NAME: &str = "monoform";
 
-/// A text in which nothing is an instruction of roff.
+/// Escapes roff's control characters in a text.
 fn text(plain: &str) -> String {
     let mut out = String::with_capacity(plain.len() + 16);
     for (i, line) in plain.lines().enumerate() {
         if i > 0 {
             out.push('\n');
         }
+        // A line that begins with one of these is a request of roff.
         if line.starts_with(['.', '\'']) {
             out.push_str("\\&");
         }
@@ -35,12 +36,12 @@ fn text(plain: &str) -> String {
     out
 }
 
-/// An entry: a term in bold, and its description.
+/// Writes an entry: a term in bold, and its description.
 fn entry(out: &mut String, term: &str, about: &str) {
     out.push_str(&format!(".TP\n\\fB{}\\fR\n{}\n", text(term), text(about)));
 }
 
-/// The page.
+/// Renders the manual page.
 pub fn page() -> String {
     let mut out = format!(
         ".\\\" Made by: {NAME} help man\n.TH MONOFORM 1 \"\" \"Monoform {version}\" \"User Commands\"\n.SH NAME\n{NAME} \\- {about}\n\

@@ -52,6 +52,7 @@ fn document() -> Json {
             .with_content("parameters", parameters)
             .with_some("variadic_parameter", signature.variadic.as_ref().map(parameter));
         let told = Json::from(told);
+        // Each function has two names, as in Terraform.
         functions.insert(format!("core::{name}"), told.clone());
         functions.insert(name.to_owned(), told);
     }

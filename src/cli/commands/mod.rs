@@ -1,4 +1,4 @@
-//! The commands: one file each, and the table of all.
+//! Commands, one file each, with their table.
 
 mod apply;
 mod command_line;
@@ -62,29 +62,28 @@ use crate::{Invocation, logging, panics, process};
 use files::Environment;
 use views::wrap::indented;
 
-/// The placeholder for the name of the program in the details of a command.
+/// Placeholder for the name of the program in the details of a command.
 const PROGRAM: &str = "{program}";
 
-/// A command.
 pub struct Command {
-    /// Its words: `state list`.
+    /// Words: `state list`.
     path: &'static str,
-    /// One line about it.
+    /// One-line description.
     about: &'static str,
-    /// Its positional arguments in the usage.
+    /// Positional arguments in the usage line.
     positional: &'static str,
-    /// What it does, for its own help text.
+    /// Description in its own help text.
     details: &'static str,
-    /// The declarations of its arguments.
+    /// Returns the declarations of its arguments.
     declare: fn() -> Vec<clap::Arg>,
-    /// Flags that exist elsewhere and are refused.
+    /// Flags of other commands that it refuses with a reason.
     refused: &'static [Refused],
-    /// Reads the struct of its arguments from clap's matches, and runs the command.
+    /// Parses the arguments from clap's matches, and runs the command.
     run: fn(&Session, &clap::ArgMatches) -> Result<Outcome, Failure>,
 }
 
 impl Command {
-    /// The declaration of the command, for clap.
+    /// Declares the command for clap.
     fn declared(&self, program: Program) -> clap::Command {
         let name = self.path.rsplit(' ').next().unwrap_or(self.path);
         clap::Command::new(name)
@@ -93,17 +92,17 @@ impl Command {
             .disable_version_flag(true)
             .arg(flags::no_color())
             .args((self.declare)().into_iter().map(|argument| {
-                // Some come with a group, and are refused all the same.
+                // Some come with a group of flags, and are refused nevertheless.
                 let refused = self.refused.iter().any(|(name, _)| argument.get_long() == Some(name));
                 argument.hide(refused)
             }))
     }
 }
 
-/// The commands whose `-json` is a stream of events.
+/// Commands whose `-json` is a stream of events.
 const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init", "query", "test"];
 
-/// The commands whose standard output is a result that scripts capture. With -json, that of every other command is one, too.
+/// Commands whose standard output is a result that scripts capture. With `-json`, that of every other command is one, too.
 const CAPTURED: &[&str] = &[
     "console",
     "docs",
@@ -124,7 +123,8 @@ const CAPTURED: &[&str] = &[
     "workspace show",
 ];
 
-/// Whether the stream is selected. This is known before the arguments are parsed, since usage errors go there, too.
+/// Returns true if the stream is selected. This must be known before the arguments are parsed, since usage errors are written to
+/// the stream, too.
 fn json_asked(arguments: &[String]) -> bool {
     let flags = arguments.iter().take_while(|a| *a != "--");
     let value = |a: &String| {
@@ -194,13 +194,14 @@ const COMMANDS: &[&Command] = &[
     &workspace::ENV_SELECT,
 ];
 
-/// Runs the command that arguments ask for.
+/// Runs the command in the arguments.
 pub fn run(invocation: Invocation) -> Status {
     let env = Env::from(Environment::read(invocation.environment));
     let program = match invocation.as_terraform {
         true => Program::TERRAFORM,
         false => Program::MONOFORM,
     };
+    // Completion comes first: it must neither log nor print anything else, and be fast.
     if let Some(line) = completion::line(&env) {
         return complete(
             invocation.builtins,
@@ -209,7 +210,7 @@ pub fn run(invocation: Invocation) -> Status {
             &line,
         );
     }
-    // What -no-color is used for are texts without control sequences.
+    // Colours and the live area are control sequences, both of which -no-color excludes.
     let early = |no_color: bool| Ui::process(no_color || env.no_color(), !no_color && env.progress()).named(program);
     let mut arguments = Vec::new();
     for argument in invocation.args {
@@ -228,7 +229,7 @@ pub fn run(invocation: Invocation) -> Status {
         called_as = program.command,
         "started"
     );
-    // There are no other threads yet.
+    // A mount namespace of one's own must be created before other threads exist.
     #[cfg(target_os = "linux")]
     plugins::private_tmp::mount_if_needed(process::working_dir);
     let parsed = match Parsed::new(&arguments, &env) {
@@ -251,7 +252,7 @@ pub fn run(invocation: Invocation) -> Status {
     }
 }
 
-/// Prints the candidates for a line, in the directory that it changes to.
+/// Prints the completion candidates for a line, in the directory of its -chdir.
 fn complete(builtins: packages::builtin::Builtins, env: Env, ui: &Arc<Ui>, line: &str) -> Status {
     let moved = completion::directory(line).map_or(Ok(()), |dir| process::change_dir(Path::new(&dir)));
     let Ok(working_dir) = moved.and_then(|()| process::working_dir()) else {
@@ -264,11 +265,11 @@ fn complete(builtins: packages::builtin::Builtins, env: Env, ui: &Arc<Ui>, line:
     status
 }
 
-/// The status that shells give for a program that was ended by SIGPIPE.
+/// Exit status that shells report for a program that was killed by SIGPIPE.
 const BROKEN_PIPE: Status = 141;
 
-/// Reports that the output is not complete, and gives the status for that. Where the reader has gone away, nobody wants to
-/// know.
+/// Reports that standard output is incomplete, and returns the exit status. If the reader is gone (as with `head`), nothing is
+/// reported.
 fn unwritten(ui: &Ui, error: &std::io::Error, status: Status) -> Status {
     if error.kind() == std::io::ErrorKind::BrokenPipe {
         return if status == 0 { BROKEN_PIPE } else { status };
@@ -302,7 +303,7 @@ fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui
             ui.err(diagnostics::format(problem, &SourceMap::default(), layout));
         }
         if problems.has_errors() {
-            // A setting that is wrong has its default, so that the command can do its work.
+            // Invalid settings have their defaults, so the command can run.
             ui.err(format!(
                 "\nAs a result of the above problems, {} may not behave as intended.\n\n",
                 ui.program.tool
@@ -334,7 +335,7 @@ fn find(path: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|c| c.path == path).copied()
 }
 
-/// The page of a command: its usage, and the commands below it.
+/// Returns the help page of a command, with its subcommands.
 fn page(command: &Command, program: Program) -> String {
     let own = args::help::command(&args::help::Page {
         program: program.command,
@@ -362,6 +363,7 @@ fn dispatch(surroundings: Surroundings, parsed: &Parsed) -> Status {
         };
         return surroundings.render(result.unwrap_or_else(Outcome::from));
     }
+    // The statuses of Terraform: 127 without a command, 0 with -help.
     if parsed.path.is_empty() {
         if let Some(flag) = parsed.arguments.first().filter(|_| !parsed.help) {
             ui.err(format!(
@@ -385,13 +387,13 @@ fn dispatch(surroundings: Surroundings, parsed: &Parsed) -> Status {
     run_command(surroundings, command, parsed)
 }
 
-/// Parses the arguments of a command, runs it, and shows what came of it.
+/// Parses the arguments of a command, runs it, and shows its outcome.
 fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parsed) -> Status {
     let as_json = json_asked(&parsed.arguments);
     if STREAMING.contains(&command.path) && as_json {
         surroundings.console.stream = Some(Arc::new(Stream::begin(surroundings.ui.clone())));
     }
-    // A person on a terminal reads both streams as one.
+    // On a terminal, both streams are read as one.
     surroundings.console.form.beside_results =
         as_json || (CAPTURED.contains(&command.path) && !surroundings.ui.is_terminal());
     let matches = match matches(command, parsed, surroundings.ui.program) {
@@ -421,12 +423,12 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
     session.render(outcome)
 }
 
-/// The arguments of a command, as clap has parsed them.
+/// Returns the parsed arguments of a command.
 fn matches(command: &Command, parsed: &Parsed, program: Program) -> Result<clap::ArgMatches, UsageError> {
     let declared = command.declared(program);
     let normal = args::normalise(&declared, command.refused, &parsed.arguments)?;
     declared.try_get_matches_from(normal).map_err(|e| {
-        // Every other error has been found before; unexpected arguments remain.
+        // All other errors were found by `normalise`; only unexpected arguments remain.
         UsageError::new(
             "Too many command line arguments",
             e.to_string().lines().next().unwrap_or_default(),
@@ -459,9 +461,10 @@ fn invocation(matches: &clap::ArgMatches, parsed: &Parsed) -> crate::session::In
     }
 }
 
-/// The outcome of a command with wrong arguments.
+/// Returns the outcome of a command with wrong arguments.
 fn wrong_usage(surroundings: &Surroundings, command: &Command, failure: Failure, as_json: bool) -> Outcome {
     let outcome = Outcome::from(failure);
+    // Editors that run validate read JSON in any case.
     if command.path == "validate" && as_json {
         let document = json::diagnostics::validation(&outcome.problems(), &SourceMap::default());
         return Outcome::document(&document).with_status(outcome.status);
@@ -475,7 +478,6 @@ fn wrong_usage(surroundings: &Surroundings, command: &Command, failure: Failure,
     )))
 }
 
-/// Refuses positional arguments.
 fn no_positional(positional: &[String], what: &str) -> Result<(), UsageError> {
     if positional.is_empty() {
         return Ok(());
@@ -486,7 +488,7 @@ fn no_positional(positional: &[String], what: &str) -> Result<(), UsageError> {
     ))
 }
 
-/// Asks for the one word that means yes; `skip` is the option that does so without a question.
+/// Asks for confirmation by the word "yes". `skip` is the option that omits the question.
 fn confirmed(session: &Session, question: &str, explanation: &str, skip: &str) -> Result<bool, Failure> {
     let style = session.ui.style();
     let prompt = format!(
@@ -498,7 +500,7 @@ fn confirmed(session: &Session, question: &str, explanation: &str, skip: &str) -
     approval(session, &prompt, skip)
 }
 
-/// Asks for approval in words of the caller's own.
+/// Asks for approval with the caller's prompt.
 fn approval(session: &Session, prompt: &str, skip: &str) -> Result<bool, Failure> {
     let answer = session.ui.ask(prompt, Echo::On);
     session.ui.line("");
@@ -515,12 +517,11 @@ fn approval(session: &Session, prompt: &str, skip: &str) -> Result<bool, Failure
     }
 }
 
-/// Whether a path leads to an existing file.
 fn is_file(path: &str) -> bool {
     Path::new(path).is_file()
 }
 
-/// The clap declaration of a command, for tests of the guides.
+/// Returns the clap declaration of a command, for tests of the guides.
 #[cfg(test)]
 pub(crate) fn declared(path: &str) -> Option<clap::Command> {
     find(path).map(|command| command.declared(Program::default()))

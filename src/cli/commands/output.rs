@@ -103,7 +103,7 @@ fn all(session: &Session, state: &State, as_json: bool) -> Outcome {
         return Outcome::document(&outputs.into());
     }
     if state.outputs.is_empty() {
-        // It stands in the place of the list, where scripts look for it.
+        // Written to standard output, in place of the list, where scripts expect it.
         let problem = Diagnostic::warning("No outputs found", no_outputs(session.ui.program.command));
         let layout = Layout {
             style: session.ui.style(),
@@ -139,6 +139,7 @@ fn one(name: &str, output: &OutputValue, as_json: bool, raw: bool) -> Result<Out
         if !value.is_known() {
             return Err(fails("not known"));
         }
+        // Without a line break: shells and files need the exact text.
         return match cty::convert(value, &cty::Type::String) {
             Ok(text) => Ok(Outcome::exact(text.as_str().unwrap_or_default())),
             Err(_) => Err(fails(&value.ty().friendly_name())),
@@ -147,7 +148,7 @@ fn one(name: &str, output: &OutputValue, as_json: bool, raw: bool) -> Result<Out
     Ok(Outcome::line(lang::render::format_value(value, 0)))
 }
 
-/// All outputs, a line or more each; sensitive ones hidden, unless they are to be shown.
+/// Lists all outputs. Sensitive values are hidden, unless they are to be shown.
 pub fn listing(state: &State, shown: Shown) -> String {
     let mut out = String::new();
     for (name, output) in &state.outputs {
@@ -161,14 +162,14 @@ pub fn listing(state: &State, shown: Shown) -> String {
     out
 }
 
-/// A state with nothing but outputs, from a server that tells them by themselves.
+/// Returns a state with outputs only, for a server that provides outputs separately.
 fn outputs_alone(session: &Session) -> Result<Option<State>, Failure> {
     if !hosted::workspace::may_be(session.env.data_dir()) {
         return Ok(None);
     }
     let (project, problems) = workdir::read(session);
     if problems.has_errors() {
-        // Whoever reads the state reports them.
+        // Reading the state reports these errors.
         return Ok(None);
     }
     let outputs = hosted::outputs::current(&session.hosted(), &project.config).within(&project.sources)?;
@@ -179,7 +180,7 @@ fn outputs_alone(session: &Session) -> Result<Option<State>, Failure> {
     }))
 }
 
-/// The state of the selected workspace, or that of the file a flag names; empty if there is none.
+/// Returns the state of the selected workspace, or of the file in the flag; empty if there is none.
 pub fn current_state(session: &Session, path: Option<&str>) -> Result<State, Failure> {
     if path.is_none()
         && let Some(state) = outputs_alone(session)?

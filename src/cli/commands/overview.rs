@@ -1,4 +1,4 @@
-//! What there is: the help of the whole program, of families of commands, and for commands that do not exist.
+//! Overviews: the help of the whole program and of families of commands, and errors for unknown commands.
 
 use addrs::Program;
 use syntax::content::{did_you_mean, suggest};
@@ -9,17 +9,17 @@ use crate::guide::TOPICS;
 use crate::outcome::{Failure, Outcome};
 use crate::{TERRAFORM_VERSION, VERSION};
 
-/// Commands that do nothing by themselves, and have others below them.
+/// Commands that only have subcommands.
 const FAMILIES: &[(&str, &str)] = &[
     ("metadata", "Metadata related commands"),
     ("state", "Advanced state management"),
     ("workspace", "Workspace management"),
 ];
 
-/// The family of old names: it works, and is shown nowhere but in its own help.
+/// Family of the old workspace commands, which only its own help shows.
 const HIDDEN: (&str, &str) = ("env", "Old name of the workspace commands");
 
-/// The commands by what they are for, those of the usual workflow first and in its order.
+/// Commands by purpose. Those of the usual workflow come first, in its order.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Main commands", &["init", "validate", "plan", "apply", "destroy"]),
     (
@@ -48,7 +48,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The options before the command, and what they do.
+/// Global options, with descriptions.
 pub const GLOBALS: &[(&str, &str)] = &[
     (
         "-chdir=DIR",
@@ -63,7 +63,7 @@ pub const GLOBALS: &[(&str, &str)] = &[
     ("-uninstall-autocomplete", "Take that back."),
 ];
 
-/// The options before the command as far as they can be completed, and what they do.
+/// Returns the global options in the form that completion inserts, with descriptions.
 pub fn global_flags() -> impl Iterator<Item = (String, &'static str)> {
     GLOBALS.iter().map(|(flag, about)| {
         let end = flag.find('=').map_or(flag.len(), |at| at + 1);
@@ -71,7 +71,7 @@ pub fn global_flags() -> impl Iterator<Item = (String, &'static str)> {
     })
 }
 
-/// `. Did you mean -chdir=?` for a misspelt option before the command; nothing if none is near.
+/// Suggests a global option, like `. Did you mean -chdir=?`; empty if none is similar.
 pub fn nearest_global(flag: &str) -> String {
     let name = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
     let known: Vec<String> = global_flags().map(|(flag, _)| flag).collect();
@@ -80,7 +80,7 @@ pub fn nearest_global(flag: &str) -> String {
     near.map_or_else(String::new, |near| format!(". Did you mean {near}?"))
 }
 
-/// Two columns: names, and what they stand for.
+/// Formats two columns: names and descriptions.
 fn columns(indent: &str, rows: &[(&str, &str)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     rows.iter()
@@ -88,7 +88,7 @@ fn columns(indent: &str, rows: &[(&str, &str)]) -> String {
         .collect()
 }
 
-/// The commands directly below one.
+/// Returns the direct subcommands of a command.
 pub fn below(path: &str) -> Vec<&'static Command> {
     let prefix = format!("{path} ");
     COMMANDS
@@ -98,7 +98,7 @@ pub fn below(path: &str) -> Vec<&'static Command> {
         .collect()
 }
 
-/// The first words of all commands with what they are for, in the order of their names; old names are left out.
+/// Returns the first words of all commands with descriptions, sorted by name, without old names.
 pub fn top() -> Vec<(&'static str, &'static str)> {
     let mut all: Vec<(&str, &str)> = COMMANDS
         .iter()
@@ -110,21 +110,21 @@ pub fn top() -> Vec<(&'static str, &'static str)> {
     all
 }
 
-/// The words of all commands and of their families; old names are left out.
+/// Returns the words of all commands and families, without old names.
 pub fn paths() -> impl Iterator<Item = &'static str> {
     let commands = COMMANDS.iter().map(|c| c.path).filter(|path| !is_hidden(path));
     commands.chain(FAMILIES.iter().map(|(name, _)| *name))
 }
 
-/// Whether a command is an old name, which is shown nowhere.
+/// Returns true if a command is an old name, which is not shown.
 pub fn is_hidden(path: &str) -> bool {
     path.starts_with("env ")
 }
 
-/// The usage of the whole program.
+/// Returns the help of the whole program.
 pub fn general(command: &str) -> String {
     let all = top();
-    // All groups are aligned as one.
+    // All groups have the same column width.
     let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let mut out = format!(
         "Usage: {command} [global options] <subcommand> [args]\n\nMonoform {VERSION}: compatible with Terraform \
@@ -154,7 +154,7 @@ pub fn general(command: &str) -> String {
     out
 }
 
-/// What stands below a command in its help.
+/// Returns the list of subcommands in the help of a command.
 pub fn subcommands(path: &str) -> String {
     let rows: Vec<(&str, &str)> = below(path)
         .iter()
@@ -166,7 +166,7 @@ pub fn subcommands(path: &str) -> String {
     format!("\nSubcommands:\n{}", columns("    ", &rows))
 }
 
-/// The usage of a family; `None` for what is none.
+/// Returns the help of a family of commands; none for other words.
 pub fn family(path: &str, command: &str) -> Option<String> {
     let (_, about) = FAMILIES.iter().chain([&HIDDEN]).find(|(name, _)| *name == path)?;
     Some(format!(
@@ -176,7 +176,7 @@ pub fn family(path: &str, command: &str) -> Option<String> {
     ))
 }
 
-/// The error for an unknown command.
+/// Returns the outcome for an unknown command.
 pub fn unknown(path: &str, arguments: &[String], help: bool, program: Program) -> Outcome {
     let Program { tool, command } = program;
     if let Some(mut text) = family(path, command) {

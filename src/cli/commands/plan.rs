@@ -77,6 +77,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         generate_config: generate.is_some(),
         ..plan_options(&arguments.modes, session.ui.program)?
     };
+    // Checked before planning, which may take long.
     if let Some(path) = generate {
         can_generate(path, options.mode)?;
     }
@@ -110,7 +111,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         return operation.finish(Err(failure));
     };
     let mut generated = None;
-    // A plan with errors may have read a part of the objects only. Without its file, the next run can write the whole one.
+    // A plan with errors may have read only some of the objects. Without the file, the next run can write all of them.
     if let Some(path) = generate.filter(|_| !plan.errored && !plan.generated_config.is_empty()) {
         match write_generated(path.as_ref(), &plan, session.ui.program.tool) {
             Ok(()) => generated = Some(path),
@@ -128,7 +129,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let applyable = plan.is_applyable();
     let out = arguments.out.as_deref();
-    // A plan with errors is saved, too, and can be shown; apply refuses it. An interrupted plan is not saved.
+    // A plan with errors is saved for display; apply refuses it. An interrupted plan is not saved.
     if let Some(out) = out
         && !operation.interrupted()
         && let Err(problem) = operation.save_plan(out.as_ref(), plan)
@@ -142,7 +143,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     operation.finish(Ok(outcome))
 }
 
-/// Refuses to generate configuration where there is nothing to generate, or a file that would be overwritten.
+/// Refuses to generate configuration in a mode without imports, or into an existing file.
 fn can_generate(path: &str, mode: Mode) -> Result<(), Failure> {
     if mode != Mode::Normal {
         return Err(Failure::usage(
@@ -157,7 +158,7 @@ fn can_generate(path: &str, mode: Mode) -> Result<(), Failure> {
     }
 }
 
-/// The text below a plan: how to go on with it.
+/// Returns the text below a plan: how to apply it.
 fn next_step(ui: &Ui, generated: Option<&str>, out: Option<&str>) -> String {
     let Program { tool, command } = ui.program;
     let mut text = views::plan::rule(ui.style(), ui.width());

@@ -63,6 +63,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let operation_arguments = OperationArguments {
         lock: LockFlags {
+            // A query changes nothing, so it needs no lock.
             timeout: Some(Duration::ZERO),
         },
         input: true,
@@ -113,6 +114,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         {
             problems.push(problem);
         }
+        // In the stream, each list block reports its number of results.
         if session.stream.is_none() {
             views::query::warn_of_empty(&session.ui, plan);
         }

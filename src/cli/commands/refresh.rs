@@ -1,4 +1,4 @@
-//! `refresh`: brings the state up to date with the objects, without asking.
+//! `refresh`: updates the state from the objects, without asking.
 
 use engine::plan::Mode;
 use engine::planner::Planning;
@@ -77,6 +77,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         diagnostics: mut problems,
         ..
     } = operation.plan(&options);
+    // A plan with errors may have missed objects, so nothing is written.
     let Some(plan) = plan.filter(|p| !p.errored && !problems.has_errors()) else {
         let failure = Failure::within(problems, &operation.project.sources);
         return operation.finish(Err(failure));

@@ -1,4 +1,4 @@
-//! `self-check`: whether this executable is whole, and what it carries.
+//! `self-check`: verifies this executable, and lists its contents.
 
 use std::path::{Path, PathBuf};
 
@@ -48,27 +48,26 @@ impl FromFlags for Arguments {
     }
 }
 
-/// What is wrong.
 struct Problem {
     summary: &'static str,
     detail: String,
 }
 
-/// What was found.
+/// Result of the check.
 struct Found {
     path: PathBuf,
-    /// `None` if the file is no executable of this program.
+    /// `None` if the file is not an executable of this program.
     executable: Option<Executable>,
     linking: Linking,
-    /// `None` if it cannot be read.
+    /// `None` if the file cannot be read.
     checksum: Option<Checksum>,
-    /// What it carries, and how many bytes of that fit their checksums.
+    /// Pack with the number of bytes that were verified.
     pack: Option<(Pack, Option<u64>)>,
     problems: Vec<Problem>,
 }
 
 impl Found {
-    /// Returns true if every byte of the executable was compared with a checksum: its own, or that of the pack.
+    /// Returns true if every byte of the executable was compared with a checksum: its own or that of the pack.
     fn is_checked(&self) -> bool {
         self.checksum == Some(Checksum::Matches) || matches!(self.pack, Some((_, Some(_))))
     }
@@ -102,7 +101,7 @@ fn check(path: &Path, conditions: Conditions) -> Found {
     };
     let mut problem = |summary: &'static str, detail: String| found.problems.push(Problem { summary, detail });
     let trust = conditions.trust.clone();
-    // A pack that is not trusted is shown, too: nothing in it is used.
+    // A pack that is not trusted is also shown; nothing in it is used.
     let inspect = conditions.to_inspect();
     match Executable::open(path, true, &inspect) {
         Ok(executable) => {
@@ -155,7 +154,7 @@ fn check(path: &Path, conditions: Conditions) -> Found {
     found
 }
 
-/// The pack that an executable carries, with the number of verified bytes, and what is wrong with it.
+/// Returns the pack of an executable with the number of verified bytes, and its problems.
 fn carried(
     path: &Path,
     inspect: &Conditions,
@@ -166,6 +165,7 @@ fn carried(
     match Pack::find(path, inspect) {
         Ok(Some(pack)) => {
             let verified = pack.verify().map(|verified| verified.bytes);
+            // A key that cannot be read was reported already.
             let trusted = trust
                 .check(&pack)
                 .err()
@@ -181,12 +181,12 @@ fn carried(
         }
         Ok(None) => (None, Vec::new()),
         Err(error) if is_executable => (None, vec![problem("What it carries is damaged", sentence(&error))]),
-        // Of an executable that cannot be opened for the same reason, it has been said.
+        // The executable itself could not be opened, which was reported for the same reason.
         Err(_) => (None, Vec::new()),
     }
 }
 
-/// An error as a sentence.
+/// Formats an error as a sentence.
 fn sentence(error: &PackError) -> String {
     let text = error.to_string();
     let text = text.trim_end_matches('.');
@@ -203,7 +203,7 @@ fn linking(linking: Linking) -> &'static str {
     }
 }
 
-/// The result of the comparison with the executable's own checksum.
+/// Returns the result of comparing the executable with its own checksum.
 fn checksum(found: &Found) -> &'static str {
     match found.checksum {
         Some(Checksum::Matches) => "matches",

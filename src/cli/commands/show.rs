@@ -1,4 +1,4 @@
-//! `show`: a saved plan, or a state.
+//! `show`: renders a saved plan or a state.
 
 use std::path::Path;
 
@@ -59,6 +59,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         ));
     }
     let as_json = arguments.json;
+    // By content, not by name: plans and bookmarks can have any name.
     let of_plan = |path: &Path| Bookmark::is(path) || planfile::looks_like_plan(path);
     if session.invocation.shown.form == Form::Summary && !paths.first().is_some_and(|path| of_plan(Path::new(path))) {
         return Err(Failure::usage(
@@ -118,7 +119,7 @@ fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Result<
     Ok(Outcome::text(views::diff::state_text(&state, &schemas, style)))
 }
 
-/// What the providers of a configuration and of a state say about themselves.
+/// Fetches the schemas of the providers of a configuration and of a state.
 pub fn all_schemas(session: &Session, config: &Config, state: &State) -> Result<Schemas, Diagnostics> {
     let plugins = session.plugins()?;
     plugins.resolve(config, state)?;
@@ -126,12 +127,13 @@ pub fn all_schemas(session: &Session, config: &Config, state: &State) -> Result<
     failed.into_result(plugins.schemas())
 }
 
-/// What the providers of a state's objects say about themselves.
+/// Fetches the schemas of the providers of a state's objects.
 pub fn state_schemas(session: &Session, state: &State) -> Result<Schemas, Diagnostics> {
+    // A state can be shown even if the configuration has errors.
     let (project, _) = workdir::read(session);
     let plugins = session.plugins()?;
     let needed: std::collections::BTreeSet<_> = state.resources.values().map(|r| r.provider.provider.clone()).collect();
-    // The version constraints of the configuration apply where it can be loaded.
+    // The version constraints apply if the configuration can be loaded.
     if let Ok(all) = crate::plugin_source::requirements(&project.config, state) {
         let ours = all.into_iter().filter(|(p, _)| needed.contains(p)).collect();
         plugins.resolve_only(&ours)?;

@@ -1,4 +1,4 @@
-//! `taint` and `untaint`: whether an object is to be replaced.
+//! `taint` and `untaint`: marks an object for replacement, or removes the mark.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ struct Arguments {
     allow_missing: bool,
 }
 
-/// Those of `taint`, which alone of the two has variables.
+/// Arguments of `taint`, which in contrast to `untaint` has variables.
 struct TaintArguments(Arguments);
 
 impl FromFlags for TaintArguments {

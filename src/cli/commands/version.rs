@@ -31,7 +31,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
-        // More arguments have no effect.
+        // Other arguments are ignored, as in Terraform.
         flags.positional();
         Arguments {
             json: flags.switch("json", false, "Output the version information as a JSON object."),
@@ -39,7 +39,7 @@ impl FromFlags for Arguments {
     }
 }
 
-/// The versions. Drivers of Terraform read the first line, so under that name it is Terraform's.
+/// Returns the versions. Wrappers of Terraform parse the first line, so under that name it is Terraform's.
 pub fn outcome(surroundings: &Surroundings, as_json: bool) -> Outcome {
     let locked = LockFile::load(Path::new(".")).map(|(lock, _)| lock).unwrap_or_default();
     let platform = Platform::current();
@@ -53,6 +53,7 @@ pub fn outcome(surroundings: &Surroundings, as_json: bool) -> Outcome {
             .iter()
             .map(|(p, l)| (p.to_string(), l.version.to_string().into()))
             .collect();
+        // Nobody is asked for newer versions, so this one is never outdated.
         let mut document = json!({
             "terraform_version": TERRAFORM_VERSION,
             "platform": platform.to_string(),

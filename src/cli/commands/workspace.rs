@@ -1,4 +1,4 @@
-//! `workspace`, and `env`, as it was called before: several states of one configuration.
+//! `workspace`, and its old name `env`: several states of one configuration.
 
 use std::path::Path;
 
@@ -138,7 +138,7 @@ struct ShowArguments;
 
 impl FromFlags for ShowArguments {
     fn read(flags: &mut Flags<'_>) -> ShowArguments {
-        // More arguments have no effect.
+        // Other arguments are ignored, as in Terraform.
         flags.positional();
         ShowArguments
     }
@@ -202,7 +202,7 @@ impl FromFlags for DeleteArguments {
     }
 }
 
-/// What is said before every `env` command.
+/// Warns of the old name of an `env` command.
 pub fn deprecated(session: &Session) {
     session.ui.line(session.ui.style().yellow(format!(
         "Warning: the \"{} env\" family of commands is deprecated.\n\nThese commands are now called \"workspace\", and do the \
@@ -211,15 +211,15 @@ pub fn deprecated(session: &Session) {
     )));
 }
 
-/// Where the states of workspaces are.
+/// Backend with the states of all workspaces, and the selected workspace.
 struct Places {
     place: Place,
     selected: String,
 }
 
 impl Places {
-    /// The places, whatever workspace is selected: it may have a name that no workspace can have, which another one is selected
-    /// for.
+    /// Determines the backend whatever workspace is selected: its name may be invalid, and selecting another one must be
+    /// possible.
     fn to_select(session: &Session) -> Result<Places, Failure> {
         match workspace::selected(&session.stores()) {
             Ok(_) => Places::new(session),
@@ -232,12 +232,12 @@ impl Places {
 
     fn new(session: &Session) -> Result<Places, Failure> {
         let selected = workspace::selected(&session.stores())?;
-        // What refuses this version, or cannot be used, is told by this.
+        // Errors of the configuration are reported here.
         let place = state_session::place(session)?.place;
         Ok(Places { place, selected })
     }
 
-    /// All names, the default first.
+    /// Returns the names of the workspaces, the default one first.
     fn names(&self) -> Result<Vec<String>, Failure> {
         match self.place.workspaces() {
             Ok(Some(names)) => Ok(names),
@@ -257,7 +257,7 @@ fn unsupported(place: &Place) -> Diagnostic {
     )
 }
 
-/// Writes down which workspace is selected.
+/// Records the selected workspace.
 fn remember(session: &Session, name: &str) -> Result<(), Failure> {
     workspace::select(session.env.data_dir(), name).map_err(Failure::from)
 }
@@ -298,7 +298,7 @@ fn list(session: &Session, arguments: &ListArguments) -> Result<Outcome, Failure
     Ok(outcome.and_line(""))
 }
 
-/// What is said beside a list of workspaces.
+/// Returns the warnings beside a list of workspaces.
 fn noted(session: &Session, names: &[String]) -> Diagnostics {
     let mut notes = Diagnostics::new();
     if session.env.workspace().is_some() {
@@ -316,9 +316,10 @@ fn noted(session: &Session, names: &[String]) -> Diagnostics {
     notes
 }
 
-/// The document of all workspaces, in which problems are, too.
+/// Returns the JSON document of all workspaces, including diagnostics.
 fn list_json(session: &Session) -> Outcome {
     let (project, found) = workdir::read(session);
+    // Other errors of the configuration do not concern the workspaces.
     let mut problems: Diagnostics = found.into_iter().filter(state_session::is_refusal).collect();
     let mut listed = || -> Result<(Vec<String>, String), Diagnostics> {
         if problems.has_errors() {
@@ -362,7 +363,7 @@ fn show(session: &Session, _: &ShowArguments) -> Result<Outcome, Failure> {
     Ok(Outcome::line(workspace::selected(&session.stores())?))
 }
 
-/// What `TF_WORKSPACE` says cannot be changed by a command.
+/// Refuses a selection that `TF_WORKSPACE` would override.
 fn not_overridden(session: &Session, what: &str) -> Result<(), Failure> {
     if session.env.workspace().is_none() {
         return Ok(());
@@ -393,14 +394,14 @@ fn new(session: &Session, arguments: &NewArguments) -> Result<Outcome, Failure> 
                 "Select it with \"workspace select\".",
             ));
         }
-        // The state to copy is read before anything is made, so that a wrong path leaves nothing behind.
+        // The state to copy is read first, so that a wrong path leaves no workspace behind.
         let seed = arguments.state.as_deref().map(seed).transpose()?;
         create(&places, name)?;
         let mut unlocked = Outcome::success();
         if let Some(seed) = seed {
             let mut opened = open(session, arguments.lock, places.place.state(name), "workspace-new")?;
             opened.write(&seed)?;
-            // That the lock stays is no reason not to select the workspace.
+            // A lock that cannot be released is no reason not to select the workspace.
             unlocked = opened.close(Ok(unlocked))?;
         }
         remember(session, name)?;
@@ -409,7 +410,7 @@ fn new(session: &Session, arguments: &NewArguments) -> Result<Outcome, Failure> 
     run()
 }
 
-/// Opens the state of a workspace, which gets no backup.
+/// Opens the state of a workspace, without a backup.
 fn open<'s>(
     session: &'s Session,
     lock: LockFlags,
@@ -426,7 +427,7 @@ fn open<'s>(
 fn create(places: &Places, name: &str) -> Result<(), Failure> {
     let local = match &places.place {
         Place::Local(local) => local,
-        // To open a workspace of a store is to create it.
+        // Opening a workspace of a store creates it.
         Place::Store(store) => {
             return store.open(name).map(drop).map_err(Failure::from);
         }
@@ -464,6 +465,7 @@ fn select(session: &Session, arguments: &SelectArguments) -> Result<Outcome, Fai
     not_overridden(session, "select")?;
     let run = || -> Result<Outcome, Failure> {
         let places = Places::to_select(session)?;
+        // Before the names are requested: selecting the current workspace needs no access to the backend.
         if places.selected == name {
             return Ok(Outcome::success());
         }
@@ -516,7 +518,7 @@ fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Outcome, Fai
         if state.has_resources() && !force {
             return Err(opened.fail(not_empty(name, &state)));
         }
-        // The lock is on what goes.
+        // The lock would be deleted with the workspace.
         opened.unlock()?;
         remove(&places.place, name)?;
         let style = session.ui.style();

@@ -4,7 +4,7 @@ use views::json::documents::DOCUMENTS;
 use views::ui::Style;
 use views::wrap::wrap;
 
-/// The page: how programs read what commands print, and every document with the command that prints it.
+/// Renders the page: an introduction for programs, and every document with the command that prints it.
 pub(super) fn page(style: Style, width: usize, command: &str) -> String {
     let width = width.clamp(40, 80);
     let mut out = format!("{}\n\n", style.bold("JSON documents"));

@@ -1,10 +1,10 @@
-//! The list of functions: by what they are for, each with what it gives.
+//! The list of functions by purpose, each with a short description.
 
 use lang::functions::{groups, signature};
 use views::ui::Style;
 use views::wrap::wrap;
 
-/// The page `functions`, from the table of functions and their descriptions.
+/// Renders the page `functions` from the table of functions and their descriptions.
 pub(super) fn page(style: Style, width: usize, command: &str) -> String {
     let (groups, signatures) = (groups(), signature::all());
     let longest = groups.iter().flat_map(|(_, names)| names).map(|name| name.len()).max();
@@ -29,7 +29,7 @@ pub(super) fn page(style: Style, width: usize, command: &str) -> String {
     out
 }
 
-/// A description up to its first full stop.
+/// Returns a description up to its first full stop.
 fn first_sentence(text: &str) -> &str {
     text.split_once(". ")
         .map_or(text, |(first, _)| first)

@@ -1,7 +1,6 @@
-//! The Markdown of the guides, parsed into blocks: headings, paragraphs, lists, tables and blocks of code. The forms that no guide
-//! uses (nested lists, links, emphasis) are not known.
+//! Parser for the Markdown of the guides: headings, paragraphs, lists, tables and blocks of code. Forms that no guide uses
+//! (nested lists, links, emphasis) are not supported.
 
-/// One block of a page.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Block {
     Heading { level: usize, text: String },
@@ -11,7 +10,7 @@ pub enum Block {
     Table { head: Vec<String>, rows: Vec<Vec<String>> },
 }
 
-/// The blocks of a page, in order. HTML comments are instructions for the test that runs the commands, and are left out.
+/// Parses a page. HTML comments are instructions for the test that runs the commands, and are left out.
 #[must_use]
 pub fn parse(markdown: &str) -> Vec<Block> {
     let lines: Vec<&str> = markdown.lines().collect();
@@ -55,7 +54,7 @@ fn code(language: &str, lines: &[&str]) -> (Option<Block>, usize) {
     let inside = lines.iter().skip(1).take_while(|line| !line.starts_with("```"));
     let inside: Vec<String> = inside.map(|line| (*line).to_owned()).collect();
     let used = inside.len() + 2;
-    // Words behind the language are for tests of the documentation ("rust,no_run").
+    // Words after the language are for tests of the documentation ("rust,no_run").
     let language = language.split(',').next().unwrap_or_default().to_owned();
     let block = Block::Code {
         language,
@@ -73,7 +72,7 @@ fn table(lines: &[&str]) -> (Option<Block>, usize) {
     (Some(Block::Table { head, rows }), inside.len())
 }
 
-/// The cells of a row. A bar in code is written as `\|`.
+/// Splits a row into cells. A bar in code is written as `\|`.
 fn cells(line: &str) -> Vec<String> {
     let line = line.trim().trim_start_matches('|');
     let line = line.strip_suffix('|').unwrap_or(line);
@@ -84,7 +83,7 @@ fn cells(line: &str) -> Vec<String> {
         .collect()
 }
 
-/// The beginning of an item of a list.
+/// Marker at the beginning of a list item.
 struct Marker {
     ordered: bool,
     width: usize,
@@ -124,7 +123,7 @@ fn list(ordered: bool, lines: &[&str]) -> (Option<Block>, usize) {
             at += 1;
         }
         items.push(blocks(&inside));
-        // Items may have an empty line between them.
+        // There may be an empty line between items.
         let next = lines.get(at + 1).and_then(|line| Marker::of(line));
         if lines.get(at).is_some_and(|line| line.is_empty()) && next.is_some_and(|next| next.ordered == ordered) {
             at += 1;

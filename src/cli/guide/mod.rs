@@ -1,10 +1,10 @@
-//! The guides: texts about more than one command, which are part of the executable. `help TOPIC` shows them.
+//! The guides: texts about more than one command, in this executable. `help TOPIC` shows them.
 //!
-//! They are Markdown of a few forms only, so that they can be read in the repository as well as on a terminal: headings,
-//! paragraphs, lists with `-` and numbers, tables, blocks of code between fences, and code in backticks.
+//! They use few forms of Markdown, so that they can be read in the repository as well as on a terminal: headings, paragraphs,
+//! lists with `-` and numbers, tables, fenced blocks of code, and code in backticks.
 //!
-//! A test runs the commands of each guide in order (`tests/commands/guides.rs`). A comment before a block of code tells it what to do:
-//! `<!-- not run: REASON -->`, or `<!-- status: N -->` for a command that ends with another exit status than 0.
+//! A test runs the commands of each guide in order (`tests/commands/guides.rs`). Comments before a block of code are instructions
+//! for it: `<!-- not run: REASON -->`, or `<!-- status: N -->` for a command with another exit status than 0.
 
 mod documents;
 mod functions;
@@ -18,30 +18,27 @@ use views::ui::Style;
 
 use crate::commands::man;
 
-/// A topic of `help`.
 #[derive(Clone, Copy, Debug)]
 pub struct Topic {
-    /// Its name, as it is written behind `help`.
+    /// Name in `help NAME`.
     pub name: &'static str,
-    /// One line about it.
+    /// One-line description.
     pub about: &'static str,
     text: Text,
 }
 
-/// Where the text of a topic comes from.
+/// Source of a topic's text.
 #[derive(Clone, Copy, Debug)]
 enum Text {
-    /// A guide.
+    /// Markdown of a guide.
     Guide(&'static str),
-    /// The list of functions.
     Functions,
-    /// The list of JSON documents.
     Documents,
-    /// The manual page, in roff.
+    /// Manual page, in roff.
     Manual,
 }
 
-/// The topics, in the order in which they are listed.
+/// Topics, in the order of their list.
 pub const TOPICS: &[Topic] = &[
     guide(
         "install",
@@ -114,7 +111,7 @@ const fn guide(name: &'static str, about: &'static str, text: &'static str) -> T
 }
 
 impl Topic {
-    /// The source of a guide; none for pages that are made of other data.
+    /// Returns the Markdown of a guide; none for pages that are generated.
     #[must_use]
     pub fn markdown(&self) -> Option<&'static str> {
         match self.text {
@@ -123,7 +120,7 @@ impl Topic {
         }
     }
 
-    /// The text for a terminal of this width.
+    /// Renders the text for a terminal of this width.
     #[must_use]
     pub fn shown(&self, style: Style, width: usize, command: &str) -> String {
         match self.text {
@@ -135,13 +132,12 @@ impl Topic {
     }
 }
 
-/// The topic of this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Topic> {
     TOPICS.iter().find(|topic| topic.name == name)
 }
 
-/// The name of a command or a topic that may have been meant.
+/// Returns the most similar command or topic, if there is one.
 #[must_use]
 pub fn nearest<'c>(name: &str, commands: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     suggest(name, TOPICS.iter().map(|topic| topic.name).chain(commands))

@@ -1,4 +1,4 @@
-//! What the guides say of commands, flags and environment variables is so.
+//! Commands, flags and environment variables in the guides exist, and variables are documented.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use super::{TOPICS, Text, Topic, find, nearest};
 use crate::commands::declared;
 use crate::commands::overview::{general, global_flags, paths};
 
-/// The guides with their texts.
+/// Returns the guides with their texts.
 fn guides() -> impl Iterator<Item = (&'static Topic, &'static str)> {
     TOPICS.iter().filter_map(|topic| match topic.text {
         Text::Guide(markdown) => Some((topic, markdown)),
@@ -19,7 +19,7 @@ fn guides() -> impl Iterator<Item = (&'static Topic, &'static str)> {
     })
 }
 
-/// The lines of the blocks of code of a guide, and the code in its sentences.
+/// Returns the lines of a guide's blocks of code, and the code in its sentences.
 fn code(markdown: &str) -> (Vec<String>, Vec<String>) {
     let (mut lines, mut text) = (Vec::new(), String::new());
     let mut inside = false;
@@ -42,7 +42,7 @@ fn code(markdown: &str) -> (Vec<String>, Vec<String>) {
     (lines, inline)
 }
 
-/// The flags of a command that are to be written.
+/// Returns the visible flags of a command.
 fn flags(path: &str) -> BTreeSet<String> {
     let declared = declared(path).unwrap_or_else(|| panic!("there is no command {path:?}"));
     let own = declared.get_arguments().filter(|argument| !argument.is_hide_set());
@@ -51,7 +51,7 @@ fn flags(path: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The words behind the program's name in a line that runs it, as far as they are its arguments. Variables may be set before it.
+/// Returns the arguments in a line that runs this program, which may set variables before it.
 fn command_line(line: &str) -> Option<Vec<&str>> {
     let mut words = line.split_whitespace().map(|word| word.trim_start_matches("<("));
     let before = |word: &&str| word.contains('=') || *word == "source";
@@ -67,7 +67,7 @@ fn command_line(line: &str) -> Option<Vec<&str>> {
     )
 }
 
-/// The path of the command that these words begin with.
+/// Returns the path of the command that these words begin with.
 fn path_of(words: &[&str]) -> Option<String> {
     let known: BTreeSet<&str> = paths().collect();
     (1..=words.len().min(2))
@@ -177,7 +177,7 @@ fn wrong_flag_is_found() {
     check_flags("test", "plan", &["plan", "-outt=x"]);
 }
 
-/// The texts of the sources that are part of the executable, without their tests.
+/// Returns the texts of the sources that are part of the executable, without their tests.
 fn sources() -> Vec<String> {
     fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).unwrap() {
@@ -202,13 +202,13 @@ fn sources() -> Vec<String> {
     files.iter().map(read).collect()
 }
 
-/// The part of a text that can be the name of a variable, from its beginning.
+/// Returns the part at the beginning of a text that can be the name of a variable.
 fn name_at(text: &str) -> &str {
     let end = text.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
     &text[..end.unwrap_or(text.len())]
 }
 
-/// The names in a text that begin behind one of these characters with one of the prefixes of our variables.
+/// Returns the names in a text that follow one of these characters and have one of our prefixes.
 fn names_behind<'t>(text: &'t str, before: &[char]) -> BTreeSet<&'t str> {
     let begin = |(at, _): &(usize, char)| text[..*at].chars().next_back().is_none_or(|c| before.contains(&c));
     let ours = ["TF_", "TFE_", "MONOFORM_"];
@@ -223,7 +223,7 @@ fn environment() -> &'static str {
     guides().find(|(topic, _)| topic.name == "environment").unwrap().1
 }
 
-/// Whether the guide about variables has this one, or the family that a name with `_` at its end is the prefix of.
+/// Returns true if the guide about variables documents a name, or the family whose prefix it is (ending in `_`).
 fn documented(name: &str) -> bool {
     let page = environment();
     match name.ends_with('_') {
@@ -239,7 +239,7 @@ fn each_variable_that_is_read_is_documented() {
         found.extend(names_behind(&source, &['"']).into_iter().map(str::to_owned));
     }
     assert!(found.len() > 30, "{found:?}");
-    // Arguments of the backend "http" stand for one family, and the bare prefix is no name.
+    // The guide has the arguments of the backend "http" as one family, and a bare prefix is no name.
     let missing: Vec<&String> = found
         .iter()
         .filter(|name| !name.starts_with("TF_HTTP_") && *name != "MONOFORM_" && !documented(name))

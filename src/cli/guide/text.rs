@@ -1,11 +1,11 @@
-//! A guide as text for a terminal: headings in bold, paragraphs broken at its width, code indented, tables in columns.
+//! Rendering of a guide for a terminal: headings in bold, wrapped paragraphs, indented code, tables in columns.
 
 use views::ui::Style;
 use views::wrap::wrap;
 
 use super::markdown::Block;
 
-/// The page for a terminal of this width. Lines longer than 80 columns are hard to read, so a wider one makes no difference.
+/// Renders the page for a terminal of this width, up to 80 columns: longer lines are hard to read.
 pub(super) fn page(blocks: &[Block], style: Style, width: usize) -> String {
     let width = width.clamp(40, 80);
     let mut out = String::new();
@@ -25,7 +25,7 @@ fn lines(blocks: &[Block], style: Style, width: usize) -> Vec<String> {
         match block {
             Block::Heading { text, .. } => out.extend(wrap(text, width).iter().map(|line| style.bold(line))),
             Block::Paragraph(text) => out.extend(wrap(text, width)),
-            // Code is copied from the terminal, so its lines stay whole.
+            // Users copy code from the terminal, so its lines are not wrapped.
             Block::Code { lines, .. } => out.extend(lines.iter().map(|line| format!("    {line}"))),
             Block::List { ordered, items } => list(*ordered, items, style, width, &mut out),
             Block::Table { head, rows } => table(head, rows, style, width, &mut out),
@@ -52,7 +52,7 @@ fn list(ordered: bool, items: &[Vec<Block>], style: Style, width: usize, out: &m
     }
 }
 
-/// The narrowest column that a table is given.
+/// Least width of a table's column.
 const NARROWEST: usize = 8;
 
 fn table(head: &[String], rows: &[Vec<String>], style: Style, width: usize, out: &mut Vec<String>) {
@@ -60,7 +60,7 @@ fn table(head: &[String], rows: &[Vec<String>], style: Style, width: usize, out:
     if head.iter().any(|cell| !cell.is_empty()) {
         row(head, &widths, |text| style.bold(text), out);
     }
-    // Rows of one line each are a list; rows of several are told apart by empty lines.
+    // Empty lines separate rows only if one of them has several lines.
     let tall = rows.iter().any(|cells| {
         let broken = |(cell, width): (&String, &usize)| wrap(cell, *width).len() > 1;
         cells.iter().zip(&widths).any(broken)
@@ -73,7 +73,7 @@ fn table(head: &[String], rows: &[Vec<String>], style: Style, width: usize, out:
     }
 }
 
-/// The widths of the columns: as much as each needs, and where that is too much, less for the widest.
+/// Computes the widths of the columns: as much as each needs, and less for the widest if the table would be too wide.
 fn widths(head: &[String], rows: &[Vec<String>], width: usize) -> Vec<usize> {
     let longest = |at: usize| {
         let cells = rows.iter().map(|cells| cells.get(at)).chain([head.get(at)]);

@@ -9,7 +9,7 @@ use net::Url;
 
 use super::{Address, ChecksumError, FetchError, Fetcher, file_error};
 
-/// A list of checksums is no larger than this.
+/// Limit of the size of a list of checksums.
 const LIST_LIMIT: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ enum Method {
     Sha512,
 }
 
-/// What a file must hash to.
+/// Checksum that a file must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Checksum {
     method: Method,
@@ -70,7 +70,7 @@ fn hash<D: Digest>(mut reader: impl Read) -> std::io::Result<String> {
 }
 
 impl Checksum {
-    /// Reads the argument, and the list it may name.
+    /// Parses the argument, and fetches the list that it may name.
     pub(super) async fn read(fetcher: &Fetcher, text: &str, url: &Url) -> Result<Checksum, ChecksumError> {
         match text.strip_prefix("file:") {
             None => Checksum::parse(text),
@@ -81,6 +81,7 @@ impl Checksum {
                 } else {
                     list.to_owned()
                 };
+                // The list can be at any address that a module can be at.
                 let address = Address::parse(&list).map_err(wrong)?;
                 let file = tempfile::NamedTempFile::new()
                     .map_err(|e| wrong(FetchError::Temporary(e)))?
@@ -105,6 +106,7 @@ impl Checksum {
                 (method, hex)
             }
             None => {
+                // The length alone tells the algorithm.
                 let all = [Method::Md5, Method::Sha1, Method::Sha256, Method::Sha512];
                 let method = all.into_iter().find(|m| m.digits() == text.len());
                 (method.ok_or_else(|| ChecksumError::Length(text.to_owned()))?, text)
@@ -122,9 +124,10 @@ impl Checksum {
         })
     }
 
-    /// A file's entry in a list as `sha256sum` and its kin write them, or as those of BSD do.
+    /// Returns the checksum of a file from a list, in the format of `sha256sum` and its relatives or in that of BSD.
     fn in_list(list: &str, name: &str) -> Option<Checksum> {
         let base = |path: &str| {
+            // `*` marks a file that was read as binary.
             path.trim_start_matches(['*', '?'])
                 .rsplit('/')
                 .next()
@@ -139,6 +142,7 @@ impl Checksum {
                     (Some(base(file)), Checksum::parse(&format!("{method}:{hex}")))
                 }
                 [hex, file] => (Some(base(file)), Checksum::parse(hex)),
+                // A list of a single checksum names no file.
                 [hex] => (None, Checksum::parse(hex)),
                 _ => continue,
             };
@@ -151,7 +155,7 @@ impl Checksum {
         None
     }
 
-    /// Says whether a file is what it should be.
+    /// Checks that a file has this checksum.
     pub(super) fn verify(&self, file: &Path, name: &str) -> Result<(), ChecksumError> {
         let actual = std::fs::File::open(file)
             .and_then(|f| self.method.hash(f))

@@ -6,12 +6,11 @@ use net::Url;
 
 use super::{FetchError, file_error};
 
-/// The path of a `file:` address.
 pub(super) fn path(url: &Url) -> Result<PathBuf, FetchError> {
     url.to_file_path().map_err(|()| FetchError::NotLocal(url.clone()))
 }
 
-/// Creates a link to a directory, so that changes there take effect at once, as with a relative path.
+/// Creates a link to a directory, so that changes in it take effect at once, as those of a local module do.
 pub(super) fn directory(url: &Url, to: &Path) -> Result<(), FetchError> {
     let path = path(url)?;
     match std::fs::metadata(&path) {
@@ -21,6 +20,7 @@ pub(super) fn directory(url: &Url, to: &Path) -> Result<(), FetchError> {
     }
     #[cfg(unix)]
     let linked = std::os::unix::fs::symlink(&path, to);
+    // Links need a privilege on Windows.
     #[cfg(not(unix))]
     let linked = crate::tree::copy(&path, to);
     linked.map_err(file_error("creating a link", to))

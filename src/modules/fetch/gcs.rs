@@ -21,19 +21,19 @@ use super::{FetchError, GoogleError, file_error, http};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/devstorage.read_only";
 const ANSWER_LIMIT: u64 = 16 << 20;
-/// The metadata service answers at once, or is not there.
+/// Timeout of the metadata service, which answers at once where it exists.
 const NEARBY: Duration = Duration::from_secs(2);
 
 struct ObjectLocation {
     base: Url,
     bucket: String,
     object: String,
-    /// Which generation of the object, if the address says one.
+    /// Generation of the object, if the address has one.
     generation: Option<String>,
     token: Option<Token>,
 }
 
-/// Takes `…/storage/VERSION/BUCKET/OBJECT` apart.
+/// Splits `…/storage/VERSION/BUCKET/OBJECT`. An emulator takes the place of the host.
 fn parse(url: &Url, emulator: Option<&str>) -> Result<(Url, String, String), FetchError> {
     let bad = || {
         FetchError::AddressForm(
@@ -69,6 +69,7 @@ async fn place(client: &Client, url: &Url) -> Result<ObjectLocation, FetchError>
         bucket,
         object,
         generation: url.fragment().map(str::to_owned),
+        // A real token must not reach an emulator.
         token: if emulator.is_some() {
             None
         } else {
@@ -99,7 +100,7 @@ impl ObjectLocation {
     }
 }
 
-/// Whether an object has exactly this name; else it is a directory.
+/// Returns true if an object has exactly this name; otherwise the name is that of a directory.
 pub(super) async fn is_file(client: &Client, url: &Url) -> Result<bool, FetchError> {
     let place = place(client, url).await?;
     let response = client
@@ -115,13 +116,13 @@ pub(super) async fn is_file(client: &Client, url: &Url) -> Result<bool, FetchErr
     }
 }
 
-/// Brings one object.
+/// Downloads one object.
 pub(super) async fn file(client: &Client, url: &Url, to: &Path) -> Result<(), FetchError> {
     let place = place(client, url).await?;
     object(client, &place, &place.object, place.generation.as_deref(), to).await
 }
 
-/// Brings all objects below a name.
+/// Downloads all objects below a name.
 pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(), FetchError> {
     let place = place(client, url).await?;
     let top = format!("{}/", place.object.trim_end_matches('/'));
@@ -142,9 +143,11 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
         })?;
         for item in answer.get("items").and_then(|i| i.as_array()).into_iter().flatten() {
             let name = item.get("name").and_then(|n| n.as_str()).unwrap_or_default();
+            // A name with a slash at its end stands for a directory.
             let Some(inside) = name.strip_prefix(&top).filter(|n| !n.is_empty() && !n.ends_with('/')) else {
                 continue;
             };
+            // The name of an object is data of others, and could lead out of the directory.
             let target = to.join(entry_path(inside).map_err(FetchError::Directory)?);
             any = true;
             let parent = target.parent().unwrap_or(to);
@@ -157,6 +160,7 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
             (Some(_), _) => {}
             (None, true) => return Ok(()),
             (None, false) => {
+                // A bucket has no directories, so an empty list is the only sign of a wrong name.
                 return Err(FetchError::NoObject {
                     bucket: place.bucket,
                     object: place.object,
@@ -188,7 +192,7 @@ async fn object(
     .await
 }
 
-/// The first token that is found.
+/// Returns a token from the first source that has one.
 async fn token(client: &Client, environment: &Environment) -> Result<Option<Token>, FetchError> {
     let get = |name: &str| environment.get(name);
     if let Some(token) = get("GOOGLE_OAUTH_ACCESS_TOKEN") {
@@ -205,6 +209,7 @@ async fn token(client: &Client, environment: &Environment) -> Result<Option<Toke
                 .map(|home| home.join(".config/gcloud"))
         })
         .map(|dir| dir.join("application_default_credentials.json"));
+    // A file that a variable names must exist; the usual one may be missing.
     let path = named.clone().or_else(|| usual.filter(|p| p.exists()));
     if let Some(path) = path {
         let failed = |reason: GoogleError| FetchError::GoogleCredentials {
@@ -218,6 +223,7 @@ async fn token(client: &Client, environment: &Environment) -> Result<Option<Toke
     let host = get("GCE_METADATA_HOST").unwrap_or("metadata.google.internal");
     let url = format!("http://{host}/computeMetadata/v1/instance/service-accounts/default/token");
     let Ok(url) = Url::parse(&url) else { return Ok(None) };
+    // The service exists only on machines of Google. Elsewhere a retry would only delay the installation.
     let request = client
         .get(url)
         .header("metadata-flavor", "Google")
@@ -226,6 +232,7 @@ async fn token(client: &Client, environment: &Environment) -> Result<Option<Toke
         .timeout(NEARBY);
     Ok(match request.read(ANSWER_LIMIT).await {
         Ok((_, body)) => access_token(&body).ok(),
+        // Public buckets need no token.
         Err(_) => None,
     })
 }
@@ -267,10 +274,11 @@ fn access_token(body: &[u8]) -> Result<Token, GoogleError> {
     token.map(Token::new).ok_or(GoogleError::NoToken)
 }
 
-/// A statement of a service account about itself, signed by its key.
+/// Returns the assertion of a service account about itself (a JWT), signed by its key.
 fn signed(account: &str, key_id: &str, key: &str, audience: &str) -> Result<String, GoogleError> {
     let now = jiff::Timestamp::now().as_second();
     let header = serde_json::json!({"alg": "RS256", "typ": "JWT", "kid": key_id});
+    // An hour is the longest validity that the token endpoint accepts.
     let claims = serde_json::json!({"iss": account, "scope": SCOPE, "aud": audience, "iat": now, "exp": now + 3600});
     let text = format!(
         "{}.{}",

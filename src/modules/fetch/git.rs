@@ -16,19 +16,19 @@ use tokio::process::Command;
 
 use super::FetchError;
 
-/// A commit's identifier, and the reference that it was asked for by.
+/// Identifier of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit(pub String);
 
 impl Commit {
-    /// As people write it.
+    /// Returns the first twelve digits, as people write it.
     #[must_use]
     pub fn short(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
     }
 }
 
-/// These describe a repository that git works in, as in a hook; ours is another.
+/// Variables that describe the repository that git is working in, for example in a hook. Git would use them for the fetched one.
 const NOT_OURS: [&str; 8] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -58,7 +58,7 @@ impl Wanted {
         let mut rest: Vec<(String, String)> = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
         for (name, value) in url.query_pairs().into_owned() {
-            // Of an argument that is there twice the first one counts.
+            // The first argument of a name counts, as in Terraform.
             if matches!(name.as_str(), "ref" | "depth" | "sshkey") && !seen.insert(name.clone()) {
                 continue;
             }
@@ -80,7 +80,7 @@ impl Wanted {
             wanted.url.query_pairs_mut().clear().extend_pairs(rest);
         }
         match &wanted.reference {
-            // git would take it for a flag.
+            // git would take it for an option.
             Some(reference) if reference.starts_with('-') => Err(FetchError::Revision(reference.clone())),
             _ => Ok(wanted),
         }
@@ -88,6 +88,7 @@ impl Wanted {
 
     fn missing(&self, reference: &str) -> FetchError {
         let named = self.depth.is_some();
+        // Hexadecimal digits look like a commit, which `--branch` does not take.
         let hint = if named && reference.len() >= 7 && reference.bytes().all(|b| b.is_ascii_hexdigit()) {
             ". With the argument \"depth\", \"ref\" must be the name of a branch or a tag, or a whole commit that the server gives"
         } else {
@@ -107,19 +108,20 @@ impl Wanted {
     }
 }
 
-/// Clones what an address says.
+/// Clones the repository of an address, with its submodules.
 pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), FetchError> {
     let wanted = Wanted::parse(url)?;
     let key = match &wanted.key {
         None => None,
         Some(key) => {
-            // A temporary file can be read by its owner only.
+            // Temporary files are readable by their owner only, as ssh requires of a key.
             let file = tempfile::NamedTempFile::new().and_then(|mut file| file.write_all(key).map(|()| file));
             Some(file.map_err(FetchError::Temporary)?.into_temp_path())
         }
     };
     let ssh = key.as_ref().map(|key| {
         let before = std::env::var("GIT_SSH_COMMAND").ok().filter(|c| !c.is_empty());
+        // Options that the user has set for ssh stay in force.
         format!("{} -i '{}'", before.as_deref().unwrap_or("ssh"), key.display())
     });
     let git = |dir: Option<&Path>| {
@@ -131,6 +133,7 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), FetchError> {
     };
 
     clone(&git, &wanted, to).await?;
+    // With a depth, `clone` has already checked out the reference.
     if let (Some(reference), None) = (&wanted.reference, wanted.depth) {
         checkout(&git, &wanted, reference, to).await?;
     }
@@ -161,10 +164,12 @@ async fn clone(git: &impl Fn(Option<&Path>) -> Command, wanted: &Wanted, to: &Pa
             clone.arg("--branch").arg(reference);
         }
     }
+    // `--` ends the options, since an address could begin with a hyphen.
     clone.arg("--").arg(wanted.url.as_str()).arg(to);
     let cloned = run(clone).await?;
     if !cloned.status.success() {
         let output = output_text(&cloned);
+        // Without the first letter, whose case differs between messages.
         let no_branch = output.contains("emote branch") && output.contains("not found");
         let failed = FetchError::Repository {
             action: format!("git could not clone {}", shown(&wanted.url)),
@@ -206,12 +211,12 @@ async fn checkout(
     )
 }
 
-/// Returns true if a reference is a whole commit: clone takes names of branches and tags only.
+/// Returns true if a reference is a whole commit. `git clone --branch` takes names of branches and tags only.
 fn is_commit(reference: &str) -> bool {
     matches!(reference.len(), 40 | 64) && reference.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Fetches one commit and so many before it, as far as the server gives commits that no branch or tag names.
+/// Fetches one commit and a number of commits before it. Not every server gives commits that no branch or tag names.
 async fn shallow(
     git: &impl Fn(Option<&Path>) -> Command,
     wanted: &Wanted,
@@ -229,6 +234,7 @@ async fn shallow(
         .arg(wanted.url.as_str())
         .arg(commit);
     let mut remote = git(Some(to));
+    // Submodules with relative addresses are resolved against the remote `origin`.
     remote.args(["remote", "add", "origin", wanted.url.as_str()]);
     let mut checkout = git(Some(to));
     checkout.args(["checkout", "--quiet", "--detach", "FETCH_HEAD"]);
@@ -243,7 +249,7 @@ async fn shallow(
             continue;
         }
         let output = output_text(&done);
-        // What is left would be in the way of another attempt.
+        // An incomplete repository would be in the way of another attempt.
         drop(std::fs::remove_dir_all(to));
         let refused = [
             "not our ref",
@@ -267,11 +273,11 @@ fn command(dir: Option<&Path>) -> Command {
     for name in NOT_OURS {
         command.env_remove(name);
     }
-    // Several run at the same time: none of them may ask. Who wants to be asked says so.
+    // Several commands run at the same time, so none may prompt. Users can allow it by setting the variable themselves.
     if std::env::var_os("GIT_TERMINAL_PROMPT").is_none() {
         command.env("GIT_TERMINAL_PROMPT", "0");
     }
-    // What it says is looked at below.
+    // Errors are recognised by their English text.
     command.env("LC_ALL", "C");
     if let Some(dir) = dir {
         command.current_dir(dir);
@@ -280,6 +286,7 @@ fn command(dir: Option<&Path>) -> Command {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        // Git must not outlive an installation that was interrupted.
         .kill_on_drop(true);
     command
 }
@@ -295,7 +302,7 @@ async fn run(mut command: Command) -> Result<Output, FetchError> {
     }
 }
 
-/// What git said as errors, in one line.
+/// Returns the errors that git printed, in one line.
 fn output_text(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = text
@@ -310,8 +317,9 @@ fn output_text(output: &Output) -> String {
     }
 }
 
-/// The commit a directory is at, if it is the top of a repository's working tree.
+/// Returns the commit of a directory that is the top of a repository's working tree.
 pub(super) async fn commit(dir: &Path) -> Option<Commit> {
+    // In a directory without a repository of its own, git would answer for the one around it.
     if !dir.join(".git").exists() {
         return None;
     }

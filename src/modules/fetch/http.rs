@@ -1,4 +1,4 @@
-//! Web servers: archives, and pages that say where a module is.
+//! Web servers: archives, and pages that name the location of a module.
 
 use std::path::Path;
 
@@ -9,10 +9,9 @@ use tokio::io::AsyncWriteExt;
 
 use super::{FetchError, LocationError, file_error};
 
-/// A page that says where a module is has it in its first part.
+/// Limit of the part of a page that is searched for the location.
 const PAGE_LIMIT: u64 = 4 << 20;
 
-/// Downloads a file.
 pub(super) async fn download(client: &Client, url: &Url, to: &Path) -> Result<(), FetchError> {
     let response = client.get(url.clone()).with_netrc().retries(2).send().await;
     let response = response.and_then(Response::success).map_err(explained)?;
@@ -20,7 +19,7 @@ pub(super) async fn download(client: &Client, url: &Url, to: &Path) -> Result<()
     save(response, to, &limits).await
 }
 
-/// Writes the body of an answer to a file.
+/// Writes the body of a response to a file.
 pub(super) async fn save(mut response: Response, to: &Path, limits: &Limits) -> Result<(), FetchError> {
     let failed = file_error("writing", to);
     let too_large = |response: &Response| FetchError::DownloadTooLarge {
@@ -28,6 +27,7 @@ pub(super) async fn save(mut response: Response, to: &Path, limits: &Limits) -> 
         limits: *limits,
     };
     let mut file = tokio::fs::File::create(to).await.map_err(failed)?;
+    // A declared size saves downloading what would be refused, but the server may not keep to it, so the bytes are counted, too.
     let announced = response.announced_size();
     if announced.is_some_and(|size| size > limits.download) {
         return Err(too_large(&response));
@@ -42,6 +42,7 @@ pub(super) async fn save(mut response: Response, to: &Path, limits: &Limits) -> 
         file.write_all(chunk).await.map_err(failed)?;
     }
     file.flush().await.map_err(failed)?;
+    // A transfer that was cut off can look like the end of the body.
     match announced {
         Some(announced) if announced != size => Err(FetchError::Incomplete {
             address: shown(&response.url),
@@ -52,7 +53,7 @@ pub(super) async fn save(mut response: Response, to: &Path, limits: &Limits) -> 
     }
 }
 
-/// What a directory of many files may still grow by.
+/// Bytes and entries that a directory of objects may still take.
 pub(super) struct Budget {
     limits: Limits,
     bytes: u64,
@@ -69,7 +70,7 @@ impl Budget {
         })
     }
 
-    /// Counts a file that has come.
+    /// Counts a file that was downloaded.
     pub fn spend(&mut self, file: &Path) -> Result<(), FetchError> {
         let size = std::fs::metadata(file).map_or(0, |found| found.len());
         let (too_large, too_many) = (archive::Error::TooLarge, archive::Error::TooMany);
@@ -80,7 +81,7 @@ impl Budget {
     }
 }
 
-/// An error with what helps, where that is known.
+/// Returns the error of a request, with advice where there is some.
 fn explained(error: net::Error) -> FetchError {
     let without_network = format!(". {}", net::WITHOUT_NETWORK.trim_end_matches('.'));
     let hint = match error.status().map(|s| s.as_u16()) {
@@ -91,7 +92,7 @@ fn explained(error: net::Error) -> FetchError {
     FetchError::request(error, hint)
 }
 
-/// Asks a server where a module is: by a header, or by an element of its page.
+/// Asks a server for the location of a module: a header, or an element of the page.
 pub(super) async fn elsewhere(client: &Client, url: &Url) -> Result<RemoteSource, FetchError> {
     let mut asked = url.clone();
     asked.query_pairs_mut().append_pair("terraform-get", "1");
@@ -111,12 +112,12 @@ pub(super) async fn elsewhere(client: &Client, url: &Url) -> Result<RemoteSource
     })
 }
 
-/// An address that a server gave, which may be relative to the one that was asked.
+/// Returns the source at a location that a server gave. The location may be relative to the requested address.
 pub(crate) fn location(asked: &Url, said: &str) -> Result<RemoteSource, LocationError> {
     let said = said.trim();
     let relative = said.starts_with("./") || said.starts_with("../") || said.starts_with('/');
     let absolute = if relative {
-        // The double slash before a directory is not one of the address.
+        // The double slash before a subdirectory does not belong to the URL, and `join` must not see it.
         let (path, query) = said.split_at(said.find('?').unwrap_or(said.len()));
         let (path, subdir) = match path.get(1..).and_then(|p| p.find("//")) {
             Some(at) => path.split_at(at + 1),
@@ -137,16 +138,17 @@ pub(crate) fn location(asked: &Url, said: &str) -> Result<RemoteSource, Location
     }
 }
 
-/// Returns true if an address leads to a file of this machine, by whichever program it is fetched. Only a configuration can name one: a
-/// server would have what is in a directory of ours taken for a module, and for a part of what is planned.
+/// Returns true if an address leads to a file of this machine, by whichever program it is fetched. Only a configuration can name
+/// one: a server could otherwise have one of our directories taken for a module, and for a part of what is planned.
 fn is_local(package: &str) -> bool {
     let plain = package.rsplit_once("::").map_or(package, |(_, plain)| plain);
     let scheme = plain.get(..5).unwrap_or_default();
     scheme.eq_ignore_ascii_case("file:") || plain.starts_with('/')
 }
 
-/// The content of `<meta name="terraform-get" content="…">` in the head of a page.
+/// Returns the content of `<meta name="terraform-get" content="…">` in the head of a page.
 fn in_page(page: &str) -> Option<String> {
+    // Lower case of ASCII keeps every offset, so positions in one text hold in the other.
     let lower = page.to_ascii_lowercase();
     let end = lower.find("<body").unwrap_or(lower.len());
     let mut at = 0;
@@ -162,7 +164,7 @@ fn in_page(page: &str) -> Option<String> {
     None
 }
 
-/// An attribute of an element's text.
+/// Returns an attribute from the text of an element.
 fn attribute(element: &str, wanted: &str) -> Option<String> {
     let mut rest = element;
     loop {
@@ -180,6 +182,7 @@ fn attribute(element: &str, wanted: &str) -> Option<String> {
             .next()
             .is_some_and(|n| n.eq_ignore_ascii_case(wanted))
         {
+            // `&amp;` is replaced last, so that `&amp;lt;` becomes `&lt;`, not `<`.
             let text = value
                 .replace("&quot;", "\"")
                 .replace("&#39;", "'")

@@ -1,4 +1,4 @@
-//! Bringing a package from its address to a directory.
+//! Fetching of packages from addresses of every kind.
 
 mod checksum;
 mod error;
@@ -23,35 +23,32 @@ pub use error::{ChecksumError, FetchError, GoogleError, LocationError};
 pub use git::Commit;
 pub(crate) use http::location;
 
-/// How often one address may lead to another.
+/// Limit of the number of times that one address may lead to another, as in Terraform.
 const REDIRECTS: usize = 10;
 
-/// Fetches packages from addresses of every kind.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     client: Client,
 }
 
-/// A package address, taken apart.
+/// Address of a package, split into its parts.
 struct Address {
-    /// How to fetch it: `git`, `https`, `s3`…
+    /// Getter: `git`, `https`, `s3`…
     way: String,
     url: Url,
-    /// The kind of archive that is there, if it is one.
+    /// Format of the archive, if the address is that of one.
     archive: Option<Format>,
     checksum: Option<String>,
 }
 
-/// What came of an address.
+/// Result of one request for a package.
 enum Came {
-    /// The package is there.
     Here,
-    /// The address says that the package is somewhere else.
+    /// The server names another address.
     Elsewhere(RemoteSource),
 }
 
 impl Fetcher {
-    /// A fetcher that makes its requests with this client.
     #[must_use]
     pub fn new(client: Client) -> Fetcher {
         Fetcher { client }
@@ -65,6 +62,7 @@ impl Fetcher {
     pub async fn fetch(&self, package: &str, to: &Path) -> Result<(), FetchError> {
         let mut address = package.to_owned();
         let mut subdir: Option<String> = None;
+        // Only a part of the package may be needed, so the whole of it is fetched beside the path.
         let raw = match to.file_name() {
             Some(name) => to.with_file_name(format!("{}.whole", name.to_string_lossy())),
             None => return Err(FetchError::NoTarget(to.to_owned())),
@@ -77,7 +75,8 @@ impl Fetcher {
                         None => raw.clone(),
                     };
                     let failed = file_error("moving the package", to);
-                    // The target of a link is the user's, and stays where it is.
+                    // A link leads to a directory of the user. A rename would move its content away, so the subdirectory is
+                    // copied.
                     let theirs = raw.is_symlink() && found != raw;
                     if theirs {
                         tree::copy(&found, to).map_err(failed)?;
@@ -87,9 +86,9 @@ impl Fetcher {
                     return tree::remove(&raw).map_err(failed);
                 }
                 Came::Elsewhere(next) => {
-                    // Both addresses may hold keys; the requests are logged without them.
+                    // Both addresses may hold keys. The requests themselves are logged without keys.
                     tracing::debug!("the package is elsewhere");
-                    // What was asked for is below what the other address gives.
+                    // The requested subdirectory is below the one that the other address names.
                     subdir = match (next.subdir, subdir) {
                         (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
                         (outer, inner) => outer.or(inner),
@@ -107,6 +106,7 @@ impl Fetcher {
             return Ok(Came::Here);
         }
         let address = Address::parse(package)?;
+        // `checksum` is for files, so an address with one is never a repository or a directory.
         let wanted = address.checksum.is_some();
         match (address.way.as_str(), address.archive) {
             ("git", None) if !wanted => git::fetch(&address.url, to).await?,
@@ -133,12 +133,13 @@ impl Fetcher {
         Ok(Came::Here)
     }
 
-    /// Brings an archive, verifies and unpacks it.
+    /// Downloads an archive, verifies it and unpacks it.
     async fn archive(&self, address: &Address, format: Format, to: &Path) -> Result<(), FetchError> {
         let checksum = match &address.checksum {
             Some(text) => Some(Checksum::read(self, text, &address.url).await?),
             None => None,
         };
+        // In the directory of the target, where there has to be space for the package anyway.
         let parent = to.parent().unwrap_or(Path::new("."));
         let file = tempfile::Builder::new()
             .prefix(".archive-")
@@ -151,7 +152,7 @@ impl Fetcher {
         unpack(format, &file, to, name, limits, checksum).await
     }
 
-    /// Brings and unpacks a package from an OCI registry.
+    /// Downloads and unpacks a package from an OCI registry.
     async fn oci_package(&self, package: &str, to: &Path) -> Result<(), FetchError> {
         let address = ModuleAddress::parse(package)?;
         let limits = Limits::from_variables(self.client.settings().environment.all())?;
@@ -165,7 +166,7 @@ impl Fetcher {
         unpack(Format::Zip, &file, to, package.to_owned(), limits, None).await
     }
 
-    /// Brings one file.
+    /// Downloads one file.
     async fn file(&self, way: &str, url: &Url, to: &Path) -> Result<(), FetchError> {
         match way {
             "http" | "https" => http::download(&self.client, url, to).await,
@@ -198,6 +199,7 @@ async fn unpack(
         archive::unpack(format, &file, &to, Entries::Links, &limits)
             .map_err(|source| FetchError::Unpack { name, source })
     };
+    // Hashing and decompression would block the other downloads.
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|_| FetchError::Canceled)?
@@ -219,7 +221,7 @@ impl Address {
         let mut ours = false;
         let mut seen = std::collections::BTreeSet::new();
         for (name, value) in url.query_pairs().into_owned() {
-            // Of an argument that is there twice the first one counts.
+            // The first argument of a name counts, as in Terraform.
             if matches!(name.as_str(), "archive" | "checksum") && !seen.insert(name.clone()) {
                 continue;
             }
@@ -235,7 +237,7 @@ impl Address {
                 _ => rest.push((name, value)),
             }
         }
-        // The query is left as it is written where nothing of it is for us: it may be signed.
+        // If none of the arguments is for us, the query stays byte for byte: it may be signed.
         if ours {
             if rest.is_empty() {
                 url.set_query(None);
@@ -243,6 +245,7 @@ impl Address {
                 url.query_pairs_mut().clear().extend_pairs(rest);
             }
         }
+        // `archive` is a boolean of Go, or a format: false means that the extension is no sign of an archive.
         address.archive = match said.as_deref().map(|said| (gotext::boolean(said), said)) {
             Some((Some(false), _)) => None,
             None | Some((Some(true), _)) => Format::of_path(url.path())?,
@@ -253,7 +256,7 @@ impl Address {
     }
 }
 
-/// The way of the few who still have Mercurial.
+/// Clones a Mercurial repository.
 async fn hg(url: &Url, to: &Path) -> Result<(), FetchError> {
     let mut url = url.clone();
     let revision = url
@@ -265,6 +268,7 @@ async fn hg(url: &Url, to: &Path) -> Result<(), FetchError> {
     command.args(["clone", "--quiet"]);
     if let Some(revision) = &revision {
         command.args(["--updaterev", revision]);
+        // Such a revision could be taken for an option.
         if revision.starts_with('-') {
             return Err(FetchError::Revision(revision.clone()));
         }
@@ -293,12 +297,12 @@ async fn hg(url: &Url, to: &Path) -> Result<(), FetchError> {
     }
 }
 
-/// The commit that a fetched directory is at, if git brought it.
+/// Returns the commit of a fetched directory, if git fetched it.
 pub async fn commit(dir: &Path) -> Option<Commit> {
     git::commit(dir).await
 }
 
-/// Whether a name is one of a tag in a fetched repository.
+/// Returns true if a name is that of a tag in a fetched repository.
 pub async fn is_tag(dir: &Path, name: &str) -> bool {
     git::is_tag(dir, name).await
 }

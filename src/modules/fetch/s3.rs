@@ -1,7 +1,7 @@
-//! Amazon S3, and services that answer like it.
+//! Amazon S3, and services with the same interface.
 //!
-//! Credentials are looked for where the tools of AWS look: in the address, the environment, the profiles of the shared files,
-//! the container's service, the machine's. Without any, requests are anonymous.
+//! Credentials come from the sources that the tools of AWS use: the address, the environment, the profiles of the shared files,
+//! the container's service, the machine's metadata service. Without any, requests are anonymous.
 
 use files::Environment;
 use std::collections::BTreeMap;
@@ -15,24 +15,24 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use super::{FetchError, file_error, http};
 
-/// How long a signed address is good for.
+/// Validity of a signed address.
 const VALID: Duration = Duration::from_secs(3600);
-/// Services beside the machine answer at once, or are not there.
+/// Timeout of the services beside the machine, which answer at once where they exist.
 const NEARBY: Duration = Duration::from_secs(2);
 const ANSWER_LIMIT: u64 = 16 << 20;
 
-/// Characters that stand for themselves in addresses that are signed (RFC 3986 calls them unreserved).
+/// Characters that signed addresses must not escape (the unreserved ones of RFC 3986).
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 const PATH: &AsciiSet = &PART.remove(b'/');
 
-/// An object, or a directory of them.
+/// Object, or directory of objects.
 struct S3Location {
     parsed: Parsed,
     credentials: Option<Credential>,
 }
 
 struct Parsed {
-    /// The address of the bucket, with a slash at its end.
+    /// Address of the bucket, with a slash at its end.
     base: Url,
     bucket: String,
     region: String,
@@ -41,11 +41,12 @@ struct Parsed {
 }
 
 impl S3Location {
-    /// The address of an object, or of the bucket, with this query; signed if there are credentials.
+    /// Returns the address of an object, or of the bucket if the key is empty, with this query; signed if there are credentials.
     fn address(&self, key: &str, query: &[(&str, &str)]) -> Result<Url, FetchError> {
         let mut url = self.parsed.base.clone();
         let path = format!("{}{}", url.path(), utf8_percent_encode(key, PATH));
         url.set_path(&path);
+        // Encoded here and not by `Url`, since the signature is over exactly these escapes.
         let encoded = |text: &str| utf8_percent_encode(text, PART).to_string();
         let query: Vec<String> = query
             .iter()
@@ -85,6 +86,7 @@ fn parse(url: &Url) -> Result<Parsed, FetchError> {
         Some(rest) => {
             let labels: Vec<&str> = rest.split('.').collect();
             let dashed = |label: &str| {
+                // Old host names have the region behind "s3-"; the plain "s3" is us-east-1.
                 let region = label.trim_start_matches("s3-").trim_start_matches("s3");
                 if region.is_empty() {
                     "us-east-1".to_owned()
@@ -121,7 +123,7 @@ fn parse(url: &Url) -> Result<Parsed, FetchError> {
     if key.is_empty() || !matches!(base.scheme(), "http" | "https") {
         return Err(bad());
     }
-    // A certificate for all buckets does not fit names with dots.
+    // The wildcard certificate of AWS covers one label, so bucket names with dots go into the path.
     let in_host = host.ends_with(".amazonaws.com") && !bucket.contains('.');
     if in_host {
         let named = format!("{bucket}.{}", base.host_str().ok_or_else(bad)?);
@@ -145,21 +147,22 @@ async fn place(client: &Client, url: &Url) -> Result<S3Location, FetchError> {
     })
 }
 
-/// Whether an object has exactly this name; else it is a directory.
+/// Returns true if an object has exactly this name; otherwise the name is that of a directory.
 pub(super) async fn is_file(client: &Client, url: &Url) -> Result<bool, FetchError> {
     let place = place(client, url).await?;
+    // Keys are listed in their order, so an object of exactly this name comes before those that begin with it.
     let (keys, _) = list(client, &place, None, Some(2)).await?;
     Ok(keys.contains(&place.parsed.key))
 }
 
-/// Brings one object.
+/// Downloads one object.
 pub(super) async fn file(client: &Client, url: &Url, to: &Path) -> Result<(), FetchError> {
     let place = place(client, url).await?;
     let parsed = &place.parsed;
     object(client, &place, &parsed.key, parsed.version.as_deref(), to).await
 }
 
-/// Brings all objects below a name.
+/// Downloads all objects below a name.
 pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(), FetchError> {
     let place = place(client, url).await?;
     let top = format!("{}/", place.parsed.key.trim_end_matches('/'));
@@ -169,10 +172,12 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
     loop {
         let (keys, next) = list(client, &place, more.as_deref(), None).await?;
         for key in keys {
-            // Names with the same beginning are not below; a name with a slash at its end stands for a directory.
+            // The list has all names with the same beginning, also those beside the directory. A name with a slash at its end
+            // stands for a directory.
             let Some(inside) = key.strip_prefix(&top).filter(|k| !k.is_empty() && !k.ends_with('/')) else {
                 continue;
             };
+            // The key of an object is data of others, and could lead out of the directory.
             let path = entry_path(inside).map_err(FetchError::Directory)?;
             any = true;
             let target = to.join(path);
@@ -221,6 +226,7 @@ async fn list(
     let limit = limit.map(|limit| limit.to_string());
     let query = [
         more.map(|token| ("continuation-token", token)),
+        // Keys may have characters that XML cannot represent.
         Some(("encoding-type", "url")),
         Some(("list-type", "2")),
         limit.as_deref().map(|limit| ("max-keys", limit)),
@@ -235,7 +241,6 @@ async fn list(
     })
 }
 
-/// A response that is not a list of objects.
 #[derive(Debug, PartialEq, thiserror::Error)]
 enum ListError {
     #[error(transparent)]
@@ -267,13 +272,14 @@ fn read_list(text: &str) -> Result<(Vec<String>, Option<String>), ListError> {
     }
     let token = child(root, "NextContinuationToken").filter(|token| !token.is_empty());
     match (child(root, "IsTruncated").as_deref(), token) {
+        // Taking a part of the list for the whole would install an incomplete module.
         (Some("true"), None) => Err(ListError::NoContinuation),
         (Some("false"), _) => Ok((keys, None)),
         (_, token) => Ok((keys, token)),
     }
 }
 
-/// A key without its escapes. Some services write a space as `+`; then a plus is an escape, too.
+/// Returns a key without its escapes. Some services write a space as `+`; such services escape a plus.
 fn decoded(key: String) -> String {
     let spaced = key.replace('+', " ");
     match percent_decode_str(&spaced).decode_utf8() {
@@ -295,12 +301,13 @@ fn explained(place: &S3Location, error: net::Error) -> FetchError {
     FetchError::request(error, hint)
 }
 
-/// The first credentials that are found.
+/// Returns credentials from the first source that has some.
 async fn credentials(client: &Client, url: &Url) -> Result<Option<Credential>, FetchError> {
     let query: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
     let environment = &client.settings().environment;
     let given = |map: &BTreeMap<String, String>, name: &str| map.get(name).filter(|v| !v.is_empty()).cloned();
     let set = |name: &str| environment.get(name).map(str::to_owned);
+    // Keys in the address are used alone: parts from elsewhere would belong to other credentials.
     if ["aws_access_key_id", "aws_access_key_secret", "aws_access_token"]
         .iter()
         .any(|n| query.contains_key(*n))
@@ -312,6 +319,7 @@ async fn credentials(client: &Client, url: &Url) -> Result<Option<Credential>, F
         ));
     }
     let profile = given(&query, "aws_profile");
+    // A profile in the address takes precedence over keys in the environment.
     if profile.is_none() {
         let found = made(
             set("AWS_ACCESS_KEY_ID").or_else(|| set("AWS_ACCESS_KEY")),
@@ -331,6 +339,7 @@ async fn credentials(client: &Client, url: &Url) -> Result<Option<Credential>, F
     };
     let asked = profile.or_else(|| set("AWS_PROFILE"));
     let name = asked.clone().unwrap_or_else(|| "default".to_owned());
+    // The file of credentials takes precedence over the other one.
     let mut section = profile_of(&shared("AWS_CONFIG_FILE", "config"), &name, true);
     section.extend(profile_of(
         &shared("AWS_SHARED_CREDENTIALS_FILE", "credentials"),
@@ -345,6 +354,7 @@ async fn credentials(client: &Client, url: &Url) -> Result<Option<Credential>, F
     if found.is_some() {
         return Ok(found);
     }
+    // A profile that was asked for must not be replaced by the role of the machine.
     if let Some(asked) = asked {
         return Err(FetchError::AwsProfile(asked));
     }
@@ -360,7 +370,6 @@ fn made(key: Option<String>, secret: Option<String>, token: Option<String>) -> O
     })
 }
 
-/// A profile's settings in a shared file.
 fn profile_of(text: &str, name: &str, config: bool) -> BTreeMap<String, String> {
     let mut inside = false;
     let mut out = BTreeMap::new();
@@ -368,6 +377,7 @@ fn profile_of(text: &str, name: &str, config: bool) -> BTreeMap<String, String> 
         if let Some(section) = line.strip_prefix('[').and_then(|l| l.split(']').next()) {
             let words: Vec<&str> = section.split_whitespace().collect();
             inside = match words.as_slice() {
+                // `config` names its sections "profile NAME", except for "default"; the file of credentials has the bare name.
                 [one] => *one == name && (!config || name == "default"),
                 ["profile", one] => config && *one == name,
                 _ => false,
@@ -379,7 +389,7 @@ fn profile_of(text: &str, name: &str, config: bool) -> BTreeMap<String, String> 
     out
 }
 
-/// What the container's or the machine's own service gives.
+/// Returns credentials of the container's or the machine's own service.
 async fn nearby(client: &Client, environment: &Environment) -> Option<Credential> {
     let get = |name: &str| environment.get(name);
     let keys = |body: &[u8]| {
@@ -394,6 +404,7 @@ async fn nearby(client: &Client, environment: &Environment) -> Option<Credential
             Some(format!("http://169.254.170.2{path}"))
         });
     if let Some(url) = container.and_then(|u| Url::parse(&u).ok()) {
+        // No redirects: the credentials must come from this endpoint itself.
         let mut request = client.get(url).retries(1).timeout(NEARBY).redirects(0);
         let from_file = get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").and_then(|p| std::fs::read_to_string(p).ok());
         if let Some(token) = from_file.or_else(|| get("AWS_CONTAINER_AUTHORIZATION_TOKEN").map(str::to_owned)) {
@@ -410,6 +421,7 @@ async fn nearby(client: &Client, environment: &Environment) -> Option<Credential
             u.trim_end_matches('/').trim_end_matches("/latest")
         });
     let at = |path: &str| Url::parse(&format!("{base}/latest/{path}")).ok();
+    // IMDSv2: every request needs the token of a session. Version 1 is not used.
     let session = client
         .put(at("api/token")?)
         .header("x-aws-ec2-metadata-token-ttl-seconds", "300")

@@ -1,4 +1,4 @@
-//! Installing packages that are not on this machine.
+//! Installation of remote modules.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::shown::public;
 use crate::tree;
 
 impl Walk<'_> {
-    /// One module from elsewhere, and all below.
+    /// Installs one remote module, and all modules below it.
     pub(crate) fn remote<'a>(
         &'a self,
         call: &'a MissingModule,
@@ -44,6 +44,7 @@ impl Walk<'_> {
                 source: call.source.to_string(),
                 version,
             };
+            // A circle of remote modules would be fetched for ever.
             if around.contains(&this) || around.len() >= MAX_DEPTH {
                 self.report(
                     call,
@@ -67,7 +68,7 @@ impl Walk<'_> {
         .boxed()
     }
 
-    /// Installs a module. Returns no entry where a problem was reported.
+    /// Installs a module. Returns no entry if a problem was reported.
     async fn fetched(
         &self,
         call: &MissingModule,
@@ -123,6 +124,7 @@ impl Walk<'_> {
             self.found().0.push(problem);
             return None;
         }
+        // Reported after the manifest is written, so that a reported module is there for good.
         drop(events.send(Event::Installed {
             key: key.to_owned(),
             dir: entry.dir.clone(),
@@ -130,7 +132,7 @@ impl Walk<'_> {
         Some(entry)
     }
 
-    /// The package of a module, its subdirectory and its version, and the turn to fetch it. Problems are reported.
+    /// Returns the package of a module, its subdirectory and version, and the turn to fetch it. Problems are reported.
     async fn located(
         &self,
         call: &MissingModule,
@@ -149,7 +151,7 @@ impl Walk<'_> {
         };
         let carried = self.install.carried.as_ref();
         match &call.source {
-            // Never missing: it is part of the package around it.
+            // Local modules are part of the package around them, and never missing.
             ModuleSource::Local(_) => None,
             ModuleSource::Remote(remote) => {
                 let from_pack = carried.is_some_and(|carried| carried.has(&remote.package));
@@ -182,7 +184,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Fetches or copies a package to the place of a module.
+    /// Fetches or copies a package to the directory of a module.
     async fn place(
         &self,
         call: &MissingModule,
@@ -194,12 +196,15 @@ impl Walk<'_> {
         let modules_dir = Path::new(&self.modules_dir);
         let failed = file_error("writing the directory", modules_dir);
         std::fs::create_dir_all(modules_dir).map_err(failed)?;
+        // In the modules directory, so that the finished package is renamed within one file system.
         let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(modules_dir);
         let partial = made.map_err(failed)?;
         let new = partial.path().join("package");
         let place = modules_dir.join(key);
         let ours = match turn {
             Turn::Ours(sender) => {
+                // Only the download holds a permit: a module that kept one while its inner modules are installed could block
+                // them.
                 let fetched = match self.permits.acquire().await {
                     Ok(_permit) => {
                         let carried = self.install.carried.as_ref().filter(|carried| carried.has(package));
@@ -220,6 +225,7 @@ impl Walk<'_> {
                 let result = other.wait_for(Option::is_some).await.map(|r| (*r).clone());
                 match result.ok().flatten() {
                     Some(Ok(from)) => {
+                        // Each call has a directory of its own in the manifest, so packages are copied.
                         let to = new.clone();
                         let copied = tokio::task::spawn_blocking(move || tree::copy(&from, &to)).await;
                         let copied = copied.unwrap_or_else(|e| Err(std::io::Error::other(e)));
@@ -232,8 +238,9 @@ impl Walk<'_> {
             }
         };
         let before = self.before.modules.get(key);
+        // Compared before the old directory is replaced.
         let moved = moved(before, key, [&place, &new], package, entry).await;
-        // From here to the end, the manifest knows nothing of this module.
+        // From here until the module is complete, the manifest does not name it.
         self.written.forget(key);
         let put = match self.written.save() {
             Err(problem) => Err(FetchError::Manifest(problem.into_parts().detail)),
@@ -242,6 +249,7 @@ impl Walk<'_> {
                 .map_err(file_error("replacing the directory", &place)),
         };
         let put = put.map_err(Arc::new);
+        // The others copy from the final directory; the partial one is removed with this function.
         if let Some(sender) = ours {
             drop(sender.send(Some(put.clone().map(|()| place.clone()))));
         }

@@ -8,7 +8,7 @@ use oci::Repository;
 use super::{SettingError, boolean, text, texts};
 use crate::hcl1::Item;
 
-/// `oci_credentials "HOST[/PATH]"`.
+/// Reads a block `oci_credentials "HOST[/PATH]"`.
 pub(super) fn credentials(key: &str, body: Vec<Item>, settings: &mut OciSettings) -> Result<(), SettingError> {
     let key = scope(key)?;
     if settings.logins.contains_key(&key) {
@@ -60,7 +60,7 @@ pub(super) fn credentials(key: &str, body: Vec<Item>, settings: &mut OciSettings
     Ok(())
 }
 
-/// `oci_default_credentials`; relative paths begin at `dir`, where the file of the configuration is.
+/// Reads the block `oci_default_credentials`. Relative paths begin at `dir`, the directory of the CLI configuration file.
 pub(super) fn default_credentials(
     body: Vec<Item>,
     settings: &mut OciSettings,
@@ -96,7 +96,7 @@ pub(super) fn default_credentials(
     Ok(())
 }
 
-/// `HOST[:PORT][/PATH]`, as it is compared.
+/// Normalizes the scope of credentials, `HOST[:PORT][/PATH]`, for comparison.
 fn scope(text: &str) -> Result<String, SettingError> {
     let invalid = |why: String| SettingError::Oci(format!("oci_credentials \"{text}\" is not valid: {why}"));
     match text.contains('/') {

@@ -1,4 +1,4 @@
-//! Tests of reading the CLI configuration.
+//! Reading the CLI configuration.
 
 use super::*;
 

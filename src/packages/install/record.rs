@@ -1,4 +1,4 @@
-//! What an installation leaves in the lock file, and what is left alone.
+//! The lock file of an installation: its entries, and the warnings about it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::lock_file::{LockFile, Locked};
 use crate::not_available::packed_mismatch;
 use crate::packed::Packed;
 
-/// What is said of providers that the user has started: they are not installed.
+/// Returns the warning about providers that the user has started, which are not installed.
 pub(super) fn unmanaged(reattached: &BTreeSet<Provider>) -> Option<Diagnostic> {
     let names: Vec<String> = reattached
         .iter()
@@ -30,7 +30,7 @@ pub(super) fn unmanaged(reattached: &BTreeSet<Provider>) -> Option<Diagnostic> {
     })
 }
 
-/// Writes the lock file if its choices changed. Returns whether it was created, and whether it was written at all.
+/// Writes the lock file if its entries changed. Returns whether it was created, and whether it was written at all.
 pub(super) fn record(
     new_lock: &LockFile,
     lock: &LockFile,
@@ -38,7 +38,7 @@ pub(super) fn record(
     options: InstallOptions<'_>,
     warnings: &mut Diagnostics,
 ) -> Result<(bool, bool), Diagnostics> {
-    // The text of constraints alone is no change: the choices are the same.
+    // Constraints alone are no change: rewriting the file for them would cause needless diffs.
     let mut lock_changed = !new_lock.chooses_as(lock);
     if lock_changed && options.read_only_lock {
         let versions = |file: &LockFile| -> Vec<(Provider, Version)> {
@@ -47,6 +47,7 @@ pub(super) fn record(
                 .map(|(p, l)| (p.clone(), l.version.clone()))
                 .collect()
         };
+        // New checksums of the same versions are harmless, so they are only a warning.
         if versions(new_lock) != versions(lock) {
             return Err(Diagnostic::error(
                 "Provider dependency changes detected",
@@ -73,7 +74,7 @@ pub(super) fn record(
 }
 
 impl Work<'_> {
-    /// The entry of the lock file for a package that our executable carries.
+    /// Returns the lock file's entry for a package in the pack.
     pub(super) fn lock_packed(
         &self,
         provider: &Provider,
@@ -81,6 +82,7 @@ impl Work<'_> {
         packed: &Packed,
         old: Option<&Locked>,
     ) -> Result<Locked, Diagnostic> {
+        // After an upgrade to the pack's version, an older installed package must not be selected again.
         if self.options.upgrades(provider) {
             self.forget(provider)?;
         }
@@ -89,6 +91,7 @@ impl Work<'_> {
             if !same.hashes.is_empty() && same.hashes.is_disjoint(&hashes) {
                 return Err(packed_mismatch(provider, packed));
             }
+            // Checksums for other platforms stay.
             hashes.extend(same.hashes.iter().cloned());
         }
         Ok(Locked {

@@ -20,7 +20,7 @@ use crate::not_available::incompatible;
 use crate::selection::{Chooser, Selection};
 
 impl Work<'_> {
-    /// Fetches from sources: all at once, told in the order of the providers.
+    /// Fetches packages from their sources, all at once, reported in the order of the providers.
     pub(super) async fn fetch(
         &mut self,
         client: &Client,
@@ -28,7 +28,7 @@ impl Work<'_> {
         chooser: &Chooser<'_>,
         tell: &mut dyn FnMut(Step<'_>),
     ) {
-        // Where the built-in may be the outcome, nothing is promised.
+        // The built-in may be the outcome, so no download is announced.
         for one in needed.iter().filter(|one| one.fallback.is_none()) {
             match one.locked(&self.options) {
                 Some(_) => tell(Step::Reusing(one.provider)),
@@ -83,13 +83,14 @@ impl Work<'_> {
                 }
             }
         }
+        // Before anything is downloaded: an installation that cannot be completed should fail early.
         if self.errors.has_errors() {
             return;
         }
         self.fetch_chosen(client, chosen, chooser, tell).await;
     }
 
-    /// Fetches the packages of these versions.
+    /// Fetches the packages of the chosen versions.
     async fn fetch_chosen(
         &mut self,
         client: &Client,
@@ -146,7 +147,7 @@ impl Work<'_> {
                 Err(why) => {
                     let name = provider.for_display();
                     let mut text = format!("{name} v{version} cannot be installed: {}.", why.text());
-                    // Not for a package that is damaged or forged: it would be no better elsewhere.
+                    // A damaged or forged package would be no better from a machine with a network.
                     if matches!(
                         why,
                         FetchError::NoSource | FetchError::Source(SourceError::Unreachable(_))

@@ -1,6 +1,6 @@
-//! Errors of reading keys and signatures.
+//! Errors of parsing keys and signatures.
 
-/// Why a key or signature cannot be read. The text is a clause about it ("it …"), without a full stop.
+/// Reason why a key or signature cannot be read. The text is a clause about it ("it …"), without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -13,25 +13,22 @@ pub enum Error {
     /// The first bit of a packet is not set.
     #[error("it is not made of OpenPGP packets")]
     NoPacket,
-    /// Neither binary nor armored.
+    /// The text is neither binary nor armored.
     #[error("it is neither OpenPGP packets nor armored text")]
     NotOpenPgp,
     /// The armor is not base64.
     #[error("its armor is damaged: {0}")]
     Armor(#[from] base64::DecodeError),
-    /// The version of a key is not 4.
     #[error("it is a key of version {0}, and only version 4 is known")]
     KeyVersion(u8),
     /// A key of more than 65535 bytes.
     #[error("it is larger than a key can be")]
     KeyTooLarge,
-    /// The version of a signature is not 4.
     #[error("it is a signature of version {0}, and only version 4 is known")]
     SignatureVersion(u8),
     /// A packet of another type than signature.
     #[error("it is OpenPGP, but no signature")]
     NotASignature,
-    /// A signature has no creation time.
     #[error("it does not say when it was made")]
     NoDate,
     /// A critical subpacket of an unknown type.

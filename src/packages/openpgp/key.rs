@@ -1,4 +1,4 @@
-//! Public keys, and whether one has made a signature. The cryptography is aws-lc's.
+//! Public keys, and the verification of signatures by them. The cryptography is that of aws-lc.
 
 use aws_lc_rs::signature::{
     self, EcdsaVerificationAlgorithm, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey,
@@ -14,7 +14,7 @@ const P256_CURVE: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 const P384_CURVE: &[u8] = &[0x2b, 0x81, 0x04, 0x00, 0x22];
 const P521_CURVE: &[u8] = &[0x2b, 0x81, 0x04, 0x00, 0x23];
 
-/// A primary key or a subkey.
+/// Primary key or subkey.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PublicKey {
     body: Vec<u8>,
@@ -28,9 +28,9 @@ enum Material {
         e: Vec<u8>,
     },
     Ed25519(Vec<u8>),
-    /// The curve, and the point.
+    /// Curve and point.
     Ecdsa(Curve, Vec<u8>),
-    /// Of a kind that signs nothing here.
+    /// Algorithm that makes no accepted signatures.
     Other,
 }
 
@@ -48,10 +48,11 @@ impl PublicKey {
         if version != 4 {
             return Err(Error::KeyVersion(version));
         }
-        // Signatures about a key, and its fingerprint, say its length in two bytes.
+        // Signatures about a key, and its fingerprint, hash its length as two bytes.
         if u16::try_from(body.len()).is_err() {
             return Err(Error::KeyTooLarge);
         }
+        // The creation time is of no consequence: see the module's documentation.
         reader.take(4)?;
         let material = match reader.byte()? {
             1 | 3 => Material::Rsa {
@@ -62,6 +63,7 @@ impl PublicKey {
                 let length = reader.number(1)?;
                 let curve = reader.take(length)?;
                 let point = reader.mpi()?;
+                // 22 is EdDSA with a curve, whose point has the prefix 0x40; 19 is ECDSA; 27 is Ed25519 of RFC 9580.
                 match (algorithm, curve, point.split_first()) {
                     (22, ED25519_CURVE, Some((0x40, key))) => Material::Ed25519(key.to_vec()),
                     (19, P256_CURVE, _) => Material::Ecdsa(Curve::P256, point),
@@ -79,7 +81,7 @@ impl PublicKey {
         })
     }
 
-    /// A key as signatures about it see it.
+    /// Returns the bytes of the key that signatures about it hash.
     pub(super) fn hashed(&self) -> Vec<u8> {
         let length = u16::try_from(self.body.len()).unwrap_or(u16::MAX).to_be_bytes();
         [&[0x99], &length[..], &self.body].concat()
@@ -89,11 +91,12 @@ impl PublicKey {
         sha1::Sha1::digest(self.hashed()).to_vec()
     }
 
-    /// Whether this key has made a signature of these bytes.
+    /// Returns true if this key has made a signature of these bytes.
     pub(super) fn has_made(&self, made: &Signature, of: &[u8]) -> bool {
         let message = [of, &made.trailer].concat();
         match (&self.material, made.numbers.as_slice()) {
             (Material::Rsa { n, e }, [number]) if matches!(made.algorithm, 1 | 3) => {
+                // Leading zeros are not part of OpenPGP's numbers, but aws-lc expects a signature as long as the modulus.
                 let (Some(parameters), Some(number)) = (rsa(made.hash), padded(number, n.len())) else {
                     return false;
                 };
@@ -102,7 +105,7 @@ impl PublicKey {
                     .is_ok()
             }
             (Material::Ed25519(point), [r, s]) if matches!(made.algorithm, 22 | 27) => {
-                // What is signed is the hash, not the message.
+                // OpenPGP signs the hash of the message with EdDSA, not the message.
                 let digest = match made.hash {
                     8 => Sha256::digest(&message).to_vec(),
                     9 => Sha384::digest(&message).to_vec(),
@@ -151,9 +154,10 @@ fn ecdsa(curve: Curve, hash: u8) -> Option<&'static EcdsaVerificationAlgorithm> 
     })
 }
 
-/// Two numbers in the form that lets any curve go with any hash. They have no leading zeros.
+/// Encodes two numbers without leading zeros in DER, the form for which aws-lc allows any hash with any curve.
 fn der_pair(r: &[u8], s: &[u8]) -> Option<Vec<u8>> {
     let number = |n: &[u8]| {
+        // DER numbers are signed: without a zero byte, a set first bit would make them negative.
         let zero: &[u8] = if n.first().is_none_or(|first| first & 0x80 != 0) {
             &[0]
         } else {
@@ -172,7 +176,7 @@ fn der_pair(r: &[u8], s: &[u8]) -> Option<Vec<u8>> {
     Some([head, &both].concat())
 }
 
-/// A number with leading zeros, of this many bytes.
+/// Pads a number with leading zeros to a size in bytes.
 fn padded(number: &[u8], size: usize) -> Option<Vec<u8>> {
     let zeros = size.checked_sub(number.len())?;
     Some([&vec![0; zeros][..], number].concat())

@@ -1,14 +1,13 @@
 //! Detached OpenPGP signatures, as much of them as provider registries use: keys and signatures of version 4, by RSA, EdDSA
 //! (Ed25519) or ECDSA (NIST curves), with SHA-2.
 //!
-//! The library that knows all of OpenPGP (`pgp`, without its default features) brings 104 more crates,
-//! for ciphers and keys that no registry signs with. Here the cryptography is aws-lc's, which TLS brings anyway, and
-//! what is left is the packets ([`packet`]): about as much as a zip file's directory. DSA, SHA-1 and version 6 are refused by
-//! name.
+//! The crate that implements all of OpenPGP (`pgp`, without its default features) brings 104 more crates, for ciphers and keys
+//! that no registry signs with. Here the cryptography is that of aws-lc, which TLS brings anyway, and the rest is the parsing of
+//! packets ([`packet`]), about as much as for the directory of a zip file. DSA, SHA-1 and version 6 are refused by name.
 //!
-//! Which keys count ([`Certificate`]): the primary key, unless it says that it does not sign documents, and every subkey that
-//! it binds for signing and that agrees. What was revoked, for whatever reason, does not. Whether a key has expired does not
-//! matter: packages stay as they were signed.
+//! The keys of a [`Certificate`] that count are the primary key, unless it declares that it does not sign documents, and every
+//! subkey that it binds for signing and that has signed the binding itself. Revoked keys do not count, for whatever reason they
+//! were revoked. Expiry of keys is ignored: packages stay signed.
 
 mod error;
 mod key;
@@ -33,35 +32,35 @@ const USER_ID: u8 = 13;
 const PUBLIC_SUBKEY: u8 = 14;
 const USER_ATTRIBUTE: u8 = 17;
 
-/// A key with its subkeys that can sign.
+/// Primary key with the keys that can sign for it.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     primary: PublicKey,
-    /// The keys that may sign documents.
+    /// Keys that may sign documents.
     signing: Vec<PublicKey>,
 }
 
-/// What follows a primary key: who or what is meant, and the signatures about it.
+/// Packet after a primary key that signatures are about.
 enum About {
     Primary,
-    /// As signatures about it see it.
+    /// User ID or attribute, in the form that signatures about it hash.
     User(Vec<u8>),
     Subkey(PublicKey),
-    /// Of a kind or version that is not known here.
+    /// Packet of a kind or version that is not supported.
     Unknown,
 }
 
-/// The bytes in an armored text: what trust signatures of keys are of.
+/// Decodes an armored text. Trust signatures of keys are over these bytes.
 pub fn bytes_of(text: &str) -> Result<Vec<u8>, Error> {
     dearmored(text.as_bytes())
 }
 
 impl Certificate {
-    /// The keys in a text. Those of a version that is not known here, and those that were revoked, are left out.
+    /// Parses the keys in a text. Keys of unsupported versions and revoked keys are left out.
     pub fn read_all(text: &[u8]) -> Result<Vec<Certificate>, Error> {
         let bytes = dearmored(text)?;
         let mut reader = Reader(&bytes);
-        /// A primary key, if it is of a known form, and what follows it: what the signatures are about.
+        /// Primary key, if it is supported, and the packets after it with the signatures about them.
         type Parts = (Option<PublicKey>, Vec<(About, Vec<Signature>)>);
         let mut all: Vec<Parts> = Vec::new();
         while !reader.0.is_empty() {
@@ -92,14 +91,15 @@ impl Certificate {
         Ok(all.into_iter().filter_map(certificate).collect())
     }
 
-    /// What the signatures that follow a key make of it, in whatever order they come. Nothing if it was revoked.
+    /// Evaluates the signatures after a key, in whatever order they come. Returns none if the key was revoked.
     fn assemble(primary: PublicKey, parts: Vec<(About, Vec<Signature>)>) -> Option<Certificate> {
         let own = primary.hashed();
         let revokes = |s: &Signature| s.kind == kind::REVOKES_KEY && primary.has_made(s, &own);
+        // First of all, wherever the revocation stands: packets are not authenticated by their order.
         if parts.iter().flat_map(|(_, signatures)| signatures).any(revokes) {
             return None;
         }
-        // What the key says of itself, the last time it says something.
+        // Latest statement of the key about itself: its time, and whether it may sign.
         let mut says: Option<(u64, bool)> = None;
         let mut signing = Vec::new();
         for (about, signatures) in parts {
@@ -120,6 +120,7 @@ impl Certificate {
                     let both = [&own[..], &subkey.hashed()].concat();
                     let bindings = made(&|k| k == kind::BINDS_SUBKEY, &both);
                     let last = bindings.iter().max_by_key(|s| s.made);
+                    // Without the subkey's own signature, anybody could claim a stranger's signing key as a subkey.
                     let agrees = |s: &Signature| s.embedded.as_ref().is_some_and(|back| subkey.has_made(back, &both));
                     if last.is_some_and(|s| s.for_signing == Some(true) && agrees(s))
                         && made(&|k| k == kind::REVOKES_SUBKEY, &both).is_empty()
@@ -131,6 +132,7 @@ impl Certificate {
                 About::Unknown => continue,
             };
             let flags = about_itself.iter().filter_map(|s| Some((s.made, s.for_signing?)));
+            // The latest self-signature counts.
             says = says.into_iter().chain(flags).max();
         }
         if says.is_none_or(|(_, may_sign)| may_sign) {
@@ -139,19 +141,19 @@ impl Certificate {
         Some(Certificate { primary, signing })
     }
 
-    /// The fingerprint, in hexadecimal digits.
+    /// Returns the fingerprint, in hexadecimal digits.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         HEXUPPER.encode(&self.primary.fingerprint())
     }
 
-    /// The ID: the end of the fingerprint.
+    /// Returns the key ID: the last 16 digits of the fingerprint.
     #[must_use]
     pub fn id(&self) -> String {
         self.fingerprint().split_off(24)
     }
 
-    /// Whether this key, or one of its subkeys, has made a signature of a document.
+    /// Returns true if this key, or one of its signing subkeys, has made a signature of a document.
     #[must_use]
     pub fn has_signed(&self, document: &[u8], signature: &Signature) -> bool {
         let document = match signature.kind {
@@ -162,7 +164,7 @@ impl Certificate {
         self.signing.iter().any(|key| key.has_made(signature, &document))
     }
 
-    /// Whether the key of this ID is one of those that may sign here.
+    /// Returns true if the key of this ID may sign for this certificate.
     #[must_use]
     pub fn has_key(&self, id: &str) -> bool {
         let mut ids = self.signing.iter().map(|key| HEXUPPER.encode(&key.fingerprint()));
@@ -170,7 +172,7 @@ impl Certificate {
     }
 }
 
-/// A name as signatures about it see it.
+/// Returns a user ID or attribute in the form that signatures about it hash.
 fn user(mark: u8, body: &[u8]) -> About {
     match u32::try_from(body.len()) {
         Ok(length) => About::User([&[mark], &length.to_be_bytes()[..], body].concat()),
@@ -178,7 +180,7 @@ fn user(mark: u8, body: &[u8]) -> About {
     }
 }
 
-/// Text as signatures of texts see it.
+/// Converts line ends to CRLF, as text signatures hash them.
 fn with_network_line_ends(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for line in text.split_inclusive(|b| *b == b'\n') {

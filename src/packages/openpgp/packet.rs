@@ -1,10 +1,9 @@
-//! The packets that keys and signatures are made of, and the armor around them.
+//! Packets of keys and signatures, and the armor around them.
 
 use base64::Engine;
 
 use super::Error;
 
-/// Bytes that are read from the beginning.
 pub(super) struct Reader<'b>(pub(super) &'b [u8]);
 
 impl<'b> Reader<'b> {
@@ -18,12 +17,12 @@ impl<'b> Reader<'b> {
         Ok(self.number(1)? as u8)
     }
 
-    /// A number of at most four bytes.
+    /// Reads a number of at most four bytes, in big-endian order.
     pub(super) fn number(&mut self, bytes: usize) -> Result<usize, Error> {
         Ok(self.take(bytes)?.iter().fold(0, |n, byte| n << 8 | usize::from(*byte)))
     }
 
-    /// A big number, without leading zeros.
+    /// Reads a multiprecision integer, without leading zeros.
     pub(super) fn mpi(&mut self) -> Result<Vec<u8>, Error> {
         let bits = self.number(2)?;
         let bytes = self.take(bits.div_ceil(8))?;
@@ -31,8 +30,8 @@ impl<'b> Reader<'b> {
         Ok(bytes.get(zeros..).unwrap_or_default().to_vec())
     }
 
-    /// A length in the newer notation. Those of unknown size, which packets but not parts of signatures can have, have no
-    /// place in keys and signatures.
+    /// Reads a length in the new format. Partial lengths, which exist for packets but not for subpackets, are refused: keys and
+    /// signatures do not use them.
     fn length(&mut self, of_packet: bool) -> Result<usize, Error> {
         match self.byte()? {
             first @ 0..=191 => Ok(usize::from(first)),
@@ -43,7 +42,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// The next packet: what it is, and its content.
+    /// Reads a packet. Returns its tag and content.
     pub(super) fn packet(&mut self) -> Result<(u8, &'b [u8]), Error> {
         let head = self.byte()?;
         if head & 0x80 == 0 {
@@ -57,12 +56,14 @@ impl<'b> Reader<'b> {
             0 => self.number(1)?,
             1 => self.number(2)?,
             2 => self.number(4)?,
+            // The old format's indeterminate length: until the end.
             _ => self.0.len(),
         };
         Ok((head >> 2 & 0x0f, self.take(length)?))
     }
 
-    /// The next part of a signature: whether who does not know it must not rely on the signature, what it is, its content.
+    /// Reads a subpacket of a signature. Returns its critical bit, its type and its content. A signature with an unknown critical
+    /// subpacket must not be relied on.
     pub(super) fn subpacket(&mut self) -> Result<(bool, u8, Reader<'b>), Error> {
         let length = self.length(false)?;
         let mut content = Reader(self.take(length)?);
@@ -71,7 +72,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The bytes in an armored text, or of one that is not armored.
+/// Decodes armored text. Binary data is returned as it is.
 pub(super) fn dearmored(text: &[u8]) -> Result<Vec<u8>, Error> {
     if text.first().is_some_and(|first| first & 0x80 != 0) {
         return Ok(text.to_vec());
@@ -90,11 +91,12 @@ pub(super) fn dearmored(text: &[u8]) -> Result<Vec<u8>, Error> {
             block.clear();
             inside = false;
         } else if inside && head {
-            // Lines like `Comment: …`, then an empty one, which some leave out.
+            // Headers like `Comment: …`, then an empty line, which some programs omit.
             head = line.contains(": ");
             if !head {
                 block.push_str(line);
             }
+        // Lines with `=` are the CRC, which protects nothing that the signature does not.
         } else if inside && !line.starts_with('=') {
             block.push_str(line);
         }

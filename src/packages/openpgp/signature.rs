@@ -1,4 +1,4 @@
-//! Signatures: of documents, and those by which keys say what they are for.
+//! Signatures: of documents, and of keys about keys.
 
 use super::Error;
 use super::packet::{Reader, dearmored};
@@ -6,11 +6,11 @@ use data_encoding::HEXUPPER;
 
 const SIGNATURE: u8 = 2;
 
-/// What a signature is of.
+/// Signature types.
 pub(super) mod kind {
     pub const OF_BYTES: u8 = 0x00;
     pub const OF_TEXT: u8 = 0x01;
-    /// Four degrees of certainty that a name belongs to a key.
+    /// Four degrees of certainty that a user ID belongs to a key.
     pub const NAMES: std::ops::RangeInclusive<u8> = 0x10..=0x13;
     pub const BINDS_SUBKEY: u8 = 0x18;
     pub const BINDS_PRIMARY: u8 = 0x19;
@@ -25,24 +25,24 @@ pub struct Signature {
     pub(super) kind: u8,
     pub(super) algorithm: u8,
     pub(super) hash: u8,
-    /// What is hashed behind the document: the head of the signature, and its length.
+    /// Bytes that are hashed after the document: the signature's own head, and its length.
     pub(super) trailer: Vec<u8>,
-    /// When it was made, in seconds since the epoch.
+    /// Creation time, in seconds since the epoch.
     pub(super) made: u64,
-    /// How many seconds later it is no longer good, if ever.
+    /// Lifetime in seconds, if the signature expires.
     lifetime: Option<u64>,
-    /// The ID of the key, if that is said.
+    /// Key ID of the issuer, if it is named.
     issuer: Option<[u8; 8]>,
-    /// Whether the key it is about may sign documents, if that is said.
+    /// Flag that the subject key may sign documents, if there are key flags.
     pub(super) for_signing: Option<bool>,
-    /// A signature by the subkey, inside the one that binds it.
+    /// Signature by the subkey, inside the one that binds it.
     pub(super) embedded: Option<Box<Signature>>,
     pub(super) numbers: Vec<Vec<u8>>,
 }
 
 impl Signature {
-    /// Reads the signatures in a file: there may be one by each of several keys. Those that cannot be read are left out, if
-    /// there are others.
+    /// Parses the signatures in a file, which may be by several keys. Unreadable signatures are left out, unless there are no
+    /// others.
     pub fn read_all(text: &[u8]) -> Result<Vec<Signature>, Error> {
         let bytes = dearmored(text)?;
         let mut reader = Reader(&bytes);
@@ -78,7 +78,7 @@ impl Signature {
         trailer.extend(size.to_be_bytes());
         let length = reader.number(2)?;
         let unhashed = reader.take(length)?;
-        // The first bytes of the hash: only a shortcut for readers.
+        // The first bytes of the hash are only a quick check for readers.
         reader.take(2)?;
         let mut signature = Signature {
             kind,
@@ -98,8 +98,8 @@ impl Signature {
             return Err(Error::NoDate);
         }
         signature.parts(unhashed, None)?;
+        // Ed25519 of RFC 9580 has two values of 32 bytes where EdDSA has multiprecision integers.
         if algorithm == 27 {
-            // The newer form of the same algorithm: not numbers, but 64 bytes.
             signature.numbers = vec![reader.take(32)?.to_vec(), reader.take(32)?.to_vec()];
         }
         while !reader.0.is_empty() {
@@ -108,7 +108,8 @@ impl Signature {
         Ok(signature)
     }
 
-    /// Reads the parts that are signed themselves (then there is a date among them), or those that are not.
+    /// Parses the subpackets of the signed area (then `signed` is set to whether there is a creation time) or of the unsigned
+    /// area.
     fn parts(&mut self, area: &[u8], signed: Option<&mut bool>) -> Result<(), Error> {
         let mut area = Reader(area);
         let is_signed = signed.is_some();
@@ -121,20 +122,20 @@ impl Signature {
                     dated = true;
                 }
                 3 if is_signed => self.lifetime = Some(content.number(4)? as u64).filter(|seconds| *seconds > 0),
-                // Hints, which need not be signed: what they say is found out by trying.
+                // Hints that need not be signed: the issuer is verified by its key anyway.
                 16 => self.issuer = content.take(8)?.try_into().ok(),
                 33 if content.byte()? == 4 => {
                     self.issuer = content.take(20)?.get(12..).and_then(|id| id.try_into().ok());
                 }
                 27 if is_signed => self.for_signing = Some(content.byte()? & 2 != 0),
-                // Signed in itself. One inside the other is enough.
+                // This signature proves itself. One level of nesting is enough.
                 32 if self.kind == kind::BINDS_SUBKEY => {
                     self.embedded = Signature::read_body(content.0)
                         .ok()
                         .filter(|s| s.kind == kind::BINDS_PRIMARY)
                         .map(Box::new);
                 }
-                // Known, and of no consequence here: preferences, when a key expires, and the like.
+                // Known and of no consequence here: preferences, key expiry and the like.
                 2..=7 | 9 | 11 | 12 | 21..=35 => {}
                 _ if critical && is_signed => {
                     return Err(Error::UnknownCritical(kind));
@@ -148,20 +149,20 @@ impl Signature {
         Ok(())
     }
 
-    /// The ID of the key that has signed, if that is said.
+    /// Returns the key ID of the issuer, if it is named.
     #[must_use]
     pub fn issuer(&self) -> Option<String> {
         self.issuer.map(|id| HEXUPPER.encode(&id))
     }
 
-    /// Whether it was to be good for some time only, and that is over.
+    /// Returns true if the signature had a lifetime that is over.
     #[must_use]
     pub fn has_expired(&self, now: u64) -> bool {
         self.lifetime
             .is_some_and(|seconds| self.made.saturating_add(seconds) <= now)
     }
 
-    /// Why nobody can have made it as far as we can tell: by what it was made, if that is not relied on here.
+    /// Returns the algorithms of the signature that are not accepted, if there are any.
     #[must_use]
     pub fn not_relied_on(&self) -> Option<String> {
         let algorithm = match self.algorithm {

@@ -1,4 +1,4 @@
-//! A key that signs: Ed25519, in the form that provider registries publish.
+//! A signing key: Ed25519, in the form that provider registries publish.
 
 use std::io;
 
@@ -9,34 +9,33 @@ use data_encoding::HEXUPPER;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
-/// The object identifier of Ed25519 keys (RFC 4880bis), without its first two bytes.
+/// Object identifier of Ed25519 keys (RFC 4880bis), without its first two bytes.
 const ED25519: [u8; 9] = [0x2b, 0x06, 0x01, 0x04, 0x01, 0xda, 0x47, 0x0f, 0x01];
-/// EdDSA and SHA-256 in signatures.
+/// Algorithm numbers of EdDSA and SHA-256 in signatures.
 const ALGORITHMS: [u8; 2] = [22, 8];
-/// Whose key it is said to be.
+/// User ID of the key.
 const USER: &[u8] = b"Monoform providers serve";
-/// When the key was made: the beginning of 2024. It never expires.
+/// Creation time of the key: the beginning of 2024. It never expires.
 const CREATED: u32 = 1_704_067_200;
 
-/// The kinds of signatures: of documents, and of a key and its user.
+/// Signature types: of documents, and of a key and its user ID.
 const DOCUMENT: u8 = 0x00;
 const CERTIFICATION: u8 = 0x13;
 
-/// A key that signs.
 #[derive(Debug)]
 pub struct SigningKey {
     pair: Ed25519KeyPair,
-    /// The body of its public key packet.
+    /// Body of its public key packet.
     body: Vec<u8>,
 }
 
-/// A packet with a length of four bytes.
+/// Encodes a packet with a length of four bytes.
 fn packet(tag: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes();
     [&[0xc0 | tag, 0xff][..], &length, body].concat()
 }
 
-/// A number, with its length in bits before it.
+/// Encodes a multiprecision integer: its length in bits, then its bytes.
 fn number(bytes: &[u8]) -> Vec<u8> {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let bytes = bytes.get(zeros..).unwrap_or_default();
@@ -46,7 +45,7 @@ fn number(bytes: &[u8]) -> Vec<u8> {
 }
 
 impl SigningKey {
-    /// A new key.
+    /// Generates a key.
     ///
     /// # Errors
     /// The system has no random bytes.
@@ -59,7 +58,7 @@ impl SigningKey {
         Ok(SigningKey { pair, body })
     }
 
-    /// What signatures of the key are of.
+    /// Returns the bytes of the key that signatures about it hash.
     fn hashed(&self) -> Vec<u8> {
         let length = u16::try_from(self.body.len()).unwrap_or(u16::MAX).to_be_bytes();
         [&[0x99][..], &length, &self.body].concat()
@@ -69,14 +68,14 @@ impl SigningKey {
         Sha1::digest(self.hashed()).iter().skip(12).copied().collect()
     }
 
-    /// Its identifier, as registries show it.
+    /// Returns the key ID, as registries publish it.
     #[must_use]
     pub fn id(&self) -> String {
         HEXUPPER.encode(&self.id_bytes())
     }
 
     fn signature(&self, kind: u8, of: &[u8]) -> Vec<u8> {
-        // When it was made, and, of a key, that it signs documents.
+        // Creation time, and the key flag for signing documents (which only matters in signatures of the key).
         let created = [&[5, 2][..], &(CREATED + 1).to_be_bytes()].concat();
         let hashed = [&created[..], &[2, 27, 3]].concat();
         let length = u16::try_from(hashed.len()).unwrap_or_default().to_be_bytes();
@@ -92,13 +91,13 @@ impl SigningKey {
         packet(super::SIGNATURE, &body.concat())
     }
 
-    /// A detached signature.
+    /// Signs a document. The signature is detached and binary.
     #[must_use]
     pub fn sign(&self, text: &[u8]) -> Vec<u8> {
         self.signature(DOCUMENT, text)
     }
 
-    /// The public key, as registries publish it.
+    /// Returns the public key, armored as registries publish it.
     #[must_use]
     pub fn armored(&self) -> String {
         let length = u32::try_from(USER.len()).unwrap_or_default().to_be_bytes();

@@ -1,4 +1,4 @@
-//! What GnuPG makes, damaged and whole.
+//! Keys and signatures made by GnuPG, damaged and whole.
 
 #![allow(
     clippy::disallowed_methods,
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Made by GnuPG 2.2: keys of four kinds, and each one's signature of the same line. `sub` signs by a subkey.
+/// Keys of four kinds made by GnuPG 2.2, and a signature of the same line by each. `sub` signs by a subkey.
 const MADE: [(&str, &[u8], &[u8]); 4] = [
     (
         "rsa",
@@ -77,7 +77,7 @@ fn a_subkey_counts_only_with_its_binding() {
         let keys = Certificate::read_all(bytes).unwrap();
         assert!(!keys[0].has_signed(DOCUMENT, &signature));
     }
-    // Another's subkey under one's own key.
+    // A stranger's subkey after one's own primary key.
     let mut stolen = dearmored(MADE[1].1).unwrap();
     stolen.extend(&bytes[bytes.len() - (bytes.len() - 222)..]);
     for key in Certificate::read_all(&stolen).unwrap() {
@@ -106,7 +106,7 @@ proptest! {
     }
 }
 
-/// A GnuPG with nothing in it but what a test makes; none if it is not installed, which is said.
+/// GnuPG with an empty home directory; none if it is not installed, which the test prints.
 struct Gnupg(tempfile::TempDir);
 
 impl Gnupg {
@@ -145,7 +145,7 @@ impl Gnupg {
         out.stdout
     }
 
-    /// Makes a key for these uses, and gives its fingerprint.
+    /// Makes a key for these uses, and returns its fingerprint.
     fn key(&self, name: &str, algorithm: &str, usage: &str) -> String {
         self.run(&["--quick-generate-key", name, algorithm, usage, "never"], b"");
         let list = self.run(&["--with-colons", "--list-keys", name], b"");
@@ -249,7 +249,7 @@ fn keys_that_are_not_for_this() {
     );
     let revoked = gnupg.run(&["--export", "owner"], b"");
     assert!(!Certificate::read_all(&revoked).unwrap()[0].has_signed(DOCUMENT, &signature));
-    // The same when the revocation comes before what it revokes.
+    // The revocation before the binding that it revokes.
     let mut packets = Vec::new();
     let mut reader = Reader(&revoked);
     while !reader.0.is_empty() {
@@ -271,7 +271,7 @@ fn keys_that_are_not_for_this() {
     let swapped: Vec<u8> = packets.into_iter().flat_map(|(_, whole)| whole).collect();
     assert!(!Certificate::read_all(&swapped).unwrap()[0].has_signed(DOCUMENT, &signature));
 
-    // A key that was revoked altogether.
+    // A revoked primary key.
     let fingerprint = gnupg.key("lost", "rsa2048", "sign");
     let signature = gnupg.sign(&["-u", "lost"]).remove(0);
     assert!(gnupg.certificates("lost")[0].has_signed(DOCUMENT, &signature));

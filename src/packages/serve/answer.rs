@@ -1,4 +1,4 @@
-//! Which path means what, and the documents that are answered.
+//! Paths of requests, and the documents that answer them.
 //!
 //! ```text
 //! /.well-known/terraform.json                                          where the registry is
@@ -22,22 +22,21 @@ use versions::Version;
 
 use super::contents::{Archive, PackageLocation, Packages, Shelf};
 
-/// The plugin protocols that a registry must name. Which of them a provider speaks is found out when it is started.
+/// Plugin protocols in the answers of the registry, which must name some. Which of them a provider speaks is only known when it
+/// is started.
 const PROTOCOLS: [&str; 2] = ["5.0", "6.0"];
 
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// A document.
     Json(Json),
     /// Text or bytes of this media type.
     Bytes(&'static str, Vec<u8>),
-    /// An archive.
     File(Archive),
-    /// There is no such thing.
     NotFound,
 }
 
-/// Answers a request for a path. `host` is the name, and perhaps the port, that the client calls this server by.
+/// Answers a request for a path. `host` is the value of the Host header: the name, and perhaps the port, of this server for the
+/// client.
 pub(super) async fn answer(shelf: &Arc<Shelf>, host: &str, path: &str) -> io::Result<Answer> {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     match parts.as_slice() {
@@ -65,7 +64,7 @@ fn provider(host: &str, namespace: &str, ty: &str) -> Option<Provider> {
     Provider::parse(&format!("{host}/{namespace}/{ty}")).ok()
 }
 
-/// The packages of a provider, looked up without blocking.
+/// Looks up the packages of a provider, on a thread that may block.
 async fn packages(shelf: &Arc<Shelf>, provider: &Provider) -> io::Result<Packages> {
     let (shelf, provider) = (shelf.clone(), provider.clone());
     let found = tokio::task::spawn_blocking(move || shelf.packages(&provider)).await;
@@ -76,7 +75,7 @@ fn archive_name(provider: &Provider, version: &Version, platform: &Platform) -> 
     format!("terraform-provider-{}_{version}_{platform}.zip", provider.ty)
 }
 
-/// Answers as a network mirror.
+/// Answers a request of the network mirror protocol.
 async fn mirrored(shelf: &Arc<Shelf>, provider: &Provider, file: &str) -> io::Result<Answer> {
     let packages = packages(shelf, provider).await?;
     if file == "index.json" && !packages.is_empty() {
@@ -95,7 +94,7 @@ async fn mirrored(shelf: &Arc<Shelf>, provider: &Provider, file: &str) -> io::Re
         }
         return Ok(Answer::Json(json!({"archives": archives})));
     }
-    // What is left are archives and the checksums of one.
+    // The remaining paths are archives and their checksums.
     let (name, more) = match file.split_once(".zip") {
         Some((name, more)) => (format!("{name}.zip"), more),
         None => return Ok(Answer::NotFound),
@@ -119,7 +118,7 @@ async fn mirrored(shelf: &Arc<Shelf>, provider: &Provider, file: &str) -> io::Re
     })
 }
 
-/// Answers as a registry.
+/// Answers a request of the provider registry protocol.
 async fn registered(shelf: &Arc<Shelf>, provider: &Provider, rest: &[&str]) -> io::Result<Answer> {
     let packages = packages(shelf, provider).await?;
     match rest {

@@ -1,4 +1,4 @@
-//! Connections: accepted, bounded in number and time, and ended in order.
+//! Connections: accepted, limited in number and time, and closed in order.
 
 use std::convert::Infallible;
 use std::io;
@@ -24,54 +24,54 @@ use super::answer::{Answer, answer};
 use super::contents::Shelf;
 use super::guests::{Counted, Guests};
 
-/// How long a client may take for the TLS handshake, and for the header of a request.
+/// Time limit of the TLS handshake, and of the header of a request.
 const HEADER: Duration = Duration::from_secs(10);
-/// The lowest rate at which an archive is taken, in bytes a second, once some seconds are over.
+/// Lowest rate at which a client must take an archive, in bytes a second, measured after [`FIRST`].
 pub(super) const LOWEST_RATE: u64 = 16 << 10;
 pub(super) const FIRST: Duration = Duration::from_secs(20);
-/// How long a client may take to accept a part of an archive.
+/// Time limit for a client to accept one chunk of an archive.
 const STALL: Duration = Duration::from_secs(60);
-/// How long a connection may last.
+/// Time limit of a connection.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// How long running answers may take when the server ends.
+/// Time limit of running answers when the server ends.
 const ENDING: Duration = Duration::from_secs(10);
-/// How long the server waits after a connection could not be accepted.
+/// Pause after a connection could not be accepted. The usual cause is a lack of file descriptors, and a loop without a pause
+/// would use a whole core.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How much of an archive is sent at a time.
+/// Size of the chunks of an archive, in bytes.
 const CHUNK: usize = 1 << 16;
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// A request that was answered.
+/// Answered request, for the log.
 #[derive(Debug)]
 pub struct Access {
-    /// Who has asked.
+    /// Address of the client.
     pub peer: SocketAddr,
     pub method: String,
-    /// The path, without its query.
+    /// Path without its query, which may contain secrets.
     pub path: String,
-    /// The status of the answer.
     pub status: u16,
-    /// How many bytes its body has.
+    /// Size of the body in bytes.
     pub bytes: u64,
-    /// What went wrong on our side.
+    /// Error on the server's side.
     pub error: Option<String>,
 }
 
-/// How much of an answer may be on its way to a client. What is in the buffer counts as taken, so that a large one would hide for long
-/// that a client does not read.
+/// Size of a connection's send buffer in bytes. Bytes in the buffer count as taken by the client, so a large buffer would hide
+/// for long that a client does not read.
 const SEND_BUFFER: u32 = 512 << 10;
 
-/// A listener whose connections have these buffers.
+/// Listens at an address, with [`SEND_BUFFER`] for its connections.
 ///
 /// # Errors
-/// The address cannot be listened at.
+/// Another program uses the address, or it is not one of this machine.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // As for every listener: the port of a server that has ended is free at once.
+    // The port of a server that has ended is free at once, as with other servers.
     socket.set_reuseaddr(true)?;
     socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.bind(address)?;
@@ -79,16 +79,15 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 pub struct Server {
-    /// What it serves.
     pub shelf: Arc<Shelf>,
-    /// How connections are secured; not at all if there is nothing.
+    /// TLS settings; none for plain HTTP.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// Is called with each answer.
+    /// Callback for each answer.
     pub log: Arc<dyn Fn(&Access) + Send + Sync>,
 }
 
 impl Server {
-    /// Accepts connections until `stop` is done; then running answers may be completed.
+    /// Accepts connections until `stop` completes; then running answers may be completed.
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let guests = Guests::new();
         let (ending, ended) = watch::channel(false);
@@ -132,6 +131,7 @@ impl Server {
             () = accepting => {}
             () = stop => {}
         }
+        // No new connections from here on; those that are open get time to finish.
         drop(listener);
         let _ = ending.send(true);
         let all_gone = async {
@@ -151,6 +151,7 @@ impl Server {
         acceptor: Option<TlsAcceptor>,
         ended: watch::Receiver<bool>,
     ) {
+        // Answers are small documents, which must not wait for more data to be sent with them.
         let _ = stream.inner.set_nodelay(true);
         match acceptor {
             None => self.http(stream, peer, ended).await,
@@ -201,7 +202,7 @@ impl Server {
             }
         };
         let opened = match answered {
-            // Until it is open, the archive stays where it is.
+            // The archive is deleted when its last user drops it, so it is opened while `found` is alive.
             Ok(Answer::File(found)) => tokio::fs::File::open(&found.path).await.map(|file| {
                 let body = if head { empty() } else { archive(file, found.size) };
                 (StatusCode::OK, "application/zip", found.size, body)
@@ -267,8 +268,9 @@ fn problem(status: StatusCode, text: &str, head: bool) -> Parts {
     whole(status, "application/json", document.to_string().into_bytes(), head)
 }
 
-/// The content of an archive, read as fast as the client takes it.
+/// Returns a body with the content of a file, read as fast as the client takes it.
 fn archive(file: tokio::fs::File, size: u64) -> Body {
+    // Two chunks, so that the disk is read while the network sends, without more memory for each client.
     let (sender, receiver) = mpsc::channel::<io::Result<Frame<Bytes>>>(2);
     tokio::spawn(async move {
         let mut file = file.take(size);
@@ -285,6 +287,8 @@ fn archive(file: tokio::fs::File, size: u64) -> Body {
             };
             let failed = read.is_err();
             sent += read.as_ref().ok().and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
+            // A client that stalls or is slow occupies a connection. Dropping the sender ends the body early, which closes the
+            // connection.
             if last || sender.send_timeout(read, STALL).await.is_err() || failed {
                 return;
             }

@@ -1,4 +1,4 @@
-//! What is served: the packages of a mirror directory or of a pack, as archives.
+//! Packages that are served: those of a mirror directory or of a pack, as archives.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -20,71 +20,70 @@ use zip::write::SimpleFileOptions;
 use crate::openpgp::SigningKey;
 use crate::{discovery, hash, mirror_archives, packed};
 
-/// How many archives are made, and how many packages are read for their checksums, at the same time.
+/// Limit of archives that are made, and of packages that are hashed, at the same time.
 const AT_ONCE: usize = 2;
 
-/// Where packages are.
+/// Source of the served packages.
 #[derive(Clone, Debug)]
 pub enum Contents {
-    /// In a directory in mirror layout: archives or unpacked packages.
+    /// Directory in mirror layout, with archives or unpacked packages.
     Mirror(PathBuf),
-    /// In a pack.
     Pack(Arc<Pack>),
 }
 
-/// Packages that are served.
+/// Packages that are served, with the archives and checksums made so far.
 #[derive(Debug)]
 pub struct Shelf {
     contents: Contents,
-    /// For archives that are made.
+    /// Temporary directory for archives that are made.
     scratch: tempfile::TempDir,
     permits: Semaphore,
     archives: Known<Archive>,
     hashes: Known<String>,
-    /// Signs the checksums of a registry.
+    /// Key that signs the checksums of the registry.
     pub(super) key: SigningKey,
 }
 
-/// What is served of a shelf when it is looked through.
+/// Overview of the packages that are served.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// The addresses that there are packages of.
+    /// Providers with packages.
     pub providers: BTreeSet<Provider>,
-    /// Why other packages are not served.
+    /// Reasons why other packages are not served.
     pub left_out: Vec<PackError>,
 }
 
-/// The versions of a provider, and where the package of each is for a platform.
+/// Packages of a provider: their locations, by version and platform.
 pub(super) type Packages = BTreeMap<Version, BTreeMap<Platform, PackageLocation>>;
 
-/// Where a package is.
+/// Location of a package.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum PackageLocation {
     Archive(PathBuf),
     Directory(PathBuf),
-    /// By its place in the index of the pack.
+    /// Index in the list of the pack's providers.
     Packed(usize),
 }
 
-/// An archive on the disk.
+/// Archive on disk.
 #[derive(Clone, Debug)]
 pub(super) struct Archive {
     pub path: PathBuf,
     pub size: u64,
-    /// Its SHA-256, in hexadecimal digits.
+    /// SHA-256, in hexadecimal digits.
     pub sha256: String,
-    /// Removes one that was made when nobody reads it any more.
+    /// Deletes an archive that was made here, when nobody uses it any more.
     _made: Option<Arc<TempPath>>,
 }
 
-/// The state of the files of a package: of each its path, inode, size and last change.
+/// State of the files of a package: path, inode, size and modification time of each.
 type Stamp = Vec<(PathBuf, u64, u64, (i64, i64))>;
 
-/// What was found out about each package, as long as its files are the same.
+/// Cache of results for packages, valid as long as the files of a package do not change.
 #[derive(Debug)]
 struct Known<T>(Mutex<HashMap<PackageLocation, Fact<T>>>);
 
-/// Something that was found out, or is being found out, about files in this state.
+/// Result, present or in progress, for files in this state.
 #[derive(Debug)]
 struct Fact<T> {
     stamp: Stamp,
@@ -117,10 +116,10 @@ impl<T> Known<T> {
 }
 
 impl Shelf {
-    /// A shelf with these contents.
+    /// Prepares packages to be served.
     ///
     /// # Errors
-    /// There is no place for temporary files, or no key can be made.
+    /// The temporary directory or the key cannot be made.
     pub fn new(contents: Contents) -> io::Result<Shelf> {
         Ok(Shelf {
             contents,
@@ -132,7 +131,7 @@ impl Shelf {
         })
     }
 
-    /// Looks through everything.
+    /// Looks through all packages.
     #[must_use]
     pub fn survey(&self) -> Survey {
         let mut out = Survey::default();
@@ -150,7 +149,7 @@ impl Shelf {
         out
     }
 
-    /// What there is of a provider.
+    /// Returns the packages of a provider. Packages that cannot be served are logged.
     pub(super) fn packages(&self, provider: &Provider) -> Packages {
         let (packages, left_out) = self.packages_of(provider);
         for error in left_out {
@@ -159,12 +158,12 @@ impl Shelf {
         packages
     }
 
-    /// The packages of a provider, and why others that are there cannot be served: what cannot be downloaded must not be listed.
+    /// Returns the packages of a provider, and the reasons why others cannot be served. A listed package must be downloadable.
     fn packages_of(&self, provider: &Provider) -> (Packages, Vec<PackError>) {
         let (mut out, mut left_out) = (Packages::new(), Vec::new());
         match &self.contents {
             Contents::Mirror(dir) => {
-                // An archive is what its provider's author has made.
+                // The original archive of the provider's author takes precedence over an unpacked package.
                 for archive in mirror_archives::packed(dir, provider) {
                     match inside(dir, &archive.path).and_then(|()| readable(&archive.path)) {
                         Ok(()) => {
@@ -203,7 +202,7 @@ impl Shelf {
         (out, left_out)
     }
 
-    /// The checksum of a package, for the documents of a mirror.
+    /// Returns the checksum of a package, for the documents of a mirror.
     pub(super) async fn hash(self: &Arc<Shelf>, place: &PackageLocation) -> io::Result<String> {
         self.known(place, |shelf| &shelf.hashes, Shelf::new_hash).await
     }
@@ -224,7 +223,7 @@ impl Shelf {
         }
     }
 
-    /// A package as an archive, which is made if there is none.
+    /// Returns a package as an archive, which is made if there is none.
     pub(super) async fn archive(self: &Arc<Shelf>, place: &PackageLocation) -> io::Result<Archive> {
         let work = |shelf: &Shelf, place: &PackageLocation| match place {
             PackageLocation::Archive(path) => described(path.clone(), None),
@@ -233,8 +232,8 @@ impl Shelf {
         self.known(place, |shelf| &shelf.archives, work).await
     }
 
-    /// Finds out something about a package, unless it is known and the files are the same. It is done to its end even if the client
-    /// that has asked for it goes away: the next one finds the result.
+    /// Returns a result from the cache, or computes it. The work continues if the client disconnects, so that the next one finds
+    /// the result.
     async fn known<T: Clone + Send + Sync + 'static>(
         self: &Arc<Shelf>,
         place: &PackageLocation,
@@ -253,6 +252,7 @@ impl Shelf {
                 let (shelf, place) = (shelf.clone(), place.clone());
                 on_a_thread(move || {
                     let found = work(&shelf, &place)?;
+                    // A package that is being replaced would give a checksum of neither the old one nor the new one.
                     match stamp(&place)? == now {
                         true => Ok(found),
                         false => Err(io::Error::other("the package was changed while it was read")),
@@ -303,14 +303,14 @@ async fn on_a_thread<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + S
     done.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
-/// A file of an unpacked package, with where its content is.
+/// File of an unpacked package.
 struct PackageFile {
     path: String,
     source: PathBuf,
     executable: bool,
 }
 
-/// The files of an unpacked package, which can all be read. Which links are followed is decided in [`entries`].
+/// Lists the files of an unpacked package, all of them readable. [`entries`] decides which links are followed.
 fn files_of(dir: &Path) -> Result<Vec<PackageFile>, PackError> {
     let mut out = Vec::new();
     for Entry {
@@ -330,7 +330,7 @@ fn files_of(dir: &Path) -> Result<Vec<PackageFile>, PackError> {
     Ok(out)
 }
 
-/// Checks that a package is in the mirror and not elsewhere, where a link may lead that is the package, or is above it.
+/// Checks that a package lies in the mirror. The package, or a directory above it, may be a link to elsewhere.
 fn inside(mirror: &Path, package: &Path) -> Result<(), PackError> {
     let real = |path: &Path| {
         std::fs::canonicalize(path).map_err(|source| PackError::Read {
@@ -355,7 +355,7 @@ fn readable(path: &Path) -> Result<(), PackError> {
     })
 }
 
-/// The state of a package now. Links are followed: a program that a package only refers to can be changed without it.
+/// Returns the state of a package's files. Links are followed, because a linked program can change while the link stays the same.
 fn stamp(place: &PackageLocation) -> io::Result<Stamp> {
     let files: Vec<PathBuf> = match place {
         PackageLocation::Archive(path) => vec![path.clone()],
@@ -376,8 +376,8 @@ fn reason(error: PackError) -> io::Error {
     io::Error::other(error)
 }
 
-/// How a file is archived: not compressed, since clients wait for the answer, and wait for seconds only; and without a time, so that
-/// the same package gives the same archive.
+/// Returns the options of an archived file: stored without compression, since clients wait only seconds for the answer, and
+/// without a time, so that a package always gives the same archive.
 fn options(executable: bool, size: u64) -> SimpleFileOptions {
     SimpleFileOptions::default()
         .compression_method(CompressionMethod::Stored)

@@ -1,5 +1,5 @@
-//! The open connections: how many each client has, and when bytes last moved over each one. A client that reads slowly, or not at all,
-//! must not keep others out.
+//! Places for connections: how many each client has, and when bytes last moved on each. A client that reads slowly, or not at
+//! all, must not keep others out.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,25 +14,25 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-/// How many connections there are at the same time.
+/// Limit of open connections.
 const ALL: usize = 256;
-/// How many of them one client may have, and how many more of its connections may wait.
+/// Limit of open connections of one client, and of its connections that wait for a place.
 const OF_ONE: usize = 64;
-/// How many connections may wait for a place.
+/// Limit of connections that wait for a place.
 const WAITING: usize = 512;
-/// How long a connection waits for a place.
+/// Time limit for a connection to get a place.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often a waiting connection looks whether another one has become idle.
+/// Interval at which a waiting connection checks whether another one has become idle.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Which connections have to make room for others.
+/// Conditions under which a connection has to make room.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
-    /// Those over which no byte has moved for so long.
+    /// No byte has moved for this long.
     idle: Duration,
-    /// Those that are older than this and slower than the rate.
+    /// Age from which on the rate is measured.
     age: Duration,
-    /// Bytes a second.
+    /// Lowest rate, in bytes a second.
     rate: u64,
 }
 
@@ -42,7 +42,6 @@ const RULE: Rule = Rule {
     rate: super::connections::LOWEST_RATE,
 };
 
-/// The open connections.
 #[derive(Debug)]
 pub(super) struct Guests {
     all: usize,
@@ -57,7 +56,7 @@ pub(super) struct Guests {
 #[derive(Debug, Default)]
 struct Places {
     open: HashMap<u64, Guest>,
-    /// How many connections of each client wait.
+    /// Number of waiting connections, by client.
     waiting: HashMap<IpAddr, usize>,
 }
 
@@ -68,13 +67,13 @@ struct Guest {
     end: Arc<Notify>,
 }
 
-/// The bytes that a client has sent and taken. What is in a buffer of this machine counts as taken only as long as the buffer has room:
-/// a client that does not read fills it once, and is idle from then on.
+/// Bytes that a client has sent and received. Bytes in a buffer of this machine count as received while the buffer has room: a
+/// client that does not read fills it once, and is idle from then on.
 #[derive(Debug)]
 pub(super) struct Activity {
     since: Instant,
     moved: AtomicU64,
-    /// Milliseconds from the beginning until the last bytes moved.
+    /// Milliseconds from `since` until bytes last moved.
     last: AtomicU64,
 }
 
@@ -108,13 +107,13 @@ impl Activity {
     }
 }
 
-/// A place among the connections, which is free again when it is dropped.
+/// Place of a connection, which is free again when it is dropped.
 #[derive(Debug)]
 pub(super) struct Seat {
     guests: Arc<Guests>,
     number: u64,
     pub activity: Arc<Activity>,
-    /// Is notified when the connection has to make room for another one.
+    /// Notified when the connection has to make room for another one.
     pub end: Arc<Notify>,
 }
 
@@ -125,7 +124,7 @@ impl Drop for Seat {
     }
 }
 
-/// A connection that waits for a place.
+/// Connection that waits for a place.
 struct Waiting<'g> {
     guests: &'g Guests,
     client: IpAddr,
@@ -163,7 +162,7 @@ impl Guests {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a connection of a client, which is waited for; none if too many wait already, or for too long.
+    /// Waits for a place for a connection. Returns none if too many wait already, or if it takes too long.
     pub async fn seat(self: &Arc<Guests>, client: IpAddr) -> Option<Seat> {
         let client = network(client);
         if let Some(seat) = self.free_seat(client) {
@@ -172,12 +171,12 @@ impl Guests {
         let _waiting = self.wait(client)?;
         let seated = async {
             loop {
-                // A place that becomes free from here on is noticed.
+                // Registered before the places are checked, so that a place that becomes free in between is not missed.
                 let freed = self.freed.notified();
                 if let Some(seat) = self.free_seat(client) {
                     return seat;
                 }
-                // Nothing tells that a connection has become idle.
+                // Idleness has no notification, so it is polled.
                 drop(timeout(LOOK, freed).await);
             }
         };
@@ -195,8 +194,8 @@ impl Guests {
         Some(Waiting { guests: self, client })
     }
 
-    /// A place, if there is one. Where there is none, the connection of the client that has been idle longest has to go, or that of any
-    /// client if others have taken the places; none if bytes move over all of them.
+    /// Takes a place, if there is one. Otherwise a connection is ended: the longest idle one of the same client if that has all
+    /// its places, else the longest idle one of all. Returns none if bytes move on all of them.
     fn free_seat(self: &Arc<Guests>, client: IpAddr) -> Option<Seat> {
         let mut places = self.lock();
         let open = &mut places.open;
@@ -206,6 +205,7 @@ impl Guests {
             let longest = open
                 .iter()
                 .filter(|(_, guest)| considered(guest) && guest.activity.yields(self.rule))
+                // Of equally idle connections the oldest goes, which has the lowest number.
                 .max_by_key(|(number, guest)| (guest.activity.idle(), std::cmp::Reverse(**number)))
                 .map(|(number, _)| *number)?;
             if let Some(guest) = open.remove(&longest) {
@@ -236,7 +236,7 @@ impl Guests {
     }
 }
 
-/// The address that stands for a client: of IPv6 the network, since a client has many addresses in it.
+/// Returns the address that identifies a client: in IPv6 its network (/64), since a client has many addresses in it.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -247,7 +247,7 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A connection whose bytes are counted.
+/// Stream that counts its bytes in an [`Activity`].
 pub(super) struct Counted<S> {
     pub inner: S,
     pub activity: Arc<Activity>,
@@ -288,7 +288,7 @@ mod tests {
         IpAddr::from([10, 0, 0, last])
     }
 
-    /// Every connection is idle from the beginning, or none ever.
+    /// Rule that counts every connection as idle (`Duration::ZERO`), or none.
     fn idle_after(idle: Duration) -> Rule {
         Rule {
             idle,
@@ -364,7 +364,7 @@ mod tests {
         });
         assert!(second.is_some());
         assert!(guests.lock().waiting.is_empty());
-        // One may wait: the next of the same client is refused at once.
+        // One connection of a client may wait: its next one is refused at once.
         let waiting = guests.wait(network(client(3))).unwrap();
         assert!(guests.seat(client(3)).await.is_none());
         drop(waiting);

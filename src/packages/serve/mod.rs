@@ -1,10 +1,10 @@
-//! A server of provider packages: what `providers serve` does with a mirror directory or a pack.
+//! A server of provider packages: `providers serve`, for a mirror directory or a pack.
 //!
-//! It answers by two protocols, read-only: that of network mirrors below `/providers/`, and that of provider registries, for the host
-//! that it is itself and, below `/registry/HOST/`, for any other. Packages that are not archives become archives when they are first
-//! asked for ([`contents`]). Which path means what is in [`answer`]; connections, with their limits, are in [`connections`].
+//! It speaks two protocols, read-only: that of network mirrors below `/providers/`, and that of provider registries, for its own
+//! host and, below `/registry/HOST/`, for any other host. Packages that are not archives become archives at the first request
+//! ([`contents`]). Paths of requests are in [`answer`]; connections, with their limits, are in [`connections`].
 //!
-//! No path of a request is a path of the file system: addresses, versions and platforms are parsed, and what they name is looked up.
+//! No path of a request is used as a path of the file system: addresses, versions and platforms are parsed and looked up.
 
 mod answer;
 mod connections;

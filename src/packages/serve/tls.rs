@@ -8,36 +8,27 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Why a certificate or a key cannot be used. The text is a clause without a full stop.
+/// Reason why a certificate or a key cannot be used. The text is a clause without a full stop.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// A file cannot be read.
     #[error("{} cannot be read: {}", path.display(), io_reason(source))]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: std::io::Error,
-    },
-    /// A file has no certificate.
+    Read { path: PathBuf, source: std::io::Error },
     #[error("{} has no certificate in PEM form", .0.display())]
     NoCertificate(PathBuf),
-    /// A file has no private key.
     #[error("{} has no private key in PEM form without a password", .0.display())]
     NoKey(PathBuf),
-    /// The two do not belong together, or are of a kind that TLS does not use.
+    /// The certificate and the key do not belong together, or TLS does not support their kind.
     #[error("the certificate in {} and the key in {} cannot be used together: {reason}", certificate.display(), key.display())]
     Refused {
-        /// The file of the certificate.
         certificate: PathBuf,
-        /// The file of the key.
         key: PathBuf,
         reason: String,
     },
 }
 
-/// The settings of a server that has the certificates in one file, its own first, and the key in another.
+/// Returns the TLS settings of a server, from a file with its certificate chain (its own certificate first) and a file with its
+/// private key.
 ///
 /// # Errors
 /// A file cannot be read or used.
@@ -66,6 +57,7 @@ pub fn server_config(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>
         .with_no_client_auth()
         .with_single_cert(chain, private)
         .map_err(refused)?;
+    // The server speaks HTTP/1.1 only; a client that offers HTTP/2 first must not choose it.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

@@ -1,4 +1,4 @@
-//! Which plugin stands for which provider, and what installation leaves behind.
+//! Provider selection, and the files that an installation leaves.
 #![cfg(unix)]
 // Helpers of tests fail by panicking, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
@@ -18,7 +18,7 @@ use syntax::Diagnostics;
 use tempfile::TempDir;
 use versions::{Constraints, Version};
 
-/// A machine with a home directory and a working directory, and an executable of ours with the null provider in it.
+/// A machine with a home directory, a working directory, and an executable that has the built-in null provider.
 struct Machine {
     dir: TempDir,
     environment: BTreeMap<String, String>,
@@ -45,7 +45,7 @@ impl Machine {
         }
     }
 
-    /// One that runs what lies in the working directory without a record of it.
+    /// Returns a machine that runs plugins in the working directory without a record.
     fn trusting() -> Machine {
         let mut machine = Machine::new();
         machine
@@ -137,7 +137,7 @@ fn executable(selection: &Selection) -> &Path {
     }
 }
 
-/// The version that a built-in is used in place of.
+/// Returns the version that a built-in is used in place of.
 fn in_place_of(selection: &Selection) -> Option<String> {
     match selection {
         Selection::Builtin { in_place_of, .. } => in_place_of.as_ref().map(ToString::to_string),
@@ -236,7 +236,7 @@ fn an_installed_locked_version_comes_before_the_builtin_of_another_version() {
         machine.resolve("null", "").unwrap().0,
         Selection::Builtin { .. }
     ));
-    // Its own version is itself.
+    // The built-in's own version is no replacement.
     machine.write("work/.terraform.lock.hcl", &null_lock("3.2.3"));
     let (selection, warnings) = machine.resolve("null", "").unwrap();
     assert!(in_place_of(&selection).is_none() && warnings.is_empty());
@@ -361,7 +361,7 @@ fn executables_that_a_person_installed_come_first_with_a_warning() {
         assert_eq!(selection.version().unwrap().to_string(), "3.2.9");
         let text = format!("{} overrides an internal plugin for null-provider.", file.display());
         assert!(warnings.0[0].detail.starts_with(&text), "{warnings:?}");
-        // One that does not meet the constraints does not.
+        // An executable that does not meet the constraints does not.
         let (selection, warnings) = machine.resolve("null", "3.2.2").unwrap();
         assert_eq!(in_place_of(&selection).as_deref(), Some("3.2.2"));
         assert_eq!(warnings.0[0].summary, "Built-in provider version differs");
@@ -400,7 +400,7 @@ fn builtins_can_be_switched_off() {
         .insert("MONOFORM_DISABLE_INTERNAL_PLUGINS".into(), "random, null".into());
     let errors = machine.resolve("null", "").unwrap_err();
     assert!(errors.0[0].detail.contains("switched off"), "{errors:?}");
-    // The language's own parts cannot.
+    // Providers that are part of the language cannot.
     machine
         .environment
         .insert("MONOFORM_DISABLE_INTERNAL_PLUGINS".into(), "*".into());
@@ -472,7 +472,7 @@ fn the_error_says_what_was_found_and_where() {
         path("share/terraform/plugins"),
     );
     assert_eq!(errors.0[0].detail, expected);
-    // A flat file says no namespace: it is not taken for another's, but the way is shown.
+    // A flat file has no namespace: it is not taken for another provider's, but the error shows where to put it.
     let errors = machine.resolve("example.com/corp/acme", "").unwrap_err();
     let detail = &errors.0[0].detail;
     let named = format!("The name of {} has no namespace", file.display());
@@ -494,7 +494,7 @@ fn installation_links_and_locks_what_is_not_built_in() {
         .unwrap();
     assert!(done.lock_created && done.lock_changed);
     assert!(done.providers[&Provider::default_for("demo")].new);
-    // As Terraform 1.11.4 writes it for the same package; nothing about the built-in.
+    // As Terraform 1.11.4 writes it for the same package, without an entry for the built-in provider.
     let lock = "# This file is maintained automatically by \"terraform init\".\n# Manual edits may be lost in future updates.\n\n\
                 provider \"registry.terraform.io/hashicorp/demo\" {\n  version     = \"2.3.1\"\n  constraints = \"~> 2.0\"\n  \
                 hashes = [\n    \"h1:HjQrdQkcyU/G2Tnaxf3TWWQQCacIKfjFwpdrCKgLncg=\",\n  ]\n}\n";
@@ -536,7 +536,7 @@ fn installation_links_and_locks_what_is_not_built_in() {
     assert_eq!(outcome.locked.as_ref().unwrap().to_string(), "2.3.1");
     assert!(machine.read("work/.terraform.lock.hcl").contains("\"2.4.0\""));
 
-    // What runs already is not installed, and its lock entry stays.
+    // A running provider is not installed, and its lock entry stays.
     machine.reattached.insert(Provider::default_for("demo"));
     let done = machine.catalog().install(&requirements, upgrade, &mut |_| {}).unwrap();
     assert_eq!(done.warnings.0[0].summary, "Unmanaged providers are in effect");
@@ -576,7 +576,7 @@ fn the_text_of_constraints_alone_changes_no_lock_file_and_checksums_are_a_warnin
     assert_eq!(done.warnings.0[0].summary, "Provider lock file not updated");
     assert_eq!(machine.read("work/.terraform.lock.hcl"), bare);
     assert!(install("", false).unwrap().lock_changed);
-    // A provider that is gone is a change.
+    // The removal of a provider is a change.
     let read_only = InstallOptions {
         read_only_lock: true,
         ..InstallOptions::default()
@@ -607,7 +607,7 @@ fn locked_and_installed_packages_are_used_without_their_source() {
         .catalog()
         .install(&requirement("acme", ""), InstallOptions::default(), &mut |_| {})
         .unwrap();
-    // Without its lock entry it is nothing.
+    // Without its lock entry it is not used.
     std::fs::remove_file(machine.path("work/.terraform.lock.hcl")).unwrap();
     assert!(machine.resolve("acme", "").is_err());
 }
@@ -646,7 +646,7 @@ fn lock_entries_of_others_stay() {
         .unwrap();
     let outcome = &done.providers[&Provider::default_for("null")];
     assert!(matches!(outcome.selection, Selection::Builtin { .. }));
-    // For the one line that init says about it.
+    // For the line that init prints about it.
     assert_eq!(outcome.locked.as_ref().unwrap().to_string(), "3.2.4");
     assert!(!done.lock_changed);
     assert_eq!(machine.read("work/.terraform.lock.hcl"), lock);
@@ -693,14 +693,14 @@ fn plugins_of_the_configuration_need_a_record() {
     let error = machine.resolve("acme", "").unwrap_err();
     assert!(error.0[0].detail.contains("init has not recorded them"), "{error:?}");
     assert!(machine.catalog().check_provisioners(["ansible"]).has_errors());
-    // An entry of another version, or without checksums, is none.
+    // An entry of another version, or without checksums, does not count.
     for entry in [null_lock("3.2.8"), null_lock("3.2.9")] {
         machine.write("work/.terraform.lock.hcl", &entry);
         let chosen = machine.resolve("null", "").map(|(selection, _)| selection);
         assert!(!matches!(chosen, Ok(Selection::External(_))), "{entry}");
     }
     std::fs::remove_file(machine.path("work/.terraform.lock.hcl")).unwrap();
-    // What installing records may run.
+    // Recorded plugins may run.
     machine
         .catalog()
         .install(&requirement("null", ""), InstallOptions::default(), &mut |_| {})

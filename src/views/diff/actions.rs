@@ -1,4 +1,4 @@
-//! Invocations of actions in a plan: below the changes that trigger them, and by themselves where the user asks for them.
+//! Action invocations in a plan: below the changes that trigger them, and on their own if the user requests them.
 
 use engine::instance::nulls_for_unknowns;
 use engine::invocation::{ActionInvocation, InvocationTrigger};
@@ -20,7 +20,7 @@ const OPTIONS: Options = Options {
     show_all: true,
 };
 
-/// Writes what a change triggers, before it and after it.
+/// Writes the invocations that a change triggers, before it and after it.
 pub(super) fn triggered(
     text: &mut Text,
     plan: PlanView<'_>,
@@ -47,7 +47,7 @@ pub(super) fn triggered(
     }
 }
 
-/// Writes what the user asks for, if anything.
+/// Writes the invocations that the user requests, if there are any.
 pub(super) fn requested(text: &mut Text, plan: PlanView<'_>, schemas: &Schemas, revealed: bool, tool: &str) {
     let requested = plan
         .invocations
@@ -86,7 +86,7 @@ fn one(text: &mut Text, schemas: &Schemas, revealed: bool, invocation: &ActionIn
             let pair = Pair::of_object(&known, &invocation.config, Paths::none(), Paths::All).revealed(revealed);
             render::node(text, &compare::block(&pair, &schema.block), 2, OPTIONS);
         }
-        // The shape is unknown: show the content.
+        // Without a schema, the content decides.
         None => {
             let pair = Pair::of_value(Some(&known), Some(&invocation.config)).revealed(revealed);
             render::node(text, &compare::dynamic(pair), 2, OPTIONS);

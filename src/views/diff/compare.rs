@@ -1,7 +1,7 @@
-//! The comparison of two values: what became of each part, as a tree that is ready to be written.
+//! Comparison of two values, as a tree of their parts that is ready to be rendered.
 //!
-//! Two shapes of comparison meet here. Where the schema knows a type, the type decides how parts pair up. Where it does
-//! not (an attribute of type `any`, an output value), the content decides, as if both values were JSON documents.
+//! There are two kinds of comparison. If the schema has a type, it decides how parts pair up. Otherwise (an attribute of type
+//! `any`, an output value) the content decides, as if both values were JSON documents.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -14,7 +14,7 @@ use super::pair::{Pair, Paths};
 use super::sequence;
 use super::tree::{Act, Block, Blocks, Body, Node, Secret};
 
-/// Whether two values show the same, marks aside but for where they are.
+/// Returns true if both values have the same content. Marks are ignored.
 fn same(pair: &Pair<'_>) -> bool {
     match (pair.before, pair.after) {
         (None, None) => true,
@@ -24,6 +24,7 @@ fn same(pair: &Pair<'_>) -> bool {
 }
 
 fn same_content(a: &Value, b: &Value) -> bool {
+    // Removing the marks copies the value, which most values need not.
     if a.deep_marks().is_empty() && b.deep_marks().is_empty() {
         return a == b;
     }
@@ -41,7 +42,7 @@ fn leaf<'v>(pair: &Pair<'v>) -> Node<'v> {
     pair.node(act, Body::Primitive(pair.before, pair.after))
 }
 
-/// Handles what must not be shown and what is not known yet; everything else is compared by `inner`.
+/// Handles sensitive and unknown values; everything else is compared by `inner`.
 fn guarded<'v>(pair: Pair<'v>, inner: &dyn Fn(Pair<'v>) -> Node<'v>) -> Node<'v> {
     if let Some(node) = sensitive(&pair, &|p| guarded(p, inner)) {
         return node;
@@ -60,6 +61,7 @@ fn sensitive<'v>(pair: &Pair<'v>, inner: &dyn Fn(Pair<'v>) -> Node<'v>) -> Optio
     let (before, after) = (pair.was_sensitive, pair.is_sensitive);
     let inner = inner(pair.clone().plain());
     let absent = pair.before.is_none() && pair.after.is_none();
+    // A mark that comes or goes is a change, even if the value stays.
     let act = if inner.act == Act::Keep && before != after && !absent {
         Act::Update
     } else {
@@ -81,6 +83,7 @@ fn unknown<'v>(pair: &Pair<'v>, inner: &dyn Fn(Pair<'v>) -> Node<'v>) -> Node<'v
     if !pair.has_before() && pair.before.is_none() {
         return pair.node(Act::Create, Body::Unknown(None));
     }
+    // Attributes of the value that goes away have no change of their own, so they force no replacement.
     let before = inner(Pair {
         replace: Paths::none(),
         legacy: true,
@@ -89,7 +92,7 @@ fn unknown<'v>(pair: &Pair<'v>, inner: &dyn Fn(Pair<'v>) -> Node<'v>) -> Node<'v
     pair.node(Act::Update, Body::Unknown(Some(Box::new(before))))
 }
 
-/// Compares values by their content, as JSON would show it.
+/// Compares values by their content, as JSON would have it.
 pub(super) fn dynamic(pair: Pair<'_>) -> Node<'_> {
     guarded(pair, &dynamic_known)
 }
@@ -116,7 +119,7 @@ fn shape(value: Option<&Value>) -> Shape {
 }
 
 fn dynamic_known(pair: Pair<'_>) -> Node<'_> {
-    // Replacement is not marked inside: a provider cannot declare it for a part of a value of dynamic type.
+    // Parts are not marked as forcing replacement: a provider cannot declare that for a part of a dynamic value.
     let pair = Pair {
         replace: Paths::none(),
         ..pair
@@ -152,7 +155,7 @@ fn dynamic_of<'v>(pair: &Pair<'v>, common: Shape) -> Node<'v> {
     }
 }
 
-/// The keys of both sides, sorted.
+/// Returns the keys of both sides, sorted.
 fn keys<'v>(pair: &Pair<'v>) -> Vec<&'v str> {
     fn names(value: Option<&Value>) -> Vec<&str> {
         value
@@ -163,6 +166,7 @@ fn keys<'v>(pair: &Pair<'v>) -> Vec<&'v str> {
             .collect()
     }
     let (before, after) = (names(pair.before), names(pair.after));
+    // The common case needs no merge.
     if before.is_empty() || before == after {
         return after;
     }
@@ -221,6 +225,7 @@ fn map_items<'v>(pair: &Pair<'v>, compare: &dyn Fn(Pair<'v>) -> Node<'v>) -> (Ac
 
 /// Compares values of a known type.
 pub(super) fn typed<'v>(pair: Pair<'v>, ty: &'v Type) -> Node<'v> {
+    // An empty string that becomes unknown stays with the typed comparison, which can treat it as null.
     if matches!(ty, Type::Dynamic) && !(pair.before.is_some_and(is_empty) && pair.after.is_some_and(|v| !v.is_known()))
     {
         return dynamic(pair);
@@ -228,19 +233,19 @@ pub(super) fn typed<'v>(pair: Pair<'v>, ty: &'v Type) -> Node<'v> {
     guarded(pair, &|pair| typed_known(&pair, ty))
 }
 
-/// A value that is absent, in its own right.
+/// Null as a value of its own, in contrast to an absent part.
 static NULL: LazyLock<Value> = LazyLock::new(|| Value::null(Type::String));
 
 fn is_empty(value: &Value) -> bool {
     value.as_str() == Some("")
 }
 
-/// Null in place of an empty string.
+/// Replaces an empty string by null.
 pub(super) fn null_if_empty(value: &Value) -> &Value {
     if is_empty(value) { &NULL } else { value }
 }
 
-/// Takes an empty string for null where that may be meant.
+/// Replaces empty strings by null for the legacy type system, which cannot tell them apart.
 fn without_empty<'v>(pair: &Pair<'v>) -> Pair<'v> {
     let pair = pair.clone();
     if pair.legacy {
@@ -275,6 +280,7 @@ fn typed_known<'v>(pair: &Pair<'v>, ty: &'v Type) -> Node<'v> {
             let steps = sequence::elements(before, after, |_| objects);
             list(pair, before, after, steps, true, &|p| typed(p, element))
         }
+        // Elements of a tuple have types of their own, so only equal positions can be compared.
         Type::Tuple(types) => {
             let (before, after) = pair.sequences();
             let mut act = pair.initial();
@@ -297,6 +303,7 @@ fn object_items<'v>(pair: &Pair<'v>, ty: &'v Arc<ObjectType>) -> (Act, Vec<(&'v 
         let part = pair.part(&attribute.name).if_relevant().implicit();
         let nothing = part.is_nothing();
         let child = typed(part, &attribute.ty);
+        // Attributes that are null on both sides are not even counted as unchanged, as in Terraform.
         if child.act == Act::Keep && nothing {
             continue;
         }
@@ -306,7 +313,7 @@ fn object_items<'v>(pair: &Pair<'v>, ty: &'v Arc<ObjectType>) -> (Act, Vec<(&'v 
     (act, items)
 }
 
-/// Compares values of an attribute.
+/// Compares the values of an attribute.
 pub(super) fn attribute<'v>(pair: Pair<'v>, schema: &'v AttributeSchema) -> Node<'v> {
     let whole = pair.clone();
     match &schema.ty {
@@ -316,11 +323,11 @@ pub(super) fn attribute<'v>(pair: Pair<'v>, schema: &'v AttributeSchema) -> Node
     }
 }
 
-/// A value that is not known yet.
+/// Value that is not known yet.
 static UNKNOWN: LazyLock<Value> = LazyLock::new(Value::dynamic);
 
 impl<'v> Node<'v> {
-    /// Of a nested object that will be known after apply, what is to be shown of it as it is.
+    /// Replaces the old value of a nested object that is not known yet by a tree of its parts.
     fn with_unknown_parts(mut self, parts: impl FnOnce() -> Option<Node<'v>>) -> Node<'v> {
         if let Body::Unknown(Some(before)) = &mut self.body
             && let Some(parts) = parts()
@@ -331,7 +338,7 @@ impl<'v> Node<'v> {
     }
 }
 
-/// A nested object each part of which will be known after apply.
+/// Returns the tree of a nested object each part of which is not known yet.
 fn unknown_parts<'v>(pair: &Pair<'v>, nested: &'v NestedObject) -> Node<'v> {
     let parts = nested.attributes.iter().map(|(name, schema)| {
         let part = pair.only_before().part(name).implicit();
@@ -355,7 +362,7 @@ fn unknown_parts<'v>(pair: &Pair<'v>, nested: &'v NestedObject) -> Node<'v> {
     }
 }
 
-/// What there is to say of an attribute that is never stored, by what happens to the object it is part of.
+/// Returns the node of a write-only attribute, which is never stored. The object around it decides the action.
 fn write_only<'v>(parent: &Pair<'v>) -> Node<'v> {
     Node {
         act: parent.initial(),
@@ -370,6 +377,7 @@ fn nested_object<'v>(pair: Pair<'v>, attributes: &'v BTreeMap<Arc<str>, Attribut
         let mut items = Vec::new();
         for (name, schema) in attributes {
             let part = pair.part(name).if_relevant().implicit();
+            // A write-only value is never stored. It is null on both sides, and would not be shown.
             let nothing = part.is_nothing() && !schema.write_only;
             let child = if schema.write_only {
                 write_only(&pair)
@@ -427,6 +435,7 @@ pub(super) fn block<'v>(pair: &Pair<'v>, schema: &'v BlockSchema) -> Node<'v> {
         let mut part = pair.part(name).if_relevant().implicit();
         part.legacy = legacy;
         let nothing = part.is_nothing() && !attribute_schema.write_only;
+        // The legacy SDK stores unset strings as empty ones, so they are noise.
         if legacy {
             part.before = part.before.filter(|v| !is_empty(v));
             part.after = part.after.filter(|v| !is_empty(v));
@@ -470,6 +479,7 @@ fn nested_blocks<'v>(pair: &Pair<'v>, nested: &'v NestedBlock) -> (Act, Blocks<'
             let node = whole();
             (node.act, vec![(None, node)])
         }
+        // If the number of blocks is not known, old ones have no counterpart: one unknown block stands for all new ones.
         _ if unknown_whole => {
             let act = if pair.has_before() { Act::Update } else { Act::Create };
             let node = |act| Node {
@@ -514,6 +524,7 @@ fn nested_blocks<'v>(pair: &Pair<'v>, nested: &'v NestedBlock) -> (Act, Blocks<'
             let (before, after) = pair.sequences();
             let mut act = pair.initial();
             let mut items = Vec::new();
+            // Blocks of a list have no keys. If one in the middle is removed, all that follow change.
             for step in sequence::by_position(before.len(), after.len()) {
                 let child = compare(pair.element(before, after, step));
                 act = act.with(child.act);
@@ -525,7 +536,7 @@ fn nested_blocks<'v>(pair: &Pair<'v>, nested: &'v NestedBlock) -> (Act, Blocks<'
     (act, Blocks { items, replace })
 }
 
-/// Whether a schema has something that the older SDK cannot express.
+/// Returns true if a schema has something that the legacy SDK cannot express.
 fn is_modern(schema: &BlockSchema) -> bool {
     schema.attributes.values().any(|a| match &a.ty {
         AttributeType::Nested(_) => true,

@@ -1,4 +1,4 @@
-//! What stands above a resource change: its address, what will be done to it, and why.
+//! Comments above resource changes: address, action and reason.
 
 use addrs::{AbsResourceInstance, InstanceKey, Mode};
 use engine::plan::{Action, ImportedBy, Reason, ResourceChange};
@@ -7,7 +7,7 @@ use lang::render::quote;
 use super::Names;
 use super::paint::{Ink, Text};
 
-/// Whether a change is one that will be made, or one that was seen.
+/// Kind of a shown change: planned, or found by refresh.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Cause {
     Proposed,
@@ -15,7 +15,7 @@ pub(super) enum Cause {
 }
 
 impl Text {
-    /// The sign of an action, as wide as the widest.
+    /// Writes the sign of an action, padded to the widest.
     pub(super) fn action(&mut self, action: Action) -> &mut Text {
         match action {
             Action::NoOp => self.push("   "),
@@ -31,10 +31,10 @@ impl Text {
     }
 }
 
-/// The comment above a change.
+/// Comment above a change.
 struct Heading<'h> {
     change: &'h ResourceChange,
-    /// The address, with the key of a deposed object.
+    /// Address, with the key of a deposed object.
     address: String,
     cause: Cause,
     names: Names,
@@ -83,7 +83,7 @@ impl Heading<'_> {
         text.ink(Ink::Bold).push("  # ").push(&self.address).ink(Ink::Reset);
     }
 
-    /// Writes the address as it stands above an object that is not destroyed.
+    /// Writes the address above an object that is not destroyed. Terraform indents these by one blank less.
     fn forgotten(&self, text: &mut Text) {
         text.ink(Ink::Bold).push(" # ").push(&self.address).ink(Ink::Reset);
     }
@@ -169,7 +169,7 @@ impl Heading<'_> {
         });
     }
 
-    /// Writes where the object comes from: another address, or an import.
+    /// Writes the origin of an object: another address, or an import.
     fn source(&self, text: &mut Text, moved: Option<&AbsResourceInstance>, imported: Option<&ImportedBy>) {
         if let Some(previous) = moved {
             text.push("  # ")
@@ -184,6 +184,7 @@ impl Heading<'_> {
         };
         text.push("  # ").ink(Ink::Reset).push(&from);
         let action = self.change.action;
+        // A replacement destroys the object that the user wanted to keep by importing it.
         if action.is_replace() && !action.forgets() {
             text.push("  # ")
                 .ink(Ink::Reset)
@@ -203,7 +204,7 @@ fn why_read(reason: Reason) -> &'static str {
     }
 }
 
-/// The words before and after "replaced".
+/// Returns the words before and after "replaced".
 fn why_replaced(reason: Reason) -> (&'static str, &'static str) {
     match reason {
         Reason::ReplaceBecauseTainted => (" is tainted, so must be ", ""),
@@ -241,7 +242,7 @@ fn why_destroyed(text: &mut Text, change: &ResourceChange) {
     text.push("\n  # (because ").push(&reason).push(")");
 }
 
-/// Writes the first words of the block of a resource.
+/// Writes the head of a resource's block.
 pub(super) fn block_header(text: &mut Text, resource: &addrs::Resource) {
     let keyword = match resource.mode {
         Mode::Managed => "resource",

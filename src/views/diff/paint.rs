@@ -1,19 +1,16 @@
-//! Text with or without colours.
+//! Text that is being written, with or without colours.
 
 use crate::terminal::SGR;
 
-/// A text in the making.
 pub(super) struct Text {
-    /// What is written so far.
     pub(super) out: String,
-    /// Whether colours are wanted.
+    /// True if colours are written.
     pub(super) colour: bool,
 }
 
-/// The colours and attributes in use.
+/// Colours and attributes.
 #[derive(Clone, Copy)]
 pub(super) enum Ink {
-    /// Back to plain text.
     Reset,
     Bold,
     Red,
@@ -24,7 +21,6 @@ pub(super) enum Ink {
 }
 
 impl Text {
-    /// Nothing yet.
     pub(super) fn new(colour: bool) -> Text {
         Text {
             out: String::new(),
@@ -32,13 +28,13 @@ impl Text {
         }
     }
 
-    /// More text.
+    /// Appends text.
     pub(super) fn push(&mut self, text: &str) -> &mut Text {
         self.out.push_str(text);
         self
     }
 
-    /// From here on in this ink.
+    /// Switches to this ink.
     pub(super) fn ink(&mut self, ink: Ink) -> &mut Text {
         if self.colour {
             self.out.push(SGR);
@@ -55,23 +51,23 @@ impl Text {
         self
     }
 
-    /// This much in this ink, then plain.
+    /// Appends text in this ink, then resets.
     pub(super) fn inked(&mut self, ink: Ink, text: &str) -> &mut Text {
         self.ink(ink).push(text).ink(Ink::Reset)
     }
 
-    /// The same, and plain once more: the parts of a change are coloured one inside the other.
+    /// Appends text in this ink and resets twice, as Terraform does: it colours the parts of a change inside the coloured change.
     pub(super) fn inner(&mut self, ink: Ink, text: &str) -> &mut Text {
         self.inked(ink, text).ink(Ink::Reset)
     }
 
-    /// Blanks.
+    /// Appends blanks.
     pub(super) fn blanks(&mut self, count: usize) -> &mut Text {
         self.out.extend(std::iter::repeat_n(' ', count));
         self
     }
 
-    /// The beginning of a line at this level.
+    /// Appends the indentation of a level.
     pub(super) fn indent(&mut self, level: usize) -> &mut Text {
         self.blanks(level * 4)
     }

@@ -1,25 +1,22 @@
-//! The two sides of a part of a value, and the paths that have something to say about it.
+//! The two sides of a part of a value, and the paths that concern it.
 
 use cty::{Path, Step, Value};
 
 use super::tree::{Act, Body, Node};
 
-/// Paths that have something to say about a part of a value and what is inside.
+/// Paths that concern a part of a value and its contents.
 #[derive(Clone, Debug)]
 pub(super) enum Paths<'v> {
-    /// Every path.
     All,
-    /// The rest of each path, from here.
+    /// Rest of each path, from here.
     Some(Vec<&'v [Step]>),
 }
 
 impl<'v> Paths<'v> {
-    /// No path.
     pub(super) fn none() -> Paths<'v> {
         Paths::Some(Vec::new())
     }
 
-    /// These paths.
     pub(super) fn of(paths: impl IntoIterator<Item = &'v Path>) -> Paths<'v> {
         Paths::Some(paths.into_iter().map(|p| p.0.as_slice()).collect())
     }
@@ -35,7 +32,8 @@ impl<'v> Paths<'v> {
         matches!(self, Paths::Some(paths) if paths.is_empty())
     }
 
-    /// The rest of the paths that begin with such a step. With `inherit`, a path that ends here applies to everything inside.
+    /// Returns the rest of the paths that begin with a matching step. With `inherit`, a path that ends here concerns everything
+    /// inside.
     pub(super) fn child(&self, inherit: bool, matches: impl Fn(&Step) -> bool) -> Paths<'v> {
         let Paths::Some(paths) = self else { return Paths::All };
         if paths.is_empty() {
@@ -55,32 +53,32 @@ impl<'v> Paths<'v> {
     }
 }
 
-/// The two sides of one part.
+/// Two sides of one part.
 #[derive(Clone, Debug)]
 pub(super) struct Pair<'v> {
-    /// As it is. `None` where there is no such part; a null that stands in its own right is a value.
+    /// Old value. `None` if there is no such part; null is a value of its own.
     pub(super) before: Option<&'v Value>,
-    /// As it will be, likewise.
+    /// New value, likewise.
     pub(super) after: Option<&'v Value>,
     pub(super) was_sensitive: bool,
     pub(super) is_sensitive: bool,
-    /// Whose change requires replacement.
+    /// Paths whose change requires replacement.
     pub(super) replace: Paths<'v>,
-    /// Which parts are of interest.
+    /// Paths that are relevant.
     pub(super) relevant: Paths<'v>,
-    /// Whether sensitive values are shown.
+    /// Shows sensitive values.
     pub(super) revealed: bool,
-    /// Whether the values come from a plugin with the legacy type system, for which an empty string and null are the same.
+    /// True if the values come from a provider with the legacy type system, which does not distinguish an empty string from null.
     pub(super) legacy: bool,
 }
 
 impl<'v> Pair<'v> {
-    /// Two sides of a whole object: null stands for none.
+    /// Returns the two sides of a whole object; null means that there is none.
     pub(super) fn of_object(before: &'v Value, after: &'v Value, replace: Paths<'v>, relevant: Paths<'v>) -> Pair<'v> {
         Pair::new(Some(before), Some(after), replace, relevant).implicit()
     }
 
-    /// Two sides, each present or not; null is present.
+    /// Returns two sides, each present or absent; null is present.
     pub(super) fn of_value(before: Option<&'v Value>, after: Option<&'v Value>) -> Pair<'v> {
         Pair::new(before, after, Paths::none(), Paths::All)
     }
@@ -104,21 +102,21 @@ impl<'v> Pair<'v> {
         }
     }
 
-    /// The same, where null is no more than absence.
+    /// Treats null as absent.
     pub(super) fn implicit(mut self) -> Pair<'v> {
         self.before = self.before.filter(|v| !v.is_null());
         self.after = self.after.filter(|v| !v.is_null());
         self
     }
 
-    /// The same with the sensitivity passed by the caller.
+    /// Adds sensitivity from outside the values.
     pub(super) fn sensitive(mut self, before: bool, after: bool) -> Pair<'v> {
         self.was_sensitive |= before;
         self.is_sensitive |= after;
         self
     }
 
-    /// The same, with sensitive values shown or not.
+    /// Sets whether sensitive values are shown.
     pub(super) fn revealed(self, revealed: bool) -> Pair<'v> {
         Pair { revealed, ..self }
     }
@@ -153,7 +151,7 @@ impl<'v> Pair<'v> {
         }
     }
 
-    /// What is of no interest is taken as if it had not changed.
+    /// Treats a part as unchanged if no path makes it relevant.
     pub(super) fn if_relevant(mut self) -> Pair<'v> {
         if self.relevant.says_nothing() {
             self.after = self.before;
@@ -174,7 +172,7 @@ impl<'v> Pair<'v> {
         !self.has_before() && !self.has_after()
     }
 
-    /// What to begin with when the action follows from the parts.
+    /// Returns the action to begin with if the parts decide it.
     pub(super) fn initial(&self) -> Act {
         match (self.has_before(), self.has_after()) {
             (false, true) => Act::Create,
@@ -191,7 +189,7 @@ impl<'v> Pair<'v> {
         }
     }
 
-    /// An attribute of both sides, or an element under this key.
+    /// Returns an attribute of both sides, or an element under this key.
     pub(super) fn part(&self, name: &str) -> Pair<'v> {
         fn side<'v>(value: Option<&'v Value>, name: &str) -> Option<&'v Value> {
             value.and_then(|v| v.get(name))
@@ -203,13 +201,14 @@ impl<'v> Pair<'v> {
         Pair::new(
             side(self.before, name),
             side(self.after, name),
+            // A path that forces replacement is marked where it ends, while a relevant path makes all parts relevant.
             self.replace.child(false, matches),
             self.relevant.child(true, matches),
         )
         .like(self)
     }
 
-    /// Elements of both sides by position. Parts of a sequence are all as relevant as the sequence.
+    /// Returns elements of both sides by position. All parts of a sequence are as relevant as the sequence.
     pub(super) fn element(
         &self,
         before: &'v [Value],

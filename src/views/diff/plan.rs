@@ -1,4 +1,4 @@
-//! A whole plan: what changed outside, what will be done, what becomes of the outputs, and what all that means.
+//! Text of a whole plan: drift, changes, outputs, and a conclusion.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -22,7 +22,7 @@ struct Writer<'p> {
     plan: PlanView<'p>,
     schemas: &'p Schemas,
     width: usize,
-    /// Whether sensitive values are shown.
+    /// Shows sensitive values.
     revealed: bool,
     names: Names,
 }
@@ -32,7 +32,7 @@ pub(super) fn write(plan: PlanView<'_>, schemas: &Schemas, style: Style, names: 
         text: Text::new(style.colour),
         plan,
         schemas,
-        // One column stays free, as in all of the tool's prose.
+        // The last column stays free, as in all prose.
         width: style.width.saturating_sub(1),
         revealed: style.revealed,
         names,
@@ -41,7 +41,7 @@ pub(super) fn write(plan: PlanView<'_>, schemas: &Schemas, style: Style, names: 
     writer.text.out
 }
 
-/// Whether there is anything to say of a change.
+/// Returns true if there is anything to show of a change.
 fn is_shown(change: &ResourceChange) -> bool {
     change.action != Action::NoOp || change.is_moved() || change.importing.is_some()
 }
@@ -69,6 +69,7 @@ impl Writer<'_> {
             .map(|(name, change)| (&**name, output(change, self.revealed), change))
             .filter(|(_, node, change)| node.act != Act::Keep || visibility(change).is_some())
             .collect();
+        // Drift without any consequence is not shown, as in Terraform.
         let nothing = !self.plan.changes.iter().any(is_shown) && outputs.is_empty();
         let drift = self.drift(nothing);
         let invocations = self.plan.invocations.len();
@@ -117,7 +118,7 @@ impl Writer<'_> {
         self.text.ink(Ink::Reset).push("\n");
     }
 
-    /// Drift, if it is relevant; returns whether it is.
+    /// Writes the drift, if it is relevant. Returns true if it is.
     fn drift(&mut self, nothing_planned: bool) -> bool {
         let refresh_only = self.plan.mode == Mode::RefreshOnly;
         if nothing_planned && !refresh_only {
@@ -133,7 +134,7 @@ impl Writer<'_> {
             let paths = if refresh_only {
                 Paths::All
             } else {
-                // A reference to all instances of a resource makes none of them relevant, as in Terraform.
+                // References to all instances of a resource make none of them relevant, as in Terraform.
                 let Some(paths) = relevant.get(&change.address) else {
                     continue;
                 };
@@ -203,7 +204,7 @@ impl Writer<'_> {
             .resource(&change.provider.provider, resource.mode, &resource.ty)
         {
             Some(schema) => compare::block(&pair, &schema.block),
-            // The shape is unknown: show the content.
+            // Without a schema, the content decides.
             None => compare::dynamic(pair),
         }
     }
@@ -217,7 +218,7 @@ impl Writer<'_> {
         }
         self.text.push(" ");
         heading::block_header(&mut self.text, &change.address.resource.resource);
-        // An imported object is shown whole: the user has not seen it before.
+        // An imported object is shown completely, since the user has not seen it before.
         let options = Options {
             show_all: change.importing.is_some(),
             ..Options::default()
@@ -265,7 +266,7 @@ impl Writer<'_> {
             format!("{tool} will perform the following actions:\n")
         });
         for change in changes {
-            // What is read takes the place of what was read before, as a whole.
+            // A data source is read as a whole, so nothing is compared with the earlier result.
             let read = (change.action == Action::Read).then(|| ResourceChange {
                 before: Value::null(change.before.ty().clone()),
                 ..(*change).clone()
@@ -285,7 +286,7 @@ impl Writer<'_> {
         for (name, compared, change) in outputs {
             let name = attribute_name(name);
             if compared.act == Act::Keep {
-                // The value stays, and is shown nowhere else.
+                // The value stays, and is not shown anywhere else.
                 self.text.sign(Act::Update, Options::default()).push(&name);
                 self.text.blanks(longest - name.width()).push(" = (sensitive value)");
                 self.text.push(visibility(change).unwrap_or_default()).push("\n");
@@ -319,7 +320,7 @@ impl Writer<'_> {
         }
         let mode = self.plan.mode;
         if mode == Mode::RefreshOnly && drift {
-            // The drift shown above is enough.
+            // The drift above is the result.
             return;
         }
         if drift {
@@ -359,7 +360,7 @@ impl Writer<'_> {
     }
 }
 
-/// What changes about an output whose value stays the same: only whether it is sensitive.
+/// Describes the change of an output whose value stays: only its sensitivity changes.
 fn visibility(change: &OutputChange) -> Option<&'static str> {
     let stays = change.action == Action::Update
         && change.before.clone().unmark_deep().0 == change.after.clone().unmark_deep().0;
@@ -373,13 +374,13 @@ fn output(change: &OutputChange, revealed: bool) -> Node<'_> {
     fn side(value: &Value, present: bool) -> Option<&Value> {
         present.then_some(value)
     }
-    // What is nothing is added.
+    // An output that was null is added.
     let mut before = side(&change.before, change.action != Action::Create).filter(|v| !v.is_null());
-    // An output that becomes null is gone from the state.
+    // An output that becomes null is removed from the state.
     let gone = change.action == Action::Delete || change.after.is_null();
     let after = side(&change.after, !gone);
     if !change.after.is_known() {
-        // As of attributes, whose empty strings may mean that there is nothing.
+        // As for attributes, an empty string may mean that there was no value.
         before = before.map(compare::null_if_empty);
     }
     let pair = Pair::of_value(before, after).sensitive(change.sensitive, change.sensitive);

@@ -1,4 +1,4 @@
-//! Writing a comparison: one line a part, with its sign, its value before and after, and a word on what is left out.
+//! Rendering of a comparison: a line for each part, with its sign, its value before and after, and notes on hidden parts.
 
 use cty::Value;
 use lang::render::quote;
@@ -9,7 +9,7 @@ use super::signs::{Options, scalar};
 use super::strings;
 use super::tree::{Act, Block, Blocks, Body, Node, Secret};
 
-/// The attributes by which people recognise an object: shown even if nothing happens to them.
+/// Attributes by which users recognise an object, which are shown even if they do not change.
 const TELLING: [&str; 3] = ["id", "name", "tags"];
 
 impl Text {
@@ -28,7 +28,7 @@ impl Text {
     }
 }
 
-/// Writes a value. The current line is already begun, at this level.
+/// Writes a value. The current line has begun, at this level.
 pub(super) fn node(text: &mut Text, node: &Node<'_>, indent: usize, options: Options) {
     match &node.body {
         Body::Primitive(before, after) => primitive(text, node, *before, *after, indent, options),
@@ -41,6 +41,7 @@ pub(super) fn node(text: &mut Text, node: &Node<'_>, indent: usize, options: Opt
             text.push("(known after apply)").forces(node.replace, options);
         }
         Body::Unknown(Some(before)) => {
+            // "-> null" behind the old value would contradict the arrow that follows.
             self::node(
                 text,
                 before,
@@ -86,7 +87,7 @@ pub(super) fn node(text: &mut Text, node: &Node<'_>, indent: usize, options: Opt
     }
 }
 
-/// Remarks that stand on lines of their own before a value.
+/// Writes the warnings that stand on lines of their own before a value.
 fn warnings(text: &mut Text, node: &Node<'_>, indent: usize) {
     let (secret, what) = match &node.body {
         Body::Sensitive(secret, _) => (secret, "attribute value"),
@@ -95,6 +96,7 @@ fn warnings(text: &mut Text, node: &Node<'_>, indent: usize) {
         _ => return,
     };
     let Secret { inner, before, after } = *secret;
+    // A value that is created or deleted has only one side, whose mark cannot change.
     if matches!(node.act, Act::Create | Act::Delete) || before == after {
         return;
     }
@@ -186,7 +188,7 @@ fn list(text: &mut Text, node: &Node<'_>, items: &[Node<'_>], context: bool, ind
             continue;
         }
         if context {
-            // The elements right before and after a change are shown as its context.
+            // The elements next to a change are shown as its context.
             if let Some(last) = skipped.take() {
                 text.hidden(count - 1, "element", indent + 1, options);
                 element(text, last);
@@ -200,7 +202,7 @@ fn list(text: &mut Text, node: &Node<'_>, items: &[Node<'_>], context: bool, ind
     text.close("]", indent, options).null_suffix(node.act, options);
 }
 
-/// Where the word on replacement goes: collections of nested objects say it at each element, others once.
+/// Decides where a forced replacement is noted: collections of nested objects note it at each element, others once.
 fn replacement(node: &Node<'_>, nested: bool, options: Options) -> (bool, Options) {
     let inner = Options {
         no_null: true,
@@ -245,7 +247,7 @@ fn set(text: &mut Text, node: &Node<'_>, items: &[Node<'_>], nested: bool, inden
 
 fn map(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: bool, indent: usize, options: Options) {
     let (here, inner) = replacement(node, nested, options);
-    // In a map that stays, each removed element has it, unless that is an object whose attributes have it.
+    // In a map that stays, each removed element gets `-> null`, unless it is an object whose attributes have it.
     let inner = Options {
         no_null: options.no_null || nested || node.act == Act::Delete,
         ..inner
@@ -280,7 +282,7 @@ fn map(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: boo
     text.close("}", indent, options).null_suffix(node.act, options);
 }
 
-/// A name as it can stand to the left of an equals sign.
+/// Returns a name as it is written to the left of an equals sign.
 pub(super) fn attribute_name(name: &str) -> std::borrow::Cow<'_, str> {
     if addrs::parse::is_identifier(name) {
         name.into()
@@ -289,8 +291,8 @@ pub(super) fn attribute_name(name: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Attributes a line each, with their equals signs below one another, and how many are not shown. What is in them is written
-/// with `inner`.
+/// Writes one attribute a line, with aligned equals signs, and the number of hidden ones. Their values are written with the
+/// options `inner`.
 fn attributes(text: &mut Text, items: &[(&str, Node<'_>)], indent: usize, options: Options, inner: Options) {
     let names: Vec<_> = items.iter().map(|(name, _)| attribute_name(name)).collect();
     let longest = names.iter().map(|n| n.width()).max().unwrap_or(0);
@@ -315,7 +317,7 @@ fn attributes(text: &mut Text, items: &[(&str, Node<'_>)], indent: usize, option
 }
 
 fn object(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: bool, indent: usize, options: Options) {
-    // Every attribute removed inside a nested object has `-> null`.
+    // Every attribute removed inside a nested object gets `-> null`.
     let inner = Options {
         no_null: !nested,
         all_replace: false,
@@ -351,7 +353,7 @@ fn block(text: &mut Text, node: &Node<'_>, content: &Block<'_>, indent: usize, o
                 hidden += 1;
                 continue;
             }
-            // Where there are no attributes, blocks do not stand apart from one another either.
+            // Without attributes, no blank line separates the blocks either.
             if !apart && !content.attributes.is_empty() {
                 text.push("\n");
                 apart = true;

@@ -1,4 +1,4 @@
-//! How the elements of two sequences, or two sets, pair up.
+//! Pairing of the elements of two sequences or sets.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -6,20 +6,21 @@ use std::hash::{Hash, Hasher};
 
 use cty::{Kind, Value};
 
-/// A step through two sequences: the position in the first and in the second, where there is one.
+/// Pair of positions, in the first and in the second sequence; one may be missing.
 pub(super) type Step = (Option<usize>, Option<usize>);
 
-/// An element that can be compared with others.
+/// Element that can be compared with others.
 pub(super) trait Item {
-    /// Equal for equal items.
+    /// Hashes the item. Equal items give equal hashes.
     fn digest(&self, hasher: &mut DefaultHasher);
-    /// Whether the items show the same.
+    /// Returns true if both items have the same content.
     fn same(&self, other: &Self) -> bool;
 }
 
 impl Item for Value {
     fn digest(&self, hasher: &mut DefaultHasher) {
         match self.kind() {
+            // Types are left out: equal values may have different ones. `same` decides.
             Kind::Unknown(_) | Kind::Null => 0u8.hash(hasher),
             Kind::Bool(b) => b.hash(hasher),
             Kind::Number(n) => n.to_string().hash(hasher),
@@ -50,7 +51,7 @@ impl Item for &str {
     }
 }
 
-/// Gives equal items equal numbers, so that comparing them later costs nothing.
+/// Assigns equal numbers to equal items, so that later comparisons are cheap.
 struct Numbering<'i, I> {
     by_digest: HashMap<u64, Vec<(&'i I, u32)>>,
     next: u32,
@@ -82,8 +83,8 @@ impl<'i, I: Item> Numbering<'i, I> {
     }
 }
 
-/// The steps that lead from one sequence to the other: elements in common stay; between them the old ones go and then the
-/// new ones come, save that an old and a new object at the same place count as one that changed.
+/// Returns the steps from one sequence to the other. Common elements stay; between them the old elements are removed, then the
+/// new ones are added. But an old and a new object at the same place count as one that changed.
 pub(super) fn pair_up<I: Item>(before: &[I], after: &[I], is_object: impl Fn(&I) -> bool) -> Vec<Step> {
     let mut numbering = Numbering::new();
     let (old, new) = (numbering.all(before), numbering.all(after));
@@ -112,8 +113,8 @@ pub(super) fn pair_up<I: Item>(before: &[I], after: &[I], is_object: impl Fn(&I)
     }
 }
 
-/// The same for the elements of a list. Where both sides are equally long, elements at the same place belong together,
-/// unless every old element is still there somewhere: then they were put into another order.
+/// Returns the steps for the elements of a list. In lists of equal length, elements at the same position belong together, unless
+/// every old element is still in the list: then the order changed.
 pub(super) fn elements<I: Item>(before: &[I], after: &[I], is_object: impl Fn(&I) -> bool) -> Vec<Step> {
     if before.len() != after.len() {
         return pair_up(before, after, is_object);
@@ -128,18 +129,19 @@ pub(super) fn elements<I: Item>(before: &[I], after: &[I], is_object: impl Fn(&I
     }
 }
 
-/// Elements at the same place belong together.
+/// Pairs elements at the same position.
 pub(super) fn by_position(before: usize, after: usize) -> Vec<Step> {
     (0..before.max(after))
         .map(|i| ((i < before).then_some(i), (i < after).then_some(i)))
         .collect()
 }
 
-/// Beyond so many cells the table of the exact method costs too much.
+/// Limit of the table's cells for the exact method: 16 MiB of four bytes each.
 const TABLE_LIMIT: usize = 1 << 22;
 
 fn longest_common_subsequence(old: &[u32], new: &[u32]) -> Vec<u32> {
-    // What both end with belongs to the result in any case.
+    // A common tail belongs to the result in any case. A common head is only cut where the table would be too large, since that
+    // can change which of several equally long results is found.
     let tail = old
         .iter()
         .rev()
@@ -164,7 +166,8 @@ fn longest_common_subsequence(old: &[u32], new: &[u32]) -> Vec<u32> {
     common
 }
 
-/// The exact answer. Of several equally long ones, the one found by walking back from the end and preferring the second.
+/// Returns the exact result. Of several equally long ones, it is the one found by walking back from the end and preferring the
+/// second sequence.
 fn by_table(old: &[u32], new: &[u32]) -> Vec<u32> {
     if old.is_empty() || new.is_empty() {
         return Vec::new();
@@ -197,7 +200,7 @@ fn by_table(old: &[u32], new: &[u32]) -> Vec<u32> {
     found
 }
 
-/// A good answer for long sequences: the longest common run of those that occur once on either side.
+/// Returns a good result for long sequences: the longest common subsequence of the elements that occur once on either side.
 fn by_unique(old: &[u32], new: &[u32]) -> Vec<u32> {
     fn once(items: &[u32]) -> HashMap<u32, Option<usize>> {
         let mut places = HashMap::with_capacity(items.len());
@@ -207,7 +210,7 @@ fn by_unique(old: &[u32], new: &[u32]) -> Vec<u32> {
         places
     }
     let (in_old, in_new) = (once(old), once(new));
-    // The places in `new` of the unique items of `old`, in the order of `old`: their longest increasing subsequence.
+    // Positions in `new` of the unique items of `old`, in the order of `old`. Their longest increasing subsequence is the result.
     let places: Vec<usize> = old
         .iter()
         .filter(|o| matches!(in_old.get(o), Some(Some(_))))
@@ -236,10 +239,11 @@ fn by_unique(old: &[u32], new: &[u32]) -> Vec<u32> {
     found
 }
 
-/// How the elements of two sets pair up: the old ones in order, each with its equal, then those that are new.
+/// Pairs up the elements of two sets: the old ones in order, each with its equal, then the new ones.
 pub(super) fn match_sets(before: &[Value], after: &[Value]) -> Vec<Step> {
     let mut numbering = Numbering::new();
     let (old, new) = (numbering.all(before), numbering.all(after));
+    // In reverse, so that the first of equal elements is taken.
     let mut places: HashMap<u32, usize> = new.iter().enumerate().rev().map(|(i, n)| (*n, i)).collect();
     let mut steps: Vec<Step> = old
         .iter()

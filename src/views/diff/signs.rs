@@ -1,4 +1,4 @@
-//! Signs and remarks that both whole values and strings have, and values that are written as they are.
+//! Signs and notes for whole values and strings, and scalars.
 
 use cty::{Kind, Value};
 use lang::render::quote;
@@ -6,23 +6,23 @@ use lang::render::quote;
 use super::paint::{Ink, Text};
 use super::tree::Act;
 
-/// How to write what is inside of something.
+/// Options for the content of a value.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Options {
-    /// No signs, and no room for them: for values that are no changes.
+    /// Writes no signs, and leaves no room for them: for values that are no changes.
     pub(super) no_signs: bool,
-    /// No `-> null` after what is removed: an enclosing element has it.
+    /// Writes no `-> null` after removed values: an enclosing element has it.
     pub(super) no_null: bool,
-    /// Every change inside requires replacement.
+    /// Marks every change inside as forcing replacement.
     pub(super) all_replace: bool,
-    /// No change inside is marked as requiring replacement: an enclosing element is.
+    /// Marks no change inside as forcing replacement: an enclosing element is marked.
     pub(super) none_replace: bool,
-    /// Show what does not change.
+    /// Writes unchanged parts, too.
     pub(super) show_all: bool,
 }
 
 impl Text {
-    /// The sign of an action, with a blank after it.
+    /// Writes the sign of an action, with a blank after it.
     pub(super) fn sign(&mut self, act: Act, options: Options) -> &mut Text {
         if options.no_signs {
             return self;
@@ -35,7 +35,7 @@ impl Text {
         }
     }
 
-    /// ` -> null`, where it is shown.
+    /// Writes ` -> null`, if the options allow it.
     pub(super) fn null_suffix(&mut self, act: Act, options: Options) -> &mut Text {
         if act == Act::Delete && !options.no_null {
             self.push(" ").inner(Ink::Grey, "-> null");
@@ -43,7 +43,7 @@ impl Text {
         self
     }
 
-    /// ` # forces replacement`, where it is shown.
+    /// Writes ` # forces replacement`, if it applies.
     pub(super) fn forces(&mut self, replace: bool, options: Options) -> &mut Text {
         if !options.none_replace && (replace || options.all_replace) {
             self.push(" ").inner(Ink::Red, "# forces replacement");
@@ -51,13 +51,13 @@ impl Text {
         self
     }
 
-    /// The arrow between a value and the one that takes its place.
+    /// Writes the arrow between the old and the new value.
     pub(super) fn arrow(&mut self) -> &mut Text {
         self.push(" ").inner(Ink::Yellow, "->").push(" ")
     }
 }
 
-/// A value in one piece.
+/// Writes a scalar value.
 pub(super) fn scalar(text: &mut Text, value: Option<&Value>) {
     match value.map(Value::kind) {
         Some(Kind::Bool(b)) => text.push(if *b { "true" } else { "false" }),

@@ -1,4 +1,4 @@
-//! A state: every object as a block, and the outputs.
+//! Text of a state: every object as a block, and the outputs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -39,13 +39,13 @@ pub(super) fn write(state: &State, schemas: &Schemas, style: Style) -> String {
         .collect();
     let mut module: Option<&[ModuleStep]> = None;
     let mut first = true;
-    // A module comes right before the modules inside it.
+    // A module comes right before its child modules.
     let mut instances: Vec<_> = state.instances().collect();
     instances.sort_by(|a, b| a.0.module.0.cmp(&b.0.module.0));
     for (resource, existing, key, instance) in instances {
         let steps = &*resource.module.0;
         if module != Some(steps) {
-            // A module stands apart from those around it, if anything of them has been shown.
+            // An empty line separates modules, if an enclosing module has objects above.
             module = Some(steps);
             first = !(0..steps.len()).any(|n| with_objects.contains(&steps[..n]));
             if !first {
@@ -74,6 +74,7 @@ pub(super) fn write(state: &State, schemas: &Schemas, style: Style) -> String {
                 Some((schema, stored)) => {
                     let value = stored.marked(schema);
                     let pair = Pair::of_object(&value, &value, Paths::none(), Paths::All).revealed(style.revealed);
+                    // The same value on both sides gives a tree without changes.
                     render::node(&mut text, &compare::block(&pair, &schema.block), 0, OPTIONS);
                 }
                 None => {
@@ -99,7 +100,7 @@ pub(super) fn write(state: &State, schemas: &Schemas, style: Style) -> String {
     text.out
 }
 
-/// The attributes of an object whose schema is not known.
+/// Returns the attributes of an object without its schema.
 fn as_stored(object: &Arc<Object>) -> Value {
     match &object.attributes {
         Attributes::Json(raw) => cty::json::from_simple_json(&raw.to_value().unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Strings: in quotes, as the lines of a heredoc, or as the JSON document they hold.
+//! Rendering of strings: quoted, as a heredoc, or as the JSON document that they contain.
 
 use cty::Value;
 
@@ -9,7 +9,7 @@ use super::sequence;
 use super::signs::{Options, scalar};
 use super::tree::{Act, Body, Node};
 
-/// What a string holds.
+/// Content of a string.
 enum Content<'v> {
     Absent,
     Json(Value),
@@ -22,6 +22,7 @@ fn content(value: Option<&Value>) -> Content<'_> {
     let Some(string) = value.as_str() else {
         return Content::Plain(value);
     };
+    // Numbers, quoted strings and null are JSON, too, but no documents.
     if string.starts_with(['{', '['])
         && let Ok(json) = serde_json::from_str::<serde_json::Value>(string)
         && let Ok(value) = cty::json::from_simple_json(&json)
@@ -52,7 +53,7 @@ impl Content<'_> {
     }
 }
 
-/// A string, or its change. What a string may hold is written like any other value, by `write_node`.
+/// String or its change. A JSON document in it is written like any other value, by `write_node`.
 #[derive(Clone, Copy)]
 pub(super) struct StringChange<'s, 'v> {
     pub(super) node: &'s Node<'v>,
@@ -64,7 +65,7 @@ pub(super) struct StringChange<'s, 'v> {
 }
 
 impl StringChange<'_, '_> {
-    /// Writes it. The current line is already begun.
+    /// Writes the string. The current line has begun.
     pub(super) fn write(self, text: &mut Text) {
         let act = self.node.act;
         let old = match act {
@@ -91,7 +92,7 @@ impl StringChange<'_, '_> {
         }
     }
 
-    /// Writes the change from a document to other text, or back.
+    /// Writes the change from a JSON document to other text, or back.
     fn other_content(self, text: &mut Text) {
         let gone = Node {
             act: Act::Delete,
@@ -134,7 +135,7 @@ impl StringChange<'_, '_> {
         });
     }
 
-    /// Writes a string that does not change, is new, or goes.
+    /// Writes a string that is unchanged, added or removed.
     fn whole(self, text: &mut Text, shown: &Content<'_>, value: Option<&Value>) {
         match shown {
             Content::Lines(lines) => self.heredoc(text, |text| {
@@ -164,12 +165,13 @@ impl StringChange<'_, '_> {
             .null_suffix(self.node.act, self.options);
     }
 
-    /// Writes the documents that strings hold.
+    /// Writes the JSON documents in strings.
     fn json(self, text: &mut Text, before: Option<&Value>, after: Option<&Value>) {
         let StringChange {
             node, indent, options, ..
         } = self;
         let document = compare::dynamic(Pair::of_value(before, after));
+        // Then all of the document is shown: an empty diff would not say what the string is.
         let only_spaces = document.act == Act::Keep && node.act == Act::Update;
         let inner = Options {
             no_null: true,

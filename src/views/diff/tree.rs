@@ -1,22 +1,18 @@
-//! What became of each part of a value: the result of a comparison, ready to be written.
+//! Result of a comparison: the action on each part of a value, ready to be rendered.
 
 use cty::Value;
 
-/// What happens to one part of a value.
+/// Action on one part of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
-    /// Nothing.
     Keep,
-    /// It appears.
     Create,
-    /// It changes.
     Update,
-    /// It goes away.
     Delete,
 }
 
 impl Act {
-    /// What happens to the whole if this happens to it so far and `next` to one more part.
+    /// Combines the action of a whole so far with that of another part.
     pub(super) fn with(self, next: Act) -> Act {
         match next {
             Act::Keep => self,
@@ -26,75 +22,74 @@ impl Act {
     }
 }
 
-/// One part of a value, compared.
+/// Compared part of a value.
 #[derive(Debug)]
 pub(super) struct Node<'v> {
-    /// What happens to it.
     pub(super) act: Act,
-    /// Whether that requires replacement.
+    /// True if the change requires replacement.
     pub(super) replace: bool,
-    /// What it is.
     pub(super) body: Body<'v>,
 }
 
-/// What a compared part is.
+/// Content of a compared part.
 #[derive(Debug)]
 pub(super) enum Body<'v> {
-    /// A string, number, bool or null.
+    /// String, number, bool or null: before and after.
     Primitive(Option<&'v Value>, Option<&'v Value>),
-    /// Elements in order. With context, the elements next to a change are shown.
-    List { items: Vec<Node<'v>>, context: bool },
-    /// Elements without order.
-    Set { items: Vec<Node<'v>>, nested: bool },
-    /// Elements by key.
+    /// Ordered elements. With `context`, the elements next to a change are shown.
+    List {
+        items: Vec<Node<'v>>,
+        context: bool,
+    },
+    /// Unordered elements.
+    Set {
+        items: Vec<Node<'v>>,
+        nested: bool,
+    },
     Map {
         items: Vec<(&'v str, Node<'v>)>,
         nested: bool,
     },
-    /// Attributes by name.
     Object {
         items: Vec<(&'v str, Node<'v>)>,
         nested: bool,
     },
-    /// The content of a block.
     Block(Block<'v>),
-    /// To be known after apply; what it replaces, if there is something.
+    /// Known after apply; the old value, if there is one.
     Unknown(Option<Box<Node<'v>>>),
-    /// Not to be shown, unless there is what to show.
+    /// Sensitive; the content, if it is to be shown.
     Sensitive(Secret, Option<Box<Node<'v>>>),
-    /// A block not to be shown, likewise.
+    /// Sensitive block; the content, if it is to be shown.
     SensitiveBlock(Secret, Option<Box<Node<'v>>>),
-    /// Something of another type took its place.
+    /// Replacement by a value of another type.
     TypeChange(Box<Node<'v>>, Box<Node<'v>>),
-    /// Given to the provider, never stored.
+    /// Sent to the provider, never stored.
     WriteOnly,
 }
 
-/// What is known of a sensitive value without showing it.
+/// Properties of a sensitive value that can be shown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Secret {
-    /// What happens to the value itself.
+    /// Action on the value itself.
     pub(super) inner: Act,
-    /// Whether it was sensitive.
+    /// True if it was sensitive.
     pub(super) before: bool,
-    /// Whether it will be.
+    /// True if it will be sensitive.
     pub(super) after: bool,
 }
 
-/// The content of a block, compared.
 #[derive(Debug, Default)]
 pub(super) struct Block<'v> {
-    /// The attributes, sorted.
+    /// Attributes, sorted by name.
     pub(super) attributes: Vec<(&'v str, Node<'v>)>,
-    /// The nested blocks, sorted by type.
+    /// Nested blocks, sorted by type.
     pub(super) blocks: Vec<(&'v str, Blocks<'v>)>,
 }
 
-/// The nested blocks of one type.
 #[derive(Debug)]
 pub(super) struct Blocks<'v> {
-    /// Each block, with its label if blocks of this type have labels.
+    /// Blocks, with their labels if blocks of this type have labels.
     pub(super) items: Vec<(Option<&'v str>, Node<'v>)>,
-    /// Whether the change of any of them requires replacement.
+    /// True if a change of any of them requires replacement.
     pub(super) replace: bool,
 }

@@ -1,4 +1,4 @@
-//! Actions in the documents of plans: planned invocations, and the blocks of the configuration.
+//! Actions in plan documents: planned invocations, and the blocks of the configuration.
 
 use config::{ActionEvent, ActionFailure, ModuleNode};
 use cty::Value;
@@ -10,7 +10,7 @@ use super::Object;
 use super::expressions::expression;
 use super::values::{known_part, sensitive_parts, unknown_parts};
 
-/// The name of the event of an invocation.
+/// Returns the name of an invocation's event.
 #[must_use]
 pub fn event_name(trigger: &InvocationTrigger) -> &'static str {
     match trigger.lifecycle().map(|t| t.event) {
@@ -24,7 +24,7 @@ pub fn event_name(trigger: &InvocationTrigger) -> &'static str {
     }
 }
 
-/// The name of what a failure means.
+/// Returns the name of an action's failure mode.
 #[must_use]
 pub fn on_failure_name(on_failure: ActionFailure) -> &'static str {
     match on_failure {
@@ -34,7 +34,6 @@ pub fn on_failure_name(on_failure: ActionFailure) -> &'static str {
     }
 }
 
-/// The planned invocations.
 pub(super) fn invocations(plan: PlanView<'_>) -> Vec<Json> {
     plan.invocations.iter().map(invocation).collect()
 }
@@ -81,10 +80,11 @@ fn unknown_document(config: &Value) -> Json {
     }
 }
 
-/// The `action` blocks of a module, sorted by type and name.
+/// Returns the `action` blocks of a module, sorted by type and name.
 pub(super) fn configured(node: &ModuleNode) -> Vec<Json> {
     let blocks = node.module.actions.values().map(|action| {
-        // As the module speaks of it: unlike that of resources, this key is not that of a configuration handed over by a caller.
+        // The module's own name for the provider. For resources, the key would be that of the caller's configuration; for
+        // actions, Terraform does not follow it.
         let local = action.local_provider();
         let key = if node.path.is_root() {
             local.to_string()

@@ -1,11 +1,11 @@
-//! The results of checks, as documents of plans and states have them.
+//! Check results in the documents of plans and states.
 
 use serde_json::{Map, Value as Json, json};
 use state::{CheckResult, CheckedObject};
 
 use super::{Object, instance_key};
 
-/// The results, in the order of what was checked.
+/// Returns the results, sorted by the address of the checked object.
 #[must_use]
 pub fn checks(results: &[CheckResult]) -> Json {
     let mut sorted: Vec<&CheckResult> = results.iter().collect();
@@ -15,6 +15,7 @@ pub fn checks(results: &[CheckResult]) -> Json {
 
 fn result(result: &CheckResult) -> Json {
     let mut objects: Vec<&CheckedObject> = result.objects.iter().collect();
+    // Parsed addresses sort by number: [2] comes before [10].
     objects.sort_by_cached_key(|o| {
         (
             addrs::parse::resource_instance(&o.object_addr).ok(),
@@ -29,7 +30,7 @@ fn result(result: &CheckResult) -> Json {
         .into()
 }
 
-/// What stands before the last two steps of the address of a variable, an output or a check: its module.
+/// Returns the module of a variable, an output or a check: its address without the last two steps.
 fn module_of(address: &str) -> Option<&str> {
     let (rest, _name) = address.rsplit_once('.')?;
     rest.rsplit_once('.').map(|(module, _kind)| module)

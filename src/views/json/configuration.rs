@@ -1,4 +1,4 @@
-//! The document of a configuration, as it stands inside that of a plan.
+//! Document of a configuration, as a part of a plan document.
 
 use addrs::Mode;
 use config::{Config, ModuleCall, ModuleNode, Resource};
@@ -13,7 +13,6 @@ use super::expressions::{body_expressions, expression};
 use super::provider_configs::ProviderConfigs;
 use super::values::known_part;
 
-/// The document of a configuration.
 #[must_use]
 pub fn configuration(config: &Config, schemas: &Schemas) -> Json {
     let providers = ProviderConfigs::new(config, schemas);
@@ -38,11 +37,12 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
             (name.to_string(), document.into())
         })
         .collect();
-    // This version of the format has neither ephemeral resources nor the ephemeral setting of variables and outputs.
+    // The document's format version has neither ephemeral resources nor the `ephemeral` argument of variables and outputs.
     let lasting = module_of
         .resources
         .values()
         .filter(|r| !matches!(r.address.mode, Mode::Ephemeral | Mode::List));
+    // Terraform's order: managed resources before data sources.
     let mut sorted: Vec<&Resource> = lasting.collect();
     sorted.sort_by_key(|r| {
         (

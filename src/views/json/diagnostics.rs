@@ -9,7 +9,7 @@ use syntax::{Diagnostic, Pos, Range, Severity, SourceMap};
 use super::Object;
 use crate::snippet;
 
-/// The document of a diagnostic, with the source lines it speaks of.
+/// Returns the document of a diagnostic, with its source lines.
 #[must_use]
 pub fn diagnostic(diagnostic: &Diagnostic, sources: &SourceMap) -> Json {
     let severity = match diagnostic.severity {
@@ -27,13 +27,13 @@ pub fn diagnostic(diagnostic: &Diagnostic, sources: &SourceMap) -> Json {
         .into()
 }
 
-/// The documents of several diagnostics.
+/// Returns the documents of several diagnostics.
 #[must_use]
 pub fn list(diagnostics: &syntax::Diagnostics, sources: &SourceMap) -> Vec<Json> {
     diagnostics.iter().map(|d| diagnostic(d, sources)).collect()
 }
 
-/// The document that `validate -json` prints.
+/// Returns the document of `validate -json`.
 #[must_use]
 pub fn validation(diagnostics: &syntax::Diagnostics, sources: &SourceMap) -> Json {
     let errors = diagnostics.iter().filter(|d| d.is_error()).count();
@@ -54,7 +54,7 @@ fn range(range: &Range) -> Json {
     json!({"filename": &*range.file, "start": position(range.start), "end": position(range.end)})
 }
 
-/// The whole lines that a diagnostic's place touches, and which part of them the place is.
+/// Returns the source lines of a diagnostic's range, with the offsets to highlight.
 fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Json> {
     let found = snippet::snippet(diagnostic, sources)?;
     let values: Vec<Json> = diagnostic
@@ -66,6 +66,7 @@ fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Json> {
     let call = diagnostic.expression.as_ref().and_then(|e| e.function.as_ref());
     Some(
         Object::default()
+            // A member in any case: null without a block around the range.
             .with("context", found.context.map_or(Json::Null, Json::from))
             .with("code", found.code)
             .with("start_line", found.start_line)
@@ -85,7 +86,7 @@ fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Json> {
     )
 }
 
-/// The sides of a comparison in a test that does not hold.
+/// Returns the sides of a comparison that failed in a test.
 fn sides(comparison: &Comparison) -> Json {
     let warning = if comparison.types_differ {
         "LHS and RHS values are of different types"

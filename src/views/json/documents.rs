@@ -1,15 +1,15 @@
-//! The JSON Schemas of the documents that commands print, which `help json` shows.
+//! JSON Schemas of the documents that commands print, shown by `help json`.
 
 use syntax::content::suggest;
 
-/// A document with its schema.
+/// Document with its schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Document {
-    /// Its name: the NAME of `help json NAME`.
+    /// Name, the NAME of `help json NAME`.
     pub name: &'static str,
-    /// The command that prints it.
+    /// Command that prints it.
     pub command: &'static str,
-    /// The schema, as JSON.
+    /// Schema, as JSON.
     pub schema: &'static str,
 }
 
@@ -23,7 +23,7 @@ macro_rules! document {
     };
 }
 
-/// The documents by their names.
+/// Documents, sorted by name.
 pub const DOCUMENTS: &[Document] = &[
     document!("coverage", "test -coverage-json=PATH"),
     document!("doctor", "doctor -json"),
@@ -50,14 +50,14 @@ pub const DOCUMENTS: &[Document] = &[
     document!("workspace-list", "workspace list -json"),
 ];
 
-/// The document of this name; a command's words stand for it, too.
+/// Finds a document by its name, or by the words of its command.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Document> {
     let name = name.replace(' ', "-");
     DOCUMENTS.iter().find(|document| document.name == name)
 }
 
-/// The name that may have been meant.
+/// Returns the most similar name, if there is one.
 #[must_use]
 pub fn nearest(name: &str) -> Option<&'static str> {
     suggest(&name.replace(' ', "-"), DOCUMENTS.iter().map(|document| document.name))

@@ -1,4 +1,4 @@
-//! The expressions of the configuration, as JSON plans have them: constant values, and references.
+//! Expressions of the configuration in plan documents: constant values, and references.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,9 +16,10 @@ use syntax::ast::{Body, Expr, TraversalStep};
 use super::Object;
 use super::values::known_part;
 
-/// The expressions of a body: one for each attribute, and for each type of nested block one object or a list of them.
+/// Returns the expressions of a body: one for each attribute, and an object or a list of objects for each type of nested block.
 pub(super) fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
     let mut out = Map::new();
+    // Problems are dropped: planning has reported them.
     let body = &*lang::body::resolve(body, schema, &mut Diagnostics::new());
     for attribute in &body.attributes {
         if schema.attributes.contains_key(&attribute.name) {
@@ -58,7 +59,7 @@ pub(super) fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
     Json::Object(out)
 }
 
-/// The expression that an attribute is where the provider has a list or set of objects and the configuration writes blocks.
+/// Returns the expression of an attribute that is a list or set of objects in the schema, and blocks in the configuration.
 fn attribute_of_blocks(body: &Body, name: &Arc<str>, attribute: &AttributeSchema) -> Option<Json> {
     let block = written_as_blocks(attribute)?;
     let blocks: Vec<_> = body.blocks.iter().filter(|b| b.ty == *name).cloned().collect();
@@ -82,17 +83,19 @@ fn attribute_of_blocks(body: &Body, name: &Arc<str>, attribute: &AttributeSchema
         attributes: BTreeMap::from([(name.clone(), attribute.clone())]),
         ..BlockSchema::default()
     };
+    // Blocks without references are constant, and the document has the values of constants.
     let (value, problems) = decode_body(&alone, &schema, Context::new(&Constant));
     match value.get(name) {
         Some(value) if problems.is_empty() && value.is_wholly_known() => {
             Some(Object::default().with_some("constant_value", known_part(value)).into())
         }
+        // The document has an empty object for an expression that is neither a constant nor a reference.
         _ => Some(Json::Object(Map::new())),
     }
 }
 
-/// An expression: its value if it is constant, else what it refers to. In the JSON syntax it is both what is written, with
-/// templates as text, and what they refer to.
+/// Returns an expression: its value if it is constant, otherwise its references. In JSON syntax it has both the literal value,
+/// with templates as text, and the references.
 pub(super) fn expression(expr: &Expr) -> Json {
     let found = traversals(expr);
     let written = match expr {
@@ -114,7 +117,7 @@ pub(super) fn expression(expr: &Expr) -> Json {
         .into()
 }
 
-/// What a reference names, followed by each shorter form of it.
+/// Returns the names in a reference: the complete one, followed by each shorter form, as in Terraform.
 fn prefixes(reference: &Reference) -> Vec<String> {
     let subject = reference.subject.to_string();
     let mut text = subject.clone();
@@ -125,6 +128,7 @@ fn prefixes(reference: &Reference) -> Vec<String> {
             TraversalStep::Index { key, .. } => match (key.as_str(), key.as_number()) {
                 (Some(s), _) => text.push_str(&format!("[{}]", addrs::text::quoted(s))),
                 (_, Some(n)) => text.push_str(&format!("[{n}]")),
+                // Only the steps before the first dynamic key can be named.
                 _ => break,
             },
             TraversalStep::Splat { .. } => break,

@@ -1,4 +1,4 @@
-//! The document of `graph -json`: nodes, and which depends on which.
+//! Document of `graph -json`: nodes and their dependencies.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,7 +13,7 @@ fn document(kind: &str, nodes: Vec<Json>, edges: Vec<Json>) -> Json {
     json!({"format_version": "1.0", "kind": kind, "nodes": nodes, "edges": edges})
 }
 
-/// The resources of a configuration, with what a plan does to the instances of each.
+/// Returns the resources of a configuration, with the planned actions on the instances of each.
 #[must_use]
 pub fn resources(graph: &ResourceGraph, plan: Option<&Plan>) -> Json {
     let mut changes: BTreeMap<ConfigResource, Vec<Json>> = BTreeMap::new();
@@ -49,7 +49,7 @@ pub fn resources(graph: &ResourceGraph, plan: Option<&Plan>) -> Json {
     document("resources", nodes, edges.collect())
 }
 
-/// Everything that an operation evaluates. Nodes that have the same name are numbered by their ids.
+/// Returns the graph of everything that an operation evaluates. Nodes of equal names get numbered ids.
 #[must_use]
 pub fn operation(graph: &OperationGraph) -> Json {
     let mut seen: HashMap<&str, usize> = HashMap::new();

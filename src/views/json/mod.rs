@@ -1,8 +1,8 @@
-//! Documents for machines: plans, states, configurations and diagnostics as JSON.
+//! JSON documents: plans, states, configurations and diagnostics.
 //!
-//! The shapes are those that tools which drive Terraform read; their keys come in the order Terraform writes them, and keys
-//! without content are left out where Terraform leaves them out. Everything here is a function from the engine's data to a
-//! JSON value; printing is up to the commands.
+//! The documents have the format that tools around Terraform read. Keys are in the order in which Terraform writes them, and keys
+//! without content are left out where Terraform leaves them out. Everything here is a function from the engine's data to a JSON
+//! value; the commands print it.
 
 pub mod actions;
 mod checks;
@@ -21,23 +21,23 @@ pub mod values;
 
 use serde_json::{Map, Value as Json};
 
-/// The version of the plan document.
+/// Format version of the plan document.
 pub const PLAN_FORMAT: &str = "1.2";
-/// The version of the state document.
+/// Format version of the state document.
 pub const STATE_FORMAT: &str = "1.0";
 
-/// A JSON object that is built key by key.
+/// JSON object that is built key by key.
 #[derive(Default)]
 pub struct Object(Map<String, Json>);
 
 impl Object {
-    /// With this key.
+    /// Adds a key.
     pub fn with(mut self, key: &str, value: impl Into<Json>) -> Object {
         self.0.insert(key.to_owned(), value.into());
         self
     }
 
-    /// With this key, unless the value is null, false, empty text, or an empty list or object.
+    /// Adds a key, unless the value is null, false, an empty string, or an empty list or object.
     pub fn with_content(self, key: &str, value: impl Into<Json>) -> Object {
         let value = value.into();
         let empty = match &value {
@@ -51,7 +51,7 @@ impl Object {
         if empty { self } else { self.with(key, value) }
     }
 
-    /// With this key if there is a value at all.
+    /// Adds a key, if there is a value.
     pub fn with_some(self, key: &str, value: Option<impl Into<Json>>) -> Object {
         match value {
             Some(value) => self.with(key, value),
@@ -66,7 +66,7 @@ impl From<Object> for Json {
     }
 }
 
-/// An instance key as JSON, if there is one.
+/// Converts an instance key to JSON, if there is one.
 pub fn instance_key(key: &addrs::InstanceKey) -> Option<Json> {
     match key {
         addrs::InstanceKey::None => None,

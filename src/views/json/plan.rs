@@ -1,4 +1,4 @@
-//! The document of a plan.
+//! Document of a plan.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ use super::state::{ModuleTree, state_document};
 use super::values::{known_part, output, path, sensitive_parts, unknown_parts};
 use super::{Object, PLAN_FORMAT, instance_key};
 
-/// The document that `show -json PLAN` prints.
+/// Returns the document of `show -json PLAN`.
 #[must_use]
 pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &str) -> Json {
     let view = plan.view();
-    // The values that the user set; of variables that are not set, or sensitive, the defaults of the configuration.
+    // Values set by the user; for other variables, and for sensitive ones, the defaults of the configuration.
     let root = &config.root.module.variables;
     let variables: Map<String, Json> = root
         .values()
@@ -33,7 +33,7 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
             (v.name.to_string(), Object::default().with_some("value", content).into())
         })
         .collect();
-    // The results of checks are those of the plan.
+    // Check results are those of the plan.
     let prior_state = state::State {
         check_results: None,
         ..plan.prior_state.clone()
@@ -60,7 +60,7 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .into()
 }
 
-/// The changes of the outputs, by their names.
+/// Returns the changes of the outputs, by name.
 pub(super) fn output_changes(plan: PlanView<'_>) -> Map<String, Json> {
     let outputs = plan.outputs.iter();
     outputs
@@ -68,7 +68,7 @@ pub(super) fn output_changes(plan: PlanView<'_>) -> Map<String, Json> {
         .collect()
 }
 
-/// The attributes whose changes outside may have led to changes of the plan.
+/// Returns the attributes whose drift may have led to planned changes.
 pub(super) fn relevant_attributes(plan: PlanView<'_>) -> Vec<Json> {
     let attributes = plan.relevant_attributes.iter();
     attributes
@@ -76,12 +76,11 @@ pub(super) fn relevant_attributes(plan: PlanView<'_>) -> Vec<Json> {
         .collect()
 }
 
-/// The changes of objects.
 pub(super) fn resource_changes(plan: PlanView<'_>) -> Vec<Json> {
     changes(plan.changes, Some(plan))
 }
 
-/// The drift: changes that the refresh has found.
+/// Returns the drift: changes that refresh has found.
 pub(super) fn drift(plan: PlanView<'_>) -> Vec<Json> {
     changes(plan.drift, None)
 }
@@ -95,7 +94,7 @@ fn changes(changes: &[ResourceChange], of: Option<PlanView<'_>>) -> Vec<Json> {
             let mut document = change(c);
             let generated = of.and_then(|plan| plan.generated_config.get(&c.address));
             if let (Some(text), Some(details)) = (generated, document["change"].as_object_mut()) {
-                // Before the identities.
+                // Terraform's order of keys: before the identities.
                 let identities = ["before_identity", "after_identity"].map(|key| (key, details.shift_remove(key)));
                 details.insert("generated_config".into(), text.as_str().into());
                 for (key, identity) in identities {
@@ -107,7 +106,7 @@ fn changes(changes: &[ResourceChange], of: Option<PlanView<'_>>) -> Vec<Json> {
         .collect()
 }
 
-/// The document of one change.
+/// Returns the document of one change.
 #[must_use]
 pub fn change(change: &ResourceChange) -> Json {
     let module = &change.address.module;
@@ -120,6 +119,7 @@ pub fn change(change: &ResourceChange) -> Json {
     let importing = change.importing.as_ref().map(|target| match target {
         ImportedBy::Id(id) => json!({"id": &**id}),
         ImportedBy::Identity(identity) => json!({"identity": known_part(identity)}),
+        // The ID may be a secret, so the object says only that there is an import.
         ImportedBy::Sensitive => json!({}),
     });
     let (before_identity, after_identity) = match &change.identity {
@@ -158,7 +158,7 @@ pub fn change(change: &ResourceChange) -> Json {
         .into()
 }
 
-/// The words for an action.
+/// Returns the words for an action.
 #[must_use]
 pub fn actions(action: Action) -> Json {
     action.steps().iter().map(|step| step.word()).collect()
@@ -182,7 +182,7 @@ fn output_change(change: &OutputChange) -> Json {
         .into()
 }
 
-/// A planned output. What was null and stays so has no type: no state holds it.
+/// Returns a planned output. An output that is null and stays so has no type, since no state stores it.
 fn planned_output(change: &OutputChange) -> Json {
     if change.action == Action::NoOp && change.after.is_null() {
         return output(&Value::null(Type::Dynamic), change.sensitive, false);
@@ -217,7 +217,7 @@ fn planned_values(plan: PlanView<'_>, schemas: &Schemas) -> Json {
                 "schema_version",
                 schema.map_or(0, |s| recorded_version(resource.mode, s)),
             )
-            // Where nothing is known, there is no object at all.
+            // If nothing is known, there is no object at all.
             .with_content("values", known_part(&change.after).unwrap_or(Json::Null))
             .with("sensitive_values", sensitive_parts(&told(change, schema)))
             .with_some(
@@ -236,8 +236,8 @@ fn planned_values(plan: PlanView<'_>, schemas: &Schemas) -> Json {
         .into()
 }
 
-/// A planned object with the marks that planned values are told with. Of one that takes the place of another, what the
-/// schema alone calls sensitive is told only where there is something to be kept secret.
+/// Returns a planned object with the marks for its document. In a replacement, Terraform marks what is sensitive by the schema
+/// alone only if the attribute has a known value.
 fn told(change: &ResourceChange, schema: Option<&Schema>) -> Value {
     let replaced = change.action.is_replace() && change.reason != Reason::ReplaceBecauseTainted;
     let Some(schema) = schema.filter(|_| replaced) else {

@@ -1,5 +1,6 @@
-//! The provider configurations in the document of a configuration: an entry for each that a module has a block for, requires or
-//! only uses, by a key that resources name. What a module gets from its caller is shown in the caller's entry.
+//! Provider configurations in the document of a configuration. Each configuration that a module has a block for, requires or only
+//! uses has an entry, by a key that resources refer to. A configuration that a module gets from its caller is shown in the
+//! caller's entry.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +13,19 @@ use versions::Constraints;
 use super::Object;
 use super::expressions::body_expressions;
 
-/// One provider configuration of one module.
+/// Provider configuration of one module.
 struct Entry {
     provider: Provider,
     document: Json,
-    /// The key of the caller's entry that this one is shown in.
+    /// Key of the caller's entry that shows this one.
     parent: Option<String>,
 }
 
-/// All of them, by key.
+/// Provider configurations, by key.
 #[derive(Default)]
 pub(super) struct ProviderConfigs(BTreeMap<String, Entry>);
 
-/// The key of a provider configuration: `aws`, `aws.west`, `module.m:aws`.
+/// Returns the key of a provider configuration: `aws`, `aws.west`, `module.m:aws`.
 fn key(module: &Module, local: &str) -> String {
     if module.is_root() {
         local.to_owned()
@@ -33,7 +34,7 @@ fn key(module: &Module, local: &str) -> String {
     }
 }
 
-/// The version constraints of a module itself for the providers it names or uses.
+/// Returns a module's own version constraints for the providers that it requires or uses.
 fn requirements(node: &ModuleNode) -> BTreeMap<Provider, Constraints> {
     let module = &node.module;
     let mut out: BTreeMap<Provider, Constraints> = BTreeMap::new();
@@ -58,6 +59,7 @@ fn requirements(node: &ModuleNode) -> BTreeMap<Provider, Constraints> {
     for resource in module.resources.values() {
         add(resource.provider.clone(), None);
     }
+    // An import can generate a resource, and nothing else names its provider then.
     for import in &module.imports {
         if import.to_resource.module.is_root() && node.path.is_root() {
             let local = match &import.provider_ref {
@@ -74,7 +76,7 @@ fn requirements(node: &ModuleNode) -> BTreeMap<Provider, Constraints> {
 }
 
 impl ProviderConfigs {
-    /// Those of a whole configuration.
+    /// Collects the provider configurations of a whole configuration.
     pub(super) fn new(config: &Config, schemas: &Schemas) -> ProviderConfigs {
         let mut out = ProviderConfigs::default();
         out.module(&config.root, None, schemas);
@@ -116,7 +118,7 @@ impl ProviderConfigs {
             let parent = caller.and_then(|caller| self.source(&key(caller, &required.name), provider));
             self.add_missing(key(path, &required.name), provider, plain(), parent);
         }
-        // A provider that no block names is called as its type is, and nothing more is shown of it.
+        // Providers without a block get the name of their type, and no further details, as in Terraform.
         for provider in requirements.keys() {
             let parent = caller.and_then(|caller| self.source(&key(caller, &provider.ty), provider));
             let plain = Object::default()
@@ -160,7 +162,7 @@ impl ProviderConfigs {
         });
     }
 
-    /// The key of the entry that a provider comes from in the end, beginning at one of a caller.
+    /// Follows the callers of an entry to the entry that the provider comes from, and returns its key.
     fn source(&self, start: &str, provider: &Provider) -> Option<String> {
         let mut at = self.0.get_key_value(start).filter(|(_, e)| e.provider == *provider)?;
         while let Some(parent) = &at.1.parent {
@@ -172,7 +174,7 @@ impl ProviderConfigs {
         Some(at.0.clone())
     }
 
-    /// The key that a resource of a module names for its provider configuration.
+    /// Returns the key that a resource refers to for its provider configuration.
     pub(super) fn key_for(&self, module: &Module, local: &LocalProviderConfig) -> String {
         let own = key(module, &local.to_string());
         match self.0.get(&own).and_then(|entry| entry.parent.as_ref()) {
@@ -181,7 +183,7 @@ impl ProviderConfigs {
         }
     }
 
-    /// The entries that are shown.
+    /// Returns the documents of the entries that are shown.
     pub(super) fn into_documents(self) -> Map<String, Json> {
         let shown = self.0.into_iter().filter(|(_, entry)| entry.parent.is_none());
         shown.map(|(key, entry)| (key, entry.document)).collect()

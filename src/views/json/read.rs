@@ -1,7 +1,7 @@
-//! Plans and schemas read from their documents: those that Terraform writes, and those that a server has of its plans, so that they
-//! are shown as ours are.
+//! Plans and schemas read from their documents, those of Terraform and those of HCP Terraform, so that they can be displayed like
+//! our own.
 //!
-//! What is missing in a document is empty; what is there and makes no sense is an error, which says where.
+//! Missing members are empty; invalid ones are errors, which say where they are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use serde_json::Value as Json;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// The schemas in the document of `providers schema -json`.
+/// Reads schemas from the document of `providers schema -json`.
 ///
 /// # Errors
-/// It is not such a document.
+/// The document has another form.
 pub fn schemas(document: &Json) -> Result<Schemas> {
     let providers = document["provider_schemas"].as_object().into_iter().flatten();
     let each = |content: &Json| -> Result<BTreeMap<Arc<str>, Schema>> {
@@ -97,7 +97,7 @@ fn attributes(json: &Json) -> Result<BTreeMap<Arc<str>, AttributeSchema>> {
     json.as_object().into_iter().flatten().map(attribute).collect()
 }
 
-/// A value of this type: its content, and what of it is unknown and sensitive.
+/// Reads a value of a type from its content and the documents of its unknown and sensitive parts.
 fn value(content: &Json, unknown: &Json, sensitive: &Json, ty: &Type) -> Result<Value> {
     let plain = match unknown {
         Json::Bool(true) => Value::unknown(ty.clone()),
@@ -134,6 +134,7 @@ fn parts(content: &Json, unknown: &Json, sensitive: &Json, ty: &Type) -> Result<
         (0..length).map(|i| item(i, ty)).collect::<Result<Vec<_>>>()
     };
     Ok(match (ty, content) {
+        // An object all of whose attributes are unknown has no content, but is not null.
         (_, Json::Null) if !has_true(unknown) => Value::null(ty.clone()),
         (Type::Object(o), _) => {
             let values = o.attributes().iter().map(|a| part(&a.name, &a.ty));
@@ -240,6 +241,7 @@ fn change(json: &Json, schemas: &Schemas) -> Result<ResourceChange> {
         deposed: json["deposed"].as_str().map(Into::into),
         provider: AbsProviderConfig::root(provider),
         action: action(change),
+        // A reason of a later version is shown as no reason.
         reason: REASONS
             .into_iter()
             .find(|r| r.as_json() == json["action_reason"].as_str())
@@ -247,6 +249,7 @@ fn change(json: &Json, schemas: &Schemas) -> Result<ResourceChange> {
         before: side("before", &Json::Null)?,
         after: side("after", &change["after_unknown"])?,
         replace_paths: paths.map(path).collect::<Result<_>>()?,
+        // Only applying needs these, and a plan from a document is only shown.
         private: Vec::new(),
         config_known: true,
         importing: change["importing"]["id"]
@@ -267,7 +270,7 @@ fn output(json: &Json) -> Result<OutputChange> {
     })
 }
 
-/// A plan as a document has it.
+/// Plan read from a document.
 #[derive(Clone, Debug, Default)]
 pub struct PlanDocument {
     pub mode: Mode,
@@ -286,7 +289,7 @@ impl PlanDocument {
             mode: self.mode,
             changes: &self.changes,
             drift: &self.drift,
-            // These documents are not read for their invocations.
+            // Invocations are not read from these documents.
             invocations: &[],
             outputs: &self.outputs,
             relevant_attributes: &self.relevant_attributes,
@@ -296,10 +299,10 @@ impl PlanDocument {
     }
 }
 
-/// The plan in the document of `show -json`, or in the one that a server has for showing it.
+/// Reads a plan from the document of `show -json`, or from the one that HCP Terraform has for display.
 ///
 /// # Errors
-/// It is not such a document, or the schemas are not those of its objects.
+/// The document has another form, or its schemas do not fit its objects.
 pub fn plan(json: &Json, schemas: &Schemas) -> Result<PlanDocument> {
     let list = |name: &str| json[name].as_array().into_iter().flatten();
     let changes = |name: &str| list(name).map(|c| change(c, schemas)).collect::<Result<Vec<_>>>();

@@ -1,4 +1,4 @@
-//! The document of a provider's schemas: what `providers schema -json` prints.
+//! Document of a provider's schemas, for `providers schema -json`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Object;
 
-/// The schemas of one provider.
+/// Returns the schemas of one provider.
 #[must_use]
 pub fn provider(schema: &ProviderSchema) -> Json {
     let functions: Map<String, Json> = schema
@@ -47,7 +47,7 @@ fn all(schemas: &BTreeMap<Arc<str>, Schema>) -> Map<String, Json> {
         .collect()
 }
 
-/// The schemas of actions, which have no versions.
+/// Returns the schemas of actions, which have no versions.
 fn actions(schemas: &BTreeMap<Arc<str>, Schema>) -> Map<String, Json> {
     let documents = schemas.iter().map(|(name, schema)| {
         (
@@ -106,6 +106,7 @@ fn block(schema: &BlockSchema) -> Json {
             let mut object = Object::default()
                 .with("nesting_mode", nesting(nested.nesting))
                 .with("block", block(&nested.block));
+            // Zero means that there is no limit, which the document leaves out, as in Terraform.
             if nested.min_items > 0 {
                 object = object.with("min_items", nested.min_items);
             }

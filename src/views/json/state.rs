@@ -1,4 +1,4 @@
-//! The document of a state.
+//! Document of a state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use super::checks::checks;
 use super::values::{known_part, output, sensitive_parts};
 use super::{Object, STATE_FORMAT, instance_key};
 
-/// Resources by module instance, to be nested.
+/// Resources by module instance, for nesting.
 pub struct ModuleTree(pub(crate) BTreeMap<ModuleInstance, Vec<Json>>);
 
 impl ModuleTree {
-    /// The document of a module instance and all below it.
+    /// Returns the document of a module instance and all its descendants.
     pub fn document(&self, at: &ModuleInstance) -> Json {
         let children: BTreeSet<ModuleInstance> = self
             .0
@@ -34,8 +34,8 @@ impl ModuleTree {
     }
 }
 
-/// The document that `show -json` prints for a state. Without schemas, or for objects that do not fit them, the stored
-/// attributes are shown as they are.
+/// Returns the document of `show -json` for a state. Without schemas, or for objects that do not fit them, it has the stored
+/// attributes.
 #[must_use]
 pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &str) -> Json {
     let document = Object::default().with("format_version", STATE_FORMAT);
@@ -65,12 +65,13 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
             };
             let depends_on: Vec<String> = object.dependencies.iter().map(ToString::to_string).collect();
             let version = match resource.resource.mode {
-                // Earlier releases recorded that of the schema.
+                // Version 0 for data sources, as in Terraform. States that were written by earlier releases may have that of the
+                // schema.
                 addrs::Mode::Data => 0,
                 _ => object.schema_version,
             };
             let identity = object.identity.as_ref().and_then(|i| i.value.as_ref()?.to_value().ok());
-            // Terraform says the version for current objects only.
+            // Terraform writes the version for current objects only.
             let said = identity.is_some() && deposed.is_none();
             let identity_version = object.identity.as_ref().filter(|_| said).map(|i| i.schema_version);
             Object::default()
@@ -104,7 +105,7 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
         .into()
 }
 
-/// The document of the only object of a state.
+/// Returns the document of the only object in a state.
 #[must_use]
 pub fn single_object(state: &State, schemas: &Schemas) -> Json {
     let document = state_document(state, Some(schemas), "");
@@ -115,7 +116,7 @@ pub fn single_object(state: &State, schemas: &Schemas) -> Json {
     module["resources"][0].clone()
 }
 
-/// The stored attributes of an object without its schema.
+/// Returns the stored attributes of an object without its schema, and their sensitive parts.
 fn plain(object: &StoredObject) -> (Json, Json) {
     let ::state::Attributes::Json(raw) = &object.attributes else {
         return (Json::Null, Json::Object(Map::new()));

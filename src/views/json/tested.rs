@@ -1,4 +1,4 @@
-//! The documents of `test -json -verbose`: the plan or the state of a run. Their keys differ from those of `show -json`, and they
+//! Documents of `test -json -verbose`: the plan or the state of a run. Their keys differ from those of `show -json`, and they
 //! include the provider schemas, so that a program can render them.
 
 use engine::plan::PlanView;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{Object, PLAN_FORMAT, STATE_FORMAT, actions, plan as of_plan, schemas as of_schemas, state as of_state};
 
-/// The version of the schemas' form.
+/// Format version of the schemas.
 const SCHEMAS_FORMAT: &str = "1.0";
 
 fn with_schemas(document: Object, schemas: &Schemas) -> Json {
@@ -22,7 +22,7 @@ fn with_schemas(document: Object, schemas: &Schemas) -> Json {
         .into()
 }
 
-/// The plan of a run.
+/// Returns the plan of a run.
 #[must_use]
 pub fn plan(plan: PlanView<'_>, schemas: &Schemas) -> Json {
     let document = Object::default()
@@ -35,10 +35,10 @@ pub fn plan(plan: PlanView<'_>, schemas: &Schemas) -> Json {
     with_schemas(document, schemas)
 }
 
-/// The state after a run.
+/// Returns the state after a run.
 #[must_use]
 pub fn state(state: &::state::State, schemas: &Schemas) -> Json {
-    // The version that `show -json` writes beside them is not a part of this.
+    // The document has no tool version, in contrast to `show -json`.
     let mut shown = of_state::state_document(state, Some(schemas), "");
     let mut part = |name: &str| {
         shown

@@ -1,12 +1,12 @@
-//! Values as JSON: their content, and where in them something is unknown or sensitive.
+//! Values as JSON: their content, and the documents of their unknown and sensitive parts.
 
 use cty::{Kind, Type, Value};
 use serde_json::{Map, Value as Json};
 
 use super::Object;
 
-/// The content of a value, marks ignored. What is unknown is left out of objects and maps, and null in sequences; `None`
-/// if nothing is left.
+/// Returns the content of a value; marks are ignored. Unknown parts are left out of objects and maps, and null in sequences.
+/// Returns none if nothing is known.
 pub fn known_part(value: &Value) -> Option<Json> {
     match value.kind() {
         Kind::Unknown(_) => None,
@@ -26,7 +26,7 @@ pub fn known_part(value: &Value) -> Option<Json> {
     }
 }
 
-/// Where a value is unknown: `true` there, `false` elsewhere; `false` is left out of objects and maps.
+/// Returns the document of a value's unknown parts: `true` for each, `false` elsewhere. `false` is left out of objects and maps.
 pub fn unknown_parts(value: &Value) -> Json {
     match value.kind() {
         Kind::Unknown(_) => Json::Bool(true),
@@ -36,7 +36,7 @@ pub fn unknown_parts(value: &Value) -> Json {
     }
 }
 
-/// Where a value is sensitive, in the same form. An unknown structure has only its outermost shape.
+/// Returns the document of a value's sensitive parts, in the same form. An unknown structure has only its outermost shape.
 pub fn sensitive_parts(value: &Value) -> Json {
     if value.marks().is_sensitive() {
         return Json::Bool(true);
@@ -65,7 +65,7 @@ fn named_parts(value: &Value, part: fn(&Value) -> Json) -> Json {
     )
 }
 
-/// A path as a list of names and indexes.
+/// Returns a path as a list of names and indexes.
 pub fn path(path: &cty::Path) -> Json {
     path.0
         .iter()
@@ -76,7 +76,7 @@ pub fn path(path: &cty::Path) -> Json {
         .collect()
 }
 
-/// An output value: whether it is sensitive, its type, and its content.
+/// Returns an output value: its sensitivity, type and content.
 pub fn output(value: &Value, sensitive: bool, value_first: bool) -> Json {
     let object = Object::default().with("sensitive", sensitive);
     if !value.is_wholly_known() {
@@ -86,6 +86,7 @@ pub fn output(value: &Value, sensitive: bool, value_first: bool) -> Json {
         cty::json::type_to_json(value.ty()),
         known_part(value).unwrap_or(Json::Null),
     );
+    // The documents differ in the order of these two members.
     if value_first {
         object.with("value", content).with("type", ty).into()
     } else {

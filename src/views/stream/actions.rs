@@ -1,4 +1,4 @@
-//! Invocations of actions, for programs.
+//! Action invocations in the machine-readable stream.
 
 use addrs::AbsActionInstance;
 use config::ActionFailure;
@@ -11,7 +11,7 @@ use crate::json::actions::{event_name, on_failure_name};
 use crate::json::{Object, instance_key};
 
 impl Stream {
-    /// A planned invocation.
+    /// Reports a planned invocation.
     pub(super) fn planned_invocation(&self, invocation: &ActionInvocation) {
         let address = &invocation.address;
         let document = Object::default().with("action_addr", action(address));
@@ -31,7 +31,7 @@ impl Stream {
         self.info(&message, "planned_action_invocation", [("invocation", document.into())]);
     }
 
-    /// An event of an invocation, if it is one.
+    /// Reports an event of an invocation, if it is one.
     pub(super) fn action_event(&self, event: &Event) {
         match event {
             Event::ActionStart { address, trigger } => {
@@ -77,7 +77,7 @@ impl Stream {
     }
 }
 
-/// What the hooks of an invocation have in common, with what one of them has of its own.
+/// Returns the part that the hooks of an invocation have in common, with the key of one of them.
 fn invocation(address: &AbsActionInstance, trigger: &InvocationTrigger, own: Option<(&str, &str)>) -> Object {
     let mut document = Object::default().with("action", action(address));
     if let Some((key, text)) = own {

@@ -1,4 +1,4 @@
-//! The coverage of a module by its tests: for people, as JSON, and in the form of lcov.
+//! Coverage of a module by its tests: as text, as JSON, and in lcov's format.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use testing::coverage::{Item, Kind, totals};
 
 use crate::ui::Style;
 
-/// The most lines of what was not come upon.
+/// Limit of the uncovered items that are listed.
 const MOST: usize = 50;
 
-/// For people.
+/// Returns the coverage as text.
 #[must_use]
 pub fn text(items: &[Item], style: Style) -> String {
     let mut out = format!("\n{}\n", style.bold("Coverage of the module by its tests:"));
@@ -35,7 +35,7 @@ pub fn text(items: &[Item], style: Style) -> String {
     out
 }
 
-/// As JSON.
+/// Returns the coverage as JSON.
 #[must_use]
 pub fn document(items: &[Item]) -> Json {
     let totals: serde_json::Map<String, Json> = totals(items)
@@ -56,7 +56,7 @@ pub fn document(items: &[Item]) -> Json {
     json!({"format_version": "1.0", "totals": totals, "items": items})
 }
 
-/// In the form of lcov: what can be come upon is a line, and the results of a conditional are its branches.
+/// Returns the coverage in lcov's format: items are lines, and the results of a conditional are its branches.
 #[must_use]
 pub fn lcov(items: &[Item]) -> String {
     let mut files: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
@@ -78,6 +78,7 @@ pub fn lcov(items: &[Item]) -> String {
         }
         let mut lines: BTreeMap<u32, u64> = BTreeMap::new();
         for item in others {
+            // A line with several items is as covered as the least covered of them.
             let hits = lines.entry(item.range.start.line).or_insert(item.hits);
             *hits = (*hits).min(item.hits);
         }

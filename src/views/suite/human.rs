@@ -1,4 +1,4 @@
-//! A suite on the terminal.
+//! Test suite on the terminal.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,28 +17,28 @@ use crate::ui::{Style, Ui};
 
 use super::totals;
 
-/// Writes a suite as lines of text.
+/// View that writes a suite as lines of text.
 pub struct Human {
     ui: Arc<Ui>,
     sources: SourceMap,
     verbose: bool,
     compact: bool,
-    /// One event is written after the other, each whole.
+    /// Locked while an event is written, so that events of concurrent runs do not mix.
     writing: Mutex<Live>,
 }
 
-/// What is shown on a terminal only.
+/// State that is shown on a terminal only.
 #[derive(Default)]
 struct Live {
-    /// The runs that are going on, with the time that they have taken.
+    /// Current runs with their elapsed time.
     going: BTreeMap<usize, (String, Duration)>,
-    /// The time of each run.
+    /// Duration of each completed run.
     times: Vec<(Duration, String)>,
 }
 
-/// How many of the slowest runs are named in the end.
+/// Limit of the slowest runs that are listed at the end.
 const SLOWEST: usize = 5;
-/// How many of the runs that are going on are named.
+/// Limit of the current runs that are named.
 const NAMED: usize = 3;
 
 fn seconds(time: Duration) -> String {
@@ -55,7 +55,7 @@ fn word(status: Status, style: Style) -> String {
 }
 
 impl Human {
-    /// Writes there. `verbose` shows plans and states.
+    /// Returns the view. `verbose` shows plans and states.
     #[must_use]
     pub fn new(ui: Arc<Ui>, sources: SourceMap, verbose: bool, compact: bool) -> Human {
         Human {
@@ -73,18 +73,20 @@ impl Human {
             beside_results: false,
         };
         diagnostics::show(&self.ui, problems, &self.sources, form);
+        // An empty line follows warnings, as in Terraform.
         if problems.iter().any(|d| !d.is_error()) {
             self.ui.line("");
         }
         self.ui.flush();
     }
 
-    /// Whether a person watches on a terminal: what is shown there goes nowhere else.
+    /// Returns true if standard output is a terminal. Durations are only shown there, since they would make recorded output
+    /// differ from run to run.
     fn is_live(&self) -> bool {
         self.ui.is_terminal() && !self.ui.plain
     }
 
-    /// Says which runs are going on, until something else is written.
+    /// Shows the current runs, until something else is written.
     fn going(&self, live: &Live) {
         let one = |(name, time): &(String, Duration)| match time.as_secs() {
             0 => name.clone(),

@@ -1,4 +1,4 @@
-//! A suite as a report in the form of JUnit.
+//! Test suite as a JUnit report.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,10 +10,10 @@ use testing::{Event, Performed, Status, View};
 use crate::diagnostics::{self, Layout};
 use crate::ui::Style;
 
-/// The width of texts in the report.
+/// Width of texts in the report, in columns.
 const WIDTH: usize = 80;
 
-/// Gathers what a suite comes to, and passes every event on.
+/// View that collects the results of a suite, and passes every event on.
 pub struct Report<'v> {
     next: &'v dyn View,
     sources: SourceMap,
@@ -33,7 +33,7 @@ struct Case {
     status: Status,
     asserts: usize,
     failed: usize,
-    /// The messages of assertions that do not hold.
+    /// Detail of the first assertion that failed.
     first: String,
     failures: String,
     errors: String,
@@ -66,6 +66,7 @@ fn escaped(text: &str) -> String {
             '\n' => out.push_str("&#xA;"),
             '\t' => out.push_str("&#x9;"),
             '\r' => out.push_str("&#xD;"),
+            // Other control characters are not allowed in XML, not even escaped.
             c if (c as u32) < 0x20 => out.push('\u{fffd}'),
             c => out.push(c),
         }
@@ -74,11 +75,12 @@ fn escaped(text: &str) -> String {
 }
 
 fn cdata(text: &str) -> String {
+    // The end mark of a CDATA section is split between two sections.
     format!("<![CDATA[{}]]>", text.replace("]]>", "]]]]><![CDATA[>"))
 }
 
 impl<'v> Report<'v> {
-    /// Passes events on to this view.
+    /// Returns a report that passes events on to this view.
     #[must_use]
     pub fn new(next: &'v dyn View, sources: SourceMap) -> Report<'v> {
         Report {
@@ -99,6 +101,7 @@ impl<'v> Report<'v> {
         };
         for problem in &done.diagnostics {
             let shown = text(problem, &self.sources);
+            // In a run with status "error" every error is the result, in any other run only failed assertions are.
             if case.status == Status::Error && problem.is_error() {
                 case.errors.push_str(&shown);
             } else if is_assertion(problem) {
@@ -113,7 +116,7 @@ impl<'v> Report<'v> {
         case
     }
 
-    /// The report. `interrupted` is set if the suite was stopped.
+    /// Returns the report. `interrupted` is set if the suite was stopped.
     #[must_use]
     pub fn document(&self, interrupted: bool) -> String {
         let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?><testsuites>\n");
@@ -197,6 +200,7 @@ fn write_case(out: &mut String, file: &str, case: &Case, failed: Option<&Case>, 
         }
         Status::Fail => {
             inner.push_str("      <failure");
+            // A run that only lacks an expected failure has no failed assertion, and no message.
             if case.failed > 0 {
                 let including = if case.failed == 1 { ": " } else { ", including: " };
                 let message = format!(
@@ -232,6 +236,7 @@ impl View for Report<'_> {
     fn event(&self, event: &Event<'_>) {
         match event {
             Event::FileBegins(file) => {
+                // Runs that never start must be in the report, too, as skipped.
                 let runs = file.file.runs.iter().map(|run| Case {
                     name: run.name.to_string(),
                     ..Case::default()

@@ -1,4 +1,4 @@
-//! Suites of tests, as people see them, as a stream of JSON objects, and as a JUnit report.
+//! Test suites as text, as a stream of JSON objects, and as a JUnit report.
 
 mod coverage;
 mod human;
@@ -15,7 +15,7 @@ pub use human::Human;
 pub use junit::Report;
 pub use stream::Machine;
 
-/// The line at the end, without the word that it begins with.
+/// Returns the last line, without the word that it begins with.
 fn totals(counts: Counts) -> String {
     let mut out = format!("{} passed, {} failed", counts.passed, counts.failed + counts.errored);
     if counts.skipped > 0 {
@@ -25,7 +25,7 @@ fn totals(counts: Counts) -> String {
     out
 }
 
-/// The sides of a comparison that does not hold, and how they differ.
+/// Renders the sides of a comparison that failed, and their differences.
 pub fn comparison(comparison: &Comparison, style: Style) -> String {
     let bar = style.dim("    │");
     let mut out = String::new();
@@ -65,7 +65,7 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
     out
 }
 
-/// Lines compared by their position: runs of lines that differ, first those of the left side, then those of the right. Empty if
+/// Compares lines by position. Returns runs of lines that differ, first those of the left side, then those of the right; empty if
 /// all are equal.
 fn differences<'t>(left: &'t str, right: &'t str) -> Vec<(char, &'t str)> {
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! A suite as JSON objects, one a line.
+//! Test suite as JSON objects, one a line.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::stream::Stream;
 
 use super::totals;
 
-/// Writes a suite as JSON objects.
+/// View that writes a suite as JSON objects.
 pub struct Machine {
     stream: Arc<Stream>,
     sources: SourceMap,
@@ -30,6 +30,7 @@ fn plural(count: usize, one: &str) -> String {
 
 fn printed(status: Status) -> &'static str {
     match status {
+        // The text does not distinguish errors from failures; the member `status` does.
         Status::Error => "fail",
         other => other.word(),
     }
@@ -39,7 +40,7 @@ fn millis(time: Duration) -> Json {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into()
 }
 
-/// Addresses of objects, as the messages list them.
+/// Returns the addresses of objects, as the messages list them.
 fn listed(state: &state::State) -> Vec<Json> {
     objects(state)
         .into_iter()
@@ -51,7 +52,7 @@ fn listed(state: &state::State) -> Vec<Json> {
 }
 
 impl Machine {
-    /// Writes there. `verbose` writes plans and states, too.
+    /// Returns the view. `verbose` writes plans and states, too.
     #[must_use]
     pub fn new(stream: Arc<Stream>, sources: SourceMap, verbose: bool) -> Machine {
         Machine {
@@ -148,6 +149,7 @@ impl Machine {
         for file in files {
             runs += file.file.runs.len();
             let names: Vec<Json> = file.file.runs.iter().map(|run| (&*run.name).into()).collect();
+            // Terraform writes null for a file without runs.
             let names = if names.is_empty() { Json::Null } else { names.into() };
             listed.insert(file.file.name.to_string(), names);
         }
@@ -159,7 +161,7 @@ impl Machine {
         self.send("info", &message, "test_abstract", Vec::new(), Some(listed.into()));
     }
 
-    /// Writes what of the module the runs have come upon.
+    /// Writes the coverage of the module by the runs.
     pub fn coverage(stream: &Stream, document: Json) {
         let payload = vec![("test_coverage", document)];
         stream.object("info", "Coverage of the module by its tests", "test_coverage", payload);
@@ -248,6 +250,7 @@ impl View for Machine {
                     let planned: Vec<Json> = planned.iter().map(|a| a.to_string().into()).collect();
                     body.insert("planned".into(), planned.into());
                 }
+                // The message is absent if nothing is left, as in Terraform.
                 if !body.is_empty() {
                     let message = format!(
                         "The tests in {} were interrupted; objects may have been left.",

@@ -10,15 +10,15 @@ use crate::args::flags::is_switch;
 use crate::commands::{COMMANDS, Command, find, overview};
 use crate::guide::TOPICS;
 
-/// With more candidates than this, they are shown up to the next dot or bracket only.
+/// Number of candidates above which they are cut at the next dot or bracket.
 const MANY: usize = 100;
 
-/// Something that may stand at the end of the line.
+/// Completion candidate.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Candidate {
-    /// The whole word, without quotes.
+    /// Whole word, without quotes.
     pub text: String,
-    /// What it is for; may be empty.
+    /// Description; may be empty.
     pub about: String,
 }
 
@@ -31,11 +31,11 @@ impl Candidate {
     }
 }
 
-/// The candidates for the last word, sorted.
+/// Returns the candidates for the last word, sorted.
 #[must_use]
 pub fn of(line: &Line, live: &dyn Live) -> Vec<Candidate> {
     let mut found = of_word(line, live);
-    // A control character in a name would reach the terminal, and a line break would be two candidates.
+    // A control character in a name would reach the terminal, and a line break would separate two candidates.
     found.retain(|c| c.text.starts_with(&line.last) && !c.text.contains(char::is_control));
     found.sort_unstable();
     found.dedup();
@@ -86,7 +86,7 @@ fn of_word(line: &Line, live: &dyn Live) -> Vec<Candidate> {
             _ => Vec::new(),
         };
     }
-    // A value may follow its flag as a word of its own.
+    // The value of a flag may be a word of its own.
     let mut positional = Vec::new();
     let mut awaited = None;
     for word in rest {
@@ -114,12 +114,12 @@ fn of_word(line: &Line, live: &dyn Live) -> Vec<Candidate> {
     all
 }
 
-/// Names that have no description.
+/// Returns candidates without descriptions.
 fn plain(names: Vec<String>) -> Vec<Candidate> {
     names.into_iter().map(|name| Candidate::new(name, "")).collect()
 }
 
-/// Candidates for a positional argument; `before` are the positional arguments in front of it.
+/// Returns candidates for a positional argument, after the arguments `before` it.
 fn of_positional(path: &str, before: &[&str], last: &str, live: &dyn Live) -> Vec<Candidate> {
     let first = before.is_empty();
     match path {
@@ -153,7 +153,7 @@ fn of_positional(path: &str, before: &[&str], last: &str, live: &dyn Live) -> Ve
     }
 }
 
-/// The flags of a command, or the values of one.
+/// Returns the flags of a command, or the values of one flag.
 fn flags(command: &Command, declared: &clap::Command, last: &str, live: &dyn Live) -> Vec<Candidate> {
     let name = last.trim_start_matches('-');
     let dashes = &last[..last.len() - name.len()];
@@ -169,7 +169,7 @@ fn flags(command: &Command, declared: &clap::Command, last: &str, live: &dyn Liv
     }
     let named = |flag: &clap::Arg| {
         let long = flag.get_long()?;
-        // A value may follow as a word of its own, and shells put a blank behind what they complete.
+        // Without an equals sign: the value may be a word of its own, and shells append a blank to what they complete.
         let about = flag.get_help().map(ToString::to_string).unwrap_or_default();
         Some(Candidate::new(format!("{dashes}{long}"), about))
     };
@@ -182,7 +182,7 @@ fn with_flag(flag: &str, values: Vec<Candidate>) -> Vec<Candidate> {
     values.into_iter().map(with).collect()
 }
 
-/// The values of a flag, as its placeholder says.
+/// Returns the values of a flag, by its placeholder.
 fn values(command: &Command, flag: &clap::Arg, typed: &str, live: &dyn Live) -> Vec<Candidate> {
     let long = flag.get_long().unwrap_or_default();
     let placeholder = flag
@@ -208,7 +208,7 @@ fn values(command: &Command, flag: &clap::Arg, typed: &str, live: &dyn Live) -> 
     }
 }
 
-/// The files and directories that begin as typed.
+/// Returns the files and directories that begin as typed.
 fn paths(typed: &str, directories: bool, live: &dyn Live) -> Vec<Candidate> {
     let (dir, begun) = match typed.rfind('/') {
         Some(at) => typed.split_at(at + 1),
@@ -225,7 +225,7 @@ fn paths(typed: &str, directories: bool, live: &dyn Live) -> Vec<Candidate> {
     )
 }
 
-/// Candidates cut behind the next dot or bracket where there are too many of them to read.
+/// Cuts candidates after the next dot or bracket, if there are too many to read.
 fn grouped(found: Vec<Candidate>, typed: &str) -> Vec<Candidate> {
     if found.len() <= MANY {
         return found;
@@ -235,7 +235,7 @@ fn grouped(found: Vec<Candidate>, typed: &str) -> Vec<Candidate> {
         let mut cut: Vec<Candidate> = found.iter().map(|c| cut_behind(c, from)).collect();
         cut.dedup();
         match &cut[..] {
-            // All have this in common: it is no choice.
+            // A prefix of all candidates is no choice.
             [only] if only.text.len() > from => from = only.text.len(),
             _ => return cut,
         }
@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn many_addresses_are_shown_step_by_step() {
         assert_eq!(of("monoform state show "), ["module.", "t."]);
-        // What all have in common is no choice: the first step at which they differ is shown.
+        // A prefix of all candidates is no choice: the first step at which they differ is shown.
         assert_eq!(of("monoform state show m"), ["module.big[0].", "module.big[1]."]);
         assert_eq!(of("monoform state show module.big[1].t.n[29").len(), 6);
     }

@@ -1,4 +1,4 @@
-//! `-install-autocomplete` and `-uninstall-autocomplete`: a line in the files that shells read when they start.
+//! `-install-autocomplete` and `-uninstall-autocomplete`: a line in the startup files of shells.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use super::Shell;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Surroundings;
 
-/// What marks the line that is ours.
+/// Comment that marks our line.
 const MARK: &str = "# completion, by -install-autocomplete";
 
-/// Where a shell keeps what it runs at its start, below the home directory; the first one that is there, or whose directory is.
+/// Returns the startup file of a shell, below the home directory: the first candidate that exists, or whose directory exists.
 fn file(shell: Shell, home: &Path, command: &str) -> Option<PathBuf> {
     let candidates: &[&str] = match shell {
         Shell::Bash => &[".bashrc", ".bash_profile"],
@@ -29,7 +29,8 @@ fn file(shell: Shell, home: &Path, command: &str) -> Option<PathBuf> {
     })
 }
 
-/// The line for a shell.
+/// Returns the line for a shell. It checks for the program first, so that a shell starts without errors after the program was
+/// removed.
 fn own_line(shell: Shell, command: &str) -> String {
     let name = shell.name();
     match shell {
@@ -40,12 +41,12 @@ fn own_line(shell: Shell, command: &str) -> String {
     }
 }
 
-/// Whether `-install-autocomplete` has written this line, under the name that the program is called by.
+/// Returns true if `-install-autocomplete` has written this line, for the current name of the program.
 fn is_own(line: &str, command: &str) -> bool {
     line.ends_with(MARK) && (line.contains(&format!("<({command} ")) || line.contains(&format!("and {command} ")))
 }
 
-/// Adds the line to the files of the shells that the user has.
+/// Adds the line to the startup files of the user's shells.
 pub fn install(surroundings: &Surroundings) -> Result<Outcome, Failure> {
     let command = surroundings.ui.program.command;
     let changed = change(surroundings, |text, shell| {
@@ -65,7 +66,7 @@ pub fn install(surroundings: &Surroundings) -> Result<Outcome, Failure> {
     )
 }
 
-/// Takes the line out of them.
+/// Removes the line from the startup files of the user's shells.
 pub fn uninstall(surroundings: &Surroundings) -> Result<Outcome, Failure> {
     let command = surroundings.ui.program.command;
     let changed = change(surroundings, |text, _| {
@@ -79,13 +80,13 @@ pub fn uninstall(surroundings: &Surroundings) -> Result<Outcome, Failure> {
     report(changed, "Completion is taken out of", "")
 }
 
-/// The files that were changed, and those that were as they should be.
+/// Files that were changed, and those that needed no change.
 struct Changed {
     changed: Vec<PathBuf>,
     unchanged: Vec<PathBuf>,
 }
 
-/// Changes the files of the shells that the user has. `None` from `change`: nothing to do.
+/// Changes the startup files of the user's shells. `change` returns none if there is nothing to do.
 fn change(surroundings: &Surroundings, change: impl Fn(&str, Shell) -> Option<String>) -> Result<Changed, Diagnostic> {
     let failed = |why: String| Diagnostic::error("Completion not changed", why);
     let home = surroundings.env.home();
@@ -114,6 +115,7 @@ fn change(surroundings: &Surroundings, change: impl Fn(&str, Shell) -> Option<St
             all.unchanged.push(path);
             continue;
         };
+        // The file for fish is only ours, in contrast to the others.
         if new.is_empty() && shell == Shell::Fish {
             std::fs::remove_file(&path).map_err(unwritable)?;
         } else {

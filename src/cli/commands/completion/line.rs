@@ -1,6 +1,6 @@
-//! A command line that is being typed: its words as the shell would split them, and how the last one is quoted.
+//! A command line that is being typed: its words as a shell splits them, and the open quote of the last one.
 
-/// The quotes that are open at the cursor.
+/// Quote that is open at the cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Quote {
     #[default]
@@ -9,21 +9,20 @@ pub enum Quote {
     Double,
 }
 
-/// A line up to the cursor, without the program's name.
+/// Line up to the cursor, without the program's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// The words before the last one.
+    /// Words before the last one.
     pub words: Vec<String>,
-    /// The word that is being typed, without quotes; empty behind a blank.
+    /// Word that is being typed, without quotes; empty after a blank.
     pub last: String,
-    /// Which quotes are open.
     pub quote: Quote,
-    /// Where in the last word the part begins that a bash replaces: behind the quote that is open, else behind the last `=` or `:`.
+    /// Offset in the last word of the part that bash replaces: after the open quote, else after the last `=` or `:`.
     pub part: usize,
 }
 
 impl Line {
-    /// Splits a line as a shell does, whatever is not closed yet.
+    /// Splits a line as a shell does, including quotes that are not closed yet.
     #[must_use]
     pub fn parse(text: &str) -> Line {
         let mut line = Line::default();
@@ -61,7 +60,7 @@ impl Line {
         if !line.words.is_empty() {
             line.words.remove(0);
         } else {
-            // Only the program's name, so far.
+            // There is only the program's name so far.
             line.last.clear();
             line.part = 0;
         }
@@ -69,7 +68,7 @@ impl Line {
     }
 }
 
-/// Text as it can stand at the cursor, in a shell of Bourne's family.
+/// Quotes text for insertion at the cursor, in a Bourne shell.
 #[must_use]
 pub fn quoted(text: &str, quote: Quote) -> String {
     let mut out = String::with_capacity(text.len());

@@ -1,7 +1,7 @@
-//! What completion finds in the working directory: workspaces, addresses, names of outputs and variables, providers, files.
+//! Data for completion from the working directory: workspaces, addresses, names of outputs and variables, providers, files.
 //!
-//! Nothing is asked of a server or a plugin, nothing is written, and problems show as fewer candidates: whoever presses a key
-//! waits for the answer.
+//! No server or plugin is contacted, nothing is written, and errors only lead to fewer candidates: the user waits for the answer
+//! to a key press.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,32 +16,31 @@ use stores::workspace;
 use crate::session::Session;
 use crate::workdir;
 
-/// What the working directory has.
+/// Source of names for completion.
 pub trait Live {
-    /// The workspaces.
     fn workspaces(&self) -> Vec<String>;
-    /// The addresses of the instances in the state.
+    /// Addresses of the instances in the state.
     fn instances(&self) -> Vec<String>;
-    /// The addresses of modules and resources of the configuration.
+    /// Addresses of the configuration's modules and resources.
     fn configured(&self) -> Vec<String>;
-    /// The addresses of the configuration's actions.
+    /// Addresses of the configuration's actions.
     fn actions(&self) -> Vec<String>;
-    /// The names of the outputs in the state.
+    /// Names of the outputs in the state.
     fn outputs(&self) -> Vec<String>;
-    /// The names of the root module's variables.
+    /// Names of the root module's variables.
     fn variables(&self) -> Vec<String>;
-    /// The source addresses of the providers of the configuration and the state.
+    /// Source addresses of the providers of configuration and state.
     fn providers(&self) -> Vec<String>;
-    /// The names in a directory, those of directories with a slash behind.
+    /// Names in a directory; those of directories end in a slash.
     fn names_in(&self, dir: &str) -> Vec<String>;
 }
 
-/// The working directory of a session.
 pub struct WorkingDirectory<'s>(pub &'s Session);
 
 impl WorkingDirectory<'_> {
-    /// The settings of the backend that the last `init` recorded, if states are in files.
+    /// Returns the local backend that the last `init` recorded; none if states are in a store.
     fn local(&self) -> Option<Local> {
+        // Completion can report nothing, so a broken record counts as none.
         let record = Record::read(self.0.env.data_dir()).unwrap_or_default();
         match record.backend {
             None => Some(Local::default()),

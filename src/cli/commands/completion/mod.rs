@@ -1,8 +1,8 @@
 //! Completion for shells.
 //!
-//! With `COMP_LINE` in the environment, the candidates for the word at its end (or at `COMP_POINT`) are printed, one a line, and
-//! nothing else is done: what bash's `complete -C` asks for. The scripts of `completion SHELL` say in `COMP_SHELL` which one they
-//! are for: the others than bash quote candidates themselves, and show what they are for, which follows behind a tab.
+//! With `COMP_LINE` in the environment, the program only prints the candidates for the word at its end (or at `COMP_POINT`), one
+//! a line, as bash's `complete -C` expects. The scripts of `completion SHELL` name their shell in `COMP_SHELL`: zsh and fish
+//! quote candidates themselves, and display descriptions, which follow after a tab.
 
 mod candidates;
 mod install;
@@ -43,7 +43,6 @@ impl FromFlags for Arguments {
     }
 }
 
-/// A shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shell {
     Bash,
@@ -66,7 +65,7 @@ impl Shell {
         Shell::ALL.into_iter().find(|shell| shell.name() == name)
     }
 
-    /// Its script, for the program by the name that it was called by.
+    /// Returns its script, for the name that the program was called by.
     fn script(self, command: &str) -> String {
         let text = match self {
             Shell::Bash => include_str!("script.bash"),
@@ -93,14 +92,14 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::text(shell.script(session.ui.program.command)))
 }
 
-/// The part of the line before the cursor, if this run is for completion.
+/// Returns the line up to the cursor, if this process was started for completion.
 pub fn line(env: &Env) -> Option<String> {
     let line = env.get("COMP_LINE")?;
     let end = env.get("COMP_POINT").and_then(|p| p.parse().ok()).unwrap_or(line.len());
     Some(line.get(..end).unwrap_or(line).to_owned())
 }
 
-/// The candidates for a line.
+/// Returns the candidates for a line.
 pub fn candidates(session: &Session, text: &str) -> Outcome {
     let shell = session
         .env
@@ -113,7 +112,7 @@ pub fn candidates(session: &Session, text: &str) -> Outcome {
     Outcome::text(found.iter().map(|found| shown(found, &line, shell)).collect::<String>())
 }
 
-/// A candidate as a shell wants it.
+/// Formats a candidate for a shell.
 fn shown(found: &candidates::Candidate, line: &line::Line, shell: Shell) -> String {
     if shell != Shell::Bash {
         return match found.about.is_empty() {
@@ -121,11 +120,12 @@ fn shown(found: &candidates::Candidate, line: &line::Line, shell: Shell) -> Stri
             false => format!("{}\t{}\n", found.text, found.about),
         };
     }
+    // bash replaces only a part of the word.
     let part = found.text.get(line.part..).unwrap_or_default();
     format!("{}\n", line::quoted(part, line.quote))
 }
 
-/// The directory that the line changes to before its command.
+/// Returns the directory of the line's -chdir.
 pub fn directory(text: &str) -> Option<String> {
     let words = line::Line::parse(text).words;
     let globals = words.iter().take_while(|word| word.starts_with('-'));

@@ -1,4 +1,4 @@
-//! `docs`: what there is to know of something that is part of this executable, without a network.
+//! `docs`: describes the parts of this executable, without a network.
 
 mod page;
 mod site;
@@ -78,12 +78,13 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::text(pages.join("\n")))
 }
 
-/// The pages about a name, and the names that might have been meant.
+/// Returns the pages about a name, and the names for suggestions.
 fn find(session: &Session, name: &str) -> Result<(Vec<String>, Vec<String>), Diagnostics> {
     let width = session.ui.width().clamp(40, 100);
     let mut pages = Vec::new();
     let functions = signature::all();
     let mut known: Vec<String> = functions.keys().map(|name| (*name).to_owned()).collect();
+    // `core::` is the namespace of the language's own functions.
     let plain = name.strip_prefix("core::").unwrap_or(name);
     if let Some((name, function)) = functions.get_key_value(plain) {
         pages.push(page::function(name, function, width));
@@ -92,6 +93,7 @@ fn find(session: &Session, name: &str) -> Result<(Vec<String>, Vec<String>), Dia
     known.extend(builtins.providers.iter().map(|provider| provider.name.clone()));
     known.extend(builtins.provisioners.iter().cloned());
     let own = name.strip_prefix("provider::").and_then(|rest| rest.split_once("::"));
+    // The prefix of a type names its provider, as in a resource block without `provider`.
     let wanted = match own {
         Some((provider, _)) => provider,
         None => name.split('_').next().unwrap_or(name),
@@ -122,7 +124,7 @@ fn find(session: &Session, name: &str) -> Result<(Vec<String>, Vec<String>), Dia
     Ok((pages, known))
 }
 
-/// The schema of a built-in provisioner.
+/// Fetches the schema of a built-in provisioner.
 fn provisioner_schema(session: &Session, name: &str) -> Result<Arc<Schema>, Diagnostics> {
     let program = Program::Builtin {
         name: name.to_owned(),
@@ -137,7 +139,7 @@ fn provisioner_schema(session: &Session, name: &str) -> Result<Arc<Schema>, Diag
     })
 }
 
-/// What a built-in provider says about itself, whatever the configuration and the lock file say.
+/// Fetches the schema of a built-in provider, independent of the configuration and the lock file.
 fn schema(session: &Session, provider: &BuiltinProvider) -> Result<Arc<ProviderSchema>, Diagnostics> {
     let program = Program::Builtin {
         name: provider.name.clone(),

@@ -1,4 +1,4 @@
-//! The pages: heading, description, an example that can be copied, and what each argument is.
+//! Pages of the text form: heading, description, an example to copy, and arguments.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use provider::{FunctionSchema, ProviderSchema};
 use schema::{AttributeSchema, AttributeType, BlockSchema, Description, Nesting, Schema};
 use views::wrap::wrap;
 
-/// A kind of block whose type a provider describes.
+/// Kind of block with types of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Resource,
@@ -42,12 +42,12 @@ impl Kind {
         }
     }
 
-    /// The block within which the provider's arguments are, if they are not in the block itself.
+    /// Returns the nested block with the provider's arguments, if they are not in the block itself.
     fn inner(self) -> Option<&'static str> {
         matches!(self, Kind::Action | Kind::List).then_some("config")
     }
 
-    /// The types of this kind.
+    /// Returns the types of this kind.
     pub(super) fn names(self, schema: &ProviderSchema) -> Vec<String> {
         let of = |all: &std::collections::BTreeMap<std::sync::Arc<str>, Schema>| {
             all.keys().map(ToString::to_string).collect()
@@ -61,7 +61,7 @@ impl Kind {
         }
     }
 
-    /// The schema of a type of this kind.
+    /// Returns the schema of a type of this kind.
     pub(super) fn schema<'s>(self, schema: &'s ProviderSchema, name: &str) -> Option<&'s Schema> {
         match self {
             Kind::Resource => schema.resources.get(name),
@@ -73,7 +73,7 @@ impl Kind {
     }
 }
 
-/// A text in lines of its own.
+/// Writes a wrapped and indented paragraph.
 fn paragraph(out: &mut String, text: &str, indent: usize, width: usize) {
     for line in wrap(text, width.saturating_sub(indent).max(30)) {
         let _ = writeln!(out, "{}", format!("{:indent$}{line}", "").trim_end());
@@ -87,7 +87,7 @@ fn described(out: &mut String, description: &Description, width: usize) {
     }
 }
 
-/// The page of a type.
+/// Renders the page of a type.
 pub(super) fn of_type(kind: Kind, name: &str, provider: &BuiltinProvider, schema: &Schema, width: usize) -> String {
     let version = provider
         .version
@@ -105,7 +105,7 @@ pub(super) fn of_type(kind: Kind, name: &str, provider: &BuiltinProvider, schema
     out
 }
 
-/// A block of a type with all that it requires.
+/// Renders a block of a type with everything that is required.
 pub(super) fn type_example(kind: Kind, name: &str, provider: &BuiltinProvider, schema: &Schema) -> String {
     let mut text = format!("{} \"{name}\" \"example\" {{\n", kind.keyword());
     match kind.inner() {
@@ -123,7 +123,7 @@ pub(super) fn type_example(kind: Kind, name: &str, provider: &BuiltinProvider, s
     formatted(text)
 }
 
-/// A provider block with all that it requires.
+/// Renders a provider block with everything that is required.
 pub(super) fn provider_example(provider: &BuiltinProvider, schema: &ProviderSchema) -> String {
     let mut text = format!("provider \"{}\" {{\n", provider.name);
     example(&mut text, &schema.provider.block);
@@ -131,7 +131,7 @@ pub(super) fn provider_example(provider: &BuiltinProvider, schema: &ProviderSche
     formatted(text)
 }
 
-/// A provisioner block with all that it requires.
+/// Renders a provisioner block with everything that is required.
 pub(super) fn provisioner_example(name: &str, schema: &Schema) -> String {
     let mut text = format!("provisioner \"{name}\" {{\n");
     example(&mut text, &schema.block);
@@ -139,7 +139,7 @@ pub(super) fn provisioner_example(name: &str, schema: &Schema) -> String {
     formatted(text)
 }
 
-/// The page of a provider: its configuration, and what it has.
+/// Renders the page of a provider: its configuration, types and functions.
 pub(super) fn provider(provider: &BuiltinProvider, schema: &ProviderSchema, width: usize) -> String {
     let version = provider
         .version
@@ -166,7 +166,7 @@ pub(super) fn provider(provider: &BuiltinProvider, schema: &ProviderSchema, widt
     out
 }
 
-/// The page of a provisioner.
+/// Renders the page of a provisioner.
 pub(super) fn provisioner(name: &str, schema: &Schema, width: usize) -> String {
     let mut out = format!("{name}: built-in provisioner\n");
     described(&mut out, &schema.block.description, width);
@@ -175,7 +175,7 @@ pub(super) fn provisioner(name: &str, schema: &Schema, width: usize) -> String {
     out
 }
 
-/// The page of a function of the language.
+/// Renders the page of a function of the language.
 pub(super) fn function(name: &str, signature: &Signature, width: usize) -> String {
     let fixed = signature
         .parameters
@@ -205,7 +205,7 @@ pub(super) fn function(name: &str, signature: &Signature, width: usize) -> Strin
     out
 }
 
-/// The page of a function of a provider.
+/// Renders the page of a function of a provider.
 pub(super) fn provider_function(name: &str, schema: &FunctionSchema, width: usize) -> String {
     let parameters: Vec<_> = schema.parameters.iter().chain(&schema.variadic).collect();
     let names: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
@@ -230,7 +230,7 @@ pub(super) fn word(ty: &Type) -> String {
     }
 }
 
-/// An example as `fmt` would have it.
+/// Formats an example as `fmt` does.
 fn formatted(text: String) -> String {
     let formatted = syntax::format::format_file("example.tf", text.as_bytes()).ok();
     formatted
@@ -245,13 +245,14 @@ fn shown_example(out: &mut String, text: &str) {
     }
 }
 
-/// What a block must have: its required arguments and blocks.
+/// Writes the required arguments and blocks of a block.
 fn example(out: &mut String, block: &BlockSchema) {
     for (name, attribute) in block.attributes.iter().filter(|(_, attribute)| attribute.required) {
         let _ = writeln!(out, "{name} = {}", sample_of(attribute));
     }
     for (name, nested) in block.blocks.iter().filter(|(_, nested)| nested.min_items > 0) {
         let label = if nested.nesting == Nesting::Map { " \"key\"" } else { "" };
+        // Two are enough to show that there are several.
         for _ in 0..nested.min_items.min(2) {
             let _ = writeln!(out, "{name}{label} {{");
             example(out, &nested.block);
@@ -278,7 +279,7 @@ fn sample_of(attribute: &AttributeSchema) -> String {
     }
 }
 
-/// A value of a type.
+/// Returns a sample value of a type.
 fn sample(ty: &Type) -> String {
     match ty {
         Type::Number => "1".to_owned(),
@@ -291,7 +292,7 @@ fn sample(ty: &Type) -> String {
     }
 }
 
-/// The arguments of a block and of the blocks in it, then what the provider decides.
+/// Writes the arguments of a block and of its nested blocks, then the computed attributes.
 fn arguments(out: &mut String, block: &BlockSchema, width: usize) {
     let all = arguments_of(block);
     for (given, title) in [(true, "Arguments"), (false, "Decided by the provider")] {
@@ -306,19 +307,19 @@ fn arguments(out: &mut String, block: &BlockSchema, width: usize) {
     }
 }
 
-/// An attribute or a nested block.
+/// Attribute or nested block.
 pub(super) struct Argument {
-    /// Its name behind those of the blocks around it.
+    /// Name, prefixed by those of the enclosing blocks.
     pub label: String,
-    /// Its type, and whether it is required, sensitive and the like.
+    /// Type and properties: required, sensitive and the like.
     pub facts: String,
-    /// The description of its schema.
+    /// Description in the schema.
     pub about: String,
-    /// Returns true if a configuration can set it.
+    /// True if a configuration can set it.
     pub given: bool,
 }
 
-/// The attributes and nested blocks of a block, each followed by those in it.
+/// Returns the attributes and nested blocks of a block, each followed by its contents.
 pub(super) fn arguments_of(block: &BlockSchema) -> Vec<Argument> {
     let mut found = Vec::new();
     listed(&mut found, block, "");

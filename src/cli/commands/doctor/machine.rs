@@ -1,4 +1,4 @@
-//! The program itself, its configuration, the directories that plugins come from, and proxies.
+//! Checks of the machine: the program itself, the CLI configuration, plugin directories and proxies.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,7 @@ use super::Findings;
 use crate::process;
 use crate::session::Session;
 
-/// Everything that belongs to the machine and the user, not to the working directory.
+/// Checks everything that depends on the machine and the user, not on the working directory.
 pub(super) fn check(session: &Session, found: &mut Findings) {
     executable(session, found);
     configuration(session, found);
@@ -60,6 +60,7 @@ fn executable(session: &Session, found: &mut Findings) {
 
 fn configuration(session: &Session, found: &mut Findings) {
     const SUBJECT: &str = "CLI configuration";
+    // TERRAFORM_CONFIG is the older name, which still has an effect.
     let named = ["TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"]
         .into_iter()
         .find_map(|name| Some((name, session.env.get(name)?)));
@@ -110,6 +111,7 @@ fn directories(session: &Session, found: &mut Findings) {
             "Create it, or take plugin_cache_dir out of the CLI configuration.",
         );
         if let Ok(facts) = fs::metadata(dir)
+            // By its mode: doctor changes nothing, and does not try to write.
             && facts.permissions().mode() & 0o222 == 0
         {
             found.problem(
@@ -151,7 +153,7 @@ fn directories(session: &Session, found: &mut Findings) {
     }
 }
 
-/// A directory that has to be there and be read.
+/// Checks that a directory exists and can be read.
 fn directory(found: &mut Findings, subject: &'static str, dir: &Path, mend: &str) {
     match fs::read_dir(dir) {
         Ok(_) => found.ok(subject, dir.display().to_string()),
@@ -168,7 +170,7 @@ fn proxies(session: &Session, found: &mut Findings) {
     let mut any = false;
     for name in ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] {
         let lower = name.to_ascii_lowercase();
-        // Upper case counts before lower case.
+        // Upper case takes precedence over lower case, as in Go.
         let values = [session.env.get(name), session.env.get(&lower)];
         let Some(value) = values.iter().flatten().find(|value| !value.is_empty()) else {
             continue;
@@ -208,7 +210,7 @@ fn proxies(session: &Session, found: &mut Findings) {
     }
 }
 
-/// A URL without user and password.
+/// Returns a URL without user and password.
 pub(super) fn hidden(url: &str) -> String {
     let (scheme, rest) = match url.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),

@@ -1,4 +1,4 @@
-//! `doctor`: what is wrong around this program, and what mends it.
+//! `doctor`: finds problems of the installation and the working directory, and suggests solutions.
 
 mod machine;
 mod network;
@@ -45,14 +45,13 @@ impl FromFlags for Arguments {
     }
 }
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// As it should be.
     Ok,
-    /// Worth knowing; commands work all the same.
+    /// Worth knowing; commands work nevertheless.
     Note,
-    /// Commands fail, or something may be lost.
+    /// Commands fail, or data may be lost.
     Problem,
 }
 
@@ -66,19 +65,17 @@ impl Level {
     }
 }
 
-/// What one check has found.
+/// Result of one check.
 #[derive(Debug)]
 struct Finding {
-    /// The subject of the check.
     subject: &'static str,
     level: Level,
-    /// What was found: a sentence.
+    /// Description of the finding, as a sentence.
     found: String,
-    /// What mends it: a sentence. Empty where there is nothing to mend.
+    /// Suggested solution, as a sentence; empty if there is nothing to do.
     mend: String,
 }
 
-/// What was found so far.
 #[derive(Debug, Default)]
 struct Findings(Vec<Finding>);
 
@@ -154,6 +151,7 @@ fn show(session: &Session, found: &Findings) {
         let lines = wrap(&format!("{}: {}", finding.subject, finding.found), width - 9);
         for (at, line) in lines.iter().enumerate() {
             let left = if at == 0 { &*mark } else { "       " };
+            // Findings have names of files and hosts in them, and these may hold control characters.
             session.ui.line(format!("{left}  {}", terminal::shown(line)));
         }
         let mend = Some(&finding.mend).filter(|mend| !mend.is_empty());

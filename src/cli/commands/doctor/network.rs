@@ -1,4 +1,4 @@
-//! The registries: whether their names are known, and whether they answer.
+//! Checks of the registries: name resolution and responses.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use packages::cli_config::Source;
 use super::Findings;
 use crate::session::Session;
 
-/// Asks the hosts of the configuration's providers and of mirrors, and the default registry.
+/// Contacts the hosts of the configuration's providers and of mirrors, and the default registry.
 pub(super) fn check(session: &Session, mut hosts: BTreeSet<String>, found: &mut Findings) {
-    // The one of what is part of the language is nowhere.
+    // The host of the language's own providers does not exist.
     hosts.remove("terraform.io");
     hosts.insert(addrs::provider::DEFAULT_HOST.to_owned());
     let runtime = match session.runtime() {
@@ -57,13 +57,14 @@ pub(super) fn check(session: &Session, mut hosts: BTreeSet<String>, found: &mut 
     }
 }
 
-/// Reports the way to a host, and asks for its address. Behind a proxy it is the proxy that has to know it.
+/// Reports the route to a host, and resolves its name. Behind a proxy, only the proxy must be able to resolve it.
 fn resolve(client: &net::Client, runtime: &tokio::runtime::Runtime, name: &str, found: &mut Findings) {
     let Ok(url) = net::Url::parse(&format!("https://{name}/")) else {
         return;
     };
     let way = client.way(&url);
     way_to(name, &way, found);
+    // The lookup needs a port, which plays no part in the result.
     let with_port = if name.contains(':') {
         name.to_owned()
     } else {
@@ -87,7 +88,7 @@ fn resolve(client: &net::Client, runtime: &tokio::runtime::Runtime, name: &str, 
     }
 }
 
-/// Which proxy requests to a host go by, or why they go by none.
+/// Reports the proxy for a host, or why there is none.
 fn way_to(name: &str, way: &Way<'_>, found: &mut Findings) {
     const SUBJECT: &str = "proxy";
     match way {

@@ -1,4 +1,4 @@
-//! The working directory: its configuration, installed providers, the state with its lock, and what crashes have left.
+//! Checks of the working directory: configuration, installed providers, state with lock, and leftovers of crashes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,10 +14,10 @@ use super::Findings;
 use crate::session::Session;
 use crate::workdir;
 
-/// How deep packages of providers are in their directory: host, namespace, type, version, platform.
+/// Depth of package directories: host, namespace, type, version, platform.
 const DEPTH: usize = 5;
 
-/// Looks at the working directory; returns the hosts that its providers come from.
+/// Checks the working directory; returns the hosts of its providers.
 pub(super) fn check(session: &Session, found: &mut Findings) -> BTreeSet<String> {
     let (project, problems) = workdir::read_as_installed(session);
     let root = &project.config.root.module;
@@ -68,7 +68,7 @@ pub(super) fn check(session: &Session, found: &mut Findings) -> BTreeSet<String>
     required.map(|required| required.provider.host.to_string()).collect()
 }
 
-/// Installed packages of which only the links are left.
+/// Reports links to packages that no longer exist.
 fn packages(session: &Session, found: &mut Findings) {
     let dir = Path::new(session.env.data_dir()).join("providers");
     let mut broken = Vec::new();
@@ -173,7 +173,7 @@ fn local_state(path: &Path, command: &str, found: &mut Findings) {
     }
 }
 
-/// What commands that failed have written into the working directory.
+/// Reports files that failed commands have left in the working directory.
 fn leftovers(session: &Session, found: &mut Findings) {
     if Path::new(ERRORED_STATE).exists() {
         found.problem(
@@ -199,6 +199,7 @@ fn leftovers(session: &Session, found: &mut Findings) {
                 format!("{name} is the report of a crash."),
                 "Report it to those who maintain the program, and delete it.",
             );
+        // A journal in use has a name with a dot in front.
         } else if name.ends_with(".journal") && !name.starts_with('.') {
             found.problem(
                 "leftovers",

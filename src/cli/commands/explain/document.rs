@@ -1,4 +1,4 @@
-//! The document of `explain -json`, and the parts of a change that both forms show.
+//! Document of `explain -json`, and the description of changes for both forms.
 
 use engine::plan::{Reason, ResourceChange};
 use serde_json::{Value as Json, json};
@@ -9,23 +9,23 @@ use views::json::plan;
 use super::origins::{Origin, Source};
 use super::{Explanation, Neighbour, Object};
 
-/// What stands in place of a value that must not be shown.
+/// Placeholder for a value that must not be shown.
 const SENSITIVE: &str = "(sensitive value)";
-/// What stands in place of a value that only apply will know.
+/// Placeholder for a value that only apply will know.
 const UNKNOWN: &str = "(known after apply)";
 
-/// The value of one argument before and after a change.
+/// Value of one argument before and after a change.
 pub(super) struct Changed {
     pub name: String,
     /// JSON, or a note in parentheses.
     pub before: String,
-    /// The same.
+    /// JSON, or a note in parentheses.
     pub after: String,
-    /// Whether this requires replacement.
+    /// True if the change requires replacement.
     pub replaces: bool,
 }
 
-/// Whether some part is sensitive or unknown, as documents say it.
+/// Returns true if some part is sensitive or unknown, by the documents of these parts.
 fn has_part(parts: &Json) -> bool {
     match parts {
         Json::Bool(yes) => *yes,
@@ -35,16 +35,15 @@ fn has_part(parts: &Json) -> bool {
     }
 }
 
-/// The texts that are sensitive in an object. Providers copy arguments into other attributes, where the state does not say that
-/// they are sensitive.
+/// Sensitive strings in an object. Providers copy arguments into other attributes, which the state does not mark as sensitive.
 #[derive(Default)]
 pub(super) struct Secrets(Vec<String>);
 
-/// Shorter texts are in too many values to say anything.
+/// Length below which a string is too common to identify a secret.
 const SHORTEST_SECRET: usize = 4;
 
 impl Secrets {
-    /// Adds those of a value, with where it is sensitive.
+    /// Adds the strings of a value that are sensitive, by the document of sensitive parts.
     pub(super) fn add(&mut self, value: &Json, sensitive: &Json) {
         match (value, sensitive) {
             (Json::String(text), Json::Bool(true)) if text.len() >= SHORTEST_SECRET => self.0.push(text.clone()),
@@ -61,7 +60,7 @@ impl Secrets {
         }
     }
 
-    /// Whether one of them is in a value.
+    /// Returns true if a value contains one of the strings.
     pub(super) fn are_in(&self, value: &Json) -> bool {
         match value {
             Json::String(text) => self.0.iter().any(|secret| text.contains(secret.as_str())),
@@ -72,7 +71,7 @@ impl Secrets {
     }
 }
 
-/// A value that may be shown, as compact JSON.
+/// Returns a value as compact JSON, or the placeholder if it is sensitive.
 pub(super) fn shown(value: &Json, sensitive: &Json) -> String {
     match has_part(sensitive) {
         true => SENSITIVE.to_owned(),
@@ -80,7 +79,7 @@ pub(super) fn shown(value: &Json, sensitive: &Json) -> String {
     }
 }
 
-/// What a change does to each argument that does not stay as it is.
+/// Returns the change of each argument that does not stay as it is.
 pub(super) fn changed(change: &ResourceChange) -> Vec<Changed> {
     let document = plan::change(change);
     let details = &document["change"];
@@ -88,6 +87,7 @@ pub(super) fn changed(change: &ResourceChange) -> Vec<Changed> {
         let paths = details["replace_paths"].as_array().into_iter().flatten();
         paths.into_iter().any(|path| path[0] == *name)
     };
+    // If the whole object is sensitive, its document has no parts.
     let whole = [details["before_sensitive"] == true, details["after_sensitive"] == true];
     let mut secrets = Secrets::default();
     secrets.add(&details["before"], &details["before_sensitive"]);
@@ -122,7 +122,7 @@ pub(super) fn changed(change: &ResourceChange) -> Vec<Changed> {
     out
 }
 
-/// The reason for an action in a sentence, if it has one.
+/// Returns the reason for an action as a sentence, if it has one.
 pub(super) fn why(reason: Reason) -> Option<&'static str> {
     Some(match reason {
         Reason::None => return None,
@@ -147,7 +147,7 @@ pub(super) fn why(reason: Reason) -> Option<&'static str> {
     })
 }
 
-/// The document.
+/// Returns the document of an explanation.
 pub(super) fn of(explanation: &Explanation) -> Json {
     let (values, sensitive) = explanation.values.clone().unwrap_or_default();
     let values: Vec<Json> = explanation
@@ -184,7 +184,7 @@ fn neighbours(all: &[Neighbour]) -> Json {
     all.iter().map(one).collect()
 }
 
-/// A place as diagnostics have it, without columns.
+/// Returns a source range in the form of diagnostics, without columns.
 fn place(range: &Range) -> Json {
     json!({ "filename": &*range.file, "line": range.start.line })
 }

@@ -1,4 +1,4 @@
-//! `explain`: why a resource is as it is, and what the plan is about to do to it.
+//! `explain`: origins of a resource's values, and what a plan does to it.
 
 mod document;
 mod origins;
@@ -60,40 +60,39 @@ impl FromFlags for Arguments {
     }
 }
 
-/// What there is to say of a resource.
+/// Explanation of a resource.
 struct Explanation {
-    /// The address that was asked for.
+    /// Requested address.
     address: String,
-    /// Where the block stands, if the configuration has it.
+    /// Source range of its block, if the configuration has one.
     declared: Option<Range>,
-    /// The provider.
     provider: String,
     origins: Vec<Origin>,
-    /// What `replace_triggered_by` names, as it is written.
+    /// Expressions of `replace_triggered_by`, as written.
     triggers: Vec<(String, Range)>,
     objects: Vec<Object>,
     depends_on: Vec<Neighbour>,
     needed_by: Vec<Neighbour>,
-    /// What refers to it in its own module, and where.
+    /// References to it in its own module.
     uses: Vec<(String, Range)>,
-    /// The values and where they are sensitive, if it is about one object only.
+    /// Values and their sensitive parts, if the explanation is about a single object.
     values: Option<(Json, Json)>,
 }
 
-/// An instance in the state or in the plan.
+/// Instance in the state or in the plan.
 struct Object {
     address: String,
     in_state: bool,
     tainted: bool,
-    /// The keys of deposed objects.
+    /// Keys of deposed objects.
     deposed: Vec<String>,
     change: Option<ResourceChange>,
 }
 
-/// A resource that another one is connected with.
+/// Resource that is connected with the explained one.
 struct Neighbour {
     address: String,
-    /// Whether there is no third one between them.
+    /// True if there is no other resource between them.
     direct: bool,
 }
 
@@ -138,7 +137,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }))
 }
 
-/// ` Did you mean …?` with the nearest address there is.
+/// Suggests the most similar address, like ` Did you mean …?`.
 fn nearest(subject: &Subject, wanted: &str) -> String {
     let nodes = subject.project.config.nodes();
     let configured = nodes.iter().flat_map(|node| {
@@ -153,7 +152,7 @@ fn nearest(subject: &Subject, wanted: &str) -> String {
     suggest(wanted, all.iter().map(String::as_str)).map_or_else(String::new, |near| format!(" Did you mean {near}?"))
 }
 
-/// The resource of the configuration that an address is about.
+/// Returns the configured resource that an address refers to.
 fn configured(target: &Target) -> Option<ConfigResource> {
     match target {
         Target::ConfigResource(resource) => Some(resource.clone()),
@@ -163,7 +162,7 @@ fn configured(target: &Target) -> Option<ConfigResource> {
     }
 }
 
-/// What there is to say; `None` if there is no such resource.
+/// Explains a resource; none if it does not exist.
 fn explain(subject: &Subject, graph: &ResourceGraph, target: &Target) -> Option<Explanation> {
     let wanted = configured(target)?;
     let config = &subject.project.config;
@@ -178,6 +177,7 @@ fn explain(subject: &Subject, graph: &ResourceGraph, target: &Target) -> Option<
         .resources
         .iter()
         .find(|(address, _)| address.config() == wanted);
+    // A resource that is only in the state keeps the provider that made its objects.
     let provider = match (block, stored) {
         (None, Some((_, stored))) => stored.provider.provider.clone(),
         _ => config.provider_for(&wanted).provider,
@@ -217,7 +217,7 @@ fn explain(subject: &Subject, graph: &ResourceGraph, target: &Target) -> Option<
     })
 }
 
-/// The instances that the state and the plan have.
+/// Returns the instances in the state and in the plan.
 fn objects(subject: &Subject, target: &Target) -> Vec<Object> {
     let mut found: BTreeMap<AbsResourceInstance, Object> = BTreeMap::new();
     let empty = |address: &AbsResourceInstance| Object {
@@ -241,6 +241,7 @@ fn objects(subject: &Subject, target: &Target) -> Vec<Object> {
         object.deposed = instance.deposed.keys().map(|key| key.0.to_string()).collect();
     }
     let changes = subject.plan.iter().flat_map(|plan| &plan.changes);
+    // A deposed object has the address of the current one, whose change must not be replaced.
     for change in changes.filter(|change| change.deposed.is_none() && target.selects(&change.address)) {
         let object = found
             .entry(change.address.clone())
@@ -250,7 +251,7 @@ fn objects(subject: &Subject, target: &Target) -> Vec<Object> {
     found.into_values().collect()
 }
 
-/// The stored values and where they are sensitive, if one object only is meant.
+/// Returns the stored values and their sensitive parts, if the address selects a single object.
 fn only_values(subject: &Subject, target: &Target) -> Option<(Json, Json)> {
     let mut selected = subject
         .state
@@ -273,6 +274,7 @@ fn only_values(subject: &Subject, target: &Target) -> Option<(Json, Json)> {
     let (values, mut sensitive) = (document["values"].clone(), document["sensitive_values"].clone());
     let mut secrets = document::Secrets::default();
     secrets.add(&values, &sensitive);
+    // A copy of a secret in another attribute is as sensitive as the original.
     for (name, value) in values.as_object().into_iter().flatten() {
         if let Some(parts) = sensitive.as_object_mut().filter(|_| secrets.are_in(value)) {
             parts.insert(name.clone(), true.into());
@@ -281,7 +283,7 @@ fn only_values(subject: &Subject, target: &Target) -> Option<(Json, Json)> {
     Some((values, sensitive))
 }
 
-/// The resources that one depends on, or, `backwards`, that depend on it: the nearest ones first.
+/// Returns the resources that one depends on, or, `backwards`, those that depend on it; direct ones first.
 fn neighbours(graph: &ResourceGraph, at: usize, backwards: bool) -> Vec<Neighbour> {
     let mut next: Vec<Vec<usize>> = vec![Vec::new(); graph.resources.len()];
     for (from, to) in &graph.edges {
@@ -289,6 +291,7 @@ fn neighbours(graph: &ResourceGraph, at: usize, backwards: bool) -> Vec<Neighbou
         next[*from].push(*to);
     }
     let mut seen = vec![false; next.len()];
+    // Breadth first, so that direct neighbours count as direct even if there is a longer path.
     seen[at] = true;
     let mut out = Vec::new();
     let mut ring = next[at].clone();

@@ -1,5 +1,5 @@
-//! Where the values of a block come from: the expression of each argument, what it refers to, and what that comes from, down
-//! to variables, resources and literals.
+//! Origins of the values of a block: the expression of each argument, its references, and their origins, down to variables,
+//! resources and literals.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,45 +13,45 @@ use schema::BlockSchema;
 use syntax::ast::{Body, Expr};
 use syntax::{Diagnostics, Range, SourceMap};
 
-/// How many steps of a chain of references are followed at most.
+/// Limit of the length of a chain of references.
 const DEEPEST: usize = 12;
-/// How many references are followed in all at most.
+/// Limit of the number of references.
 const MOST: usize = 500;
 
-/// Where the value of one argument comes from.
+/// Origin of one argument's value.
 #[derive(Debug)]
 pub(super) struct Origin {
-    /// The argument, with the blocks around it: `ebs_block_device.size`.
+    /// Argument, prefixed by the enclosing blocks: `ebs_block_device.size`.
     pub name: String,
-    /// Where it is written; `None` for what the provider decides.
+    /// Source range; `None` for computed attributes.
     pub place: Option<Range>,
-    /// The expression, unless the schema calls the value sensitive.
+    /// Expression, unless the schema makes the value sensitive.
     pub text: Option<String>,
-    /// What the expression refers to.
+    /// References of the expression.
     pub sources: Vec<Source>,
 }
 
-/// What an expression refers to.
+/// Reference in an expression.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// The reference as the module writes it.
+    /// Reference as the module writes it.
     pub reference: String,
-    /// What it is, or where its value was set.
+    /// Description of the referenced object, or of how its value was set.
     pub about: String,
-    /// The place of its declaration, or of what sets its value.
+    /// Source range of its declaration, or of the expression that sets its value.
     pub place: Option<Range>,
-    /// What that refers to.
+    /// References of its expression.
     pub sources: Vec<Source>,
 }
 
-/// Follows references.
+/// Resolves references.
 pub(super) struct Tracer<'t> {
     pub config: &'t Config,
     pub values: &'t VariableValues,
     pub files: &'t SourceMap,
-    /// Whether the values of variables are those of a saved plan, which does not say where they come from.
+    /// True if the values of variables are those of a saved plan, which does not record how they were set.
     pub planned: bool,
-    /// What was followed already, by module and reference.
+    /// References that were resolved already, by module.
     seen: BTreeSet<(String, String)>,
 }
 
@@ -71,7 +71,7 @@ impl<'t> Tracer<'t> {
         }
     }
 
-    /// The origins of everything that a resource has: how often it is there, its arguments, and what its provider decides.
+    /// Returns the origins of a resource's values: its repetition, arguments and computed attributes.
     pub(super) fn resource(&mut self, node: &ModuleNode, resource: &Resource, schema: &BlockSchema) -> Vec<Origin> {
         let mut out = Vec::new();
         for (name, expr) in [("count", &resource.count), ("for_each", &resource.for_each)] {
@@ -104,6 +104,7 @@ impl<'t> Tracer<'t> {
         out: &mut Vec<Origin>,
     ) {
         let nothing = BlockSchema::default();
+        // Problems of the body are dropped: validation reports them.
         let body = &*lang::body::resolve(body, schema, &mut Diagnostics::new());
         for attribute in &body.attributes {
             let secret = schema
@@ -119,6 +120,7 @@ impl<'t> Tracer<'t> {
             ));
         }
         for block in &body.blocks {
+            // A provider may have a block type named "dynamic", which is no loop then.
             if &*block.ty != "dynamic" || schema.blocks.contains_key("dynamic") {
                 let inner = schema.blocks.get(&block.ty).map_or(&nothing, |nested| &nested.block);
                 self.body(
@@ -134,6 +136,7 @@ impl<'t> Tracer<'t> {
             let ty = block.labels.first().map_or("", |label| &*label.text);
             let inner = schema.blocks.get(ty).map_or(&nothing, |nested| &nested.block);
             let named = block.body.attribute("iterator").and_then(|a| a.expr.as_keyword());
+            // Without `iterator`, the symbol has the name of the block type.
             let inside: Vec<Arc<str>> = iterators.iter().cloned().chain([named.unwrap_or(ty).into()]).collect();
             if let Some(each) = block.body.attribute("for_each") {
                 out.push(self.expression(node, format!("{prefix}{ty} (for_each)"), &each.expr, false, iterators));
@@ -152,7 +155,7 @@ impl<'t> Tracer<'t> {
         secret: bool,
         iterators: &[Arc<str>],
     ) -> Origin {
-        // What was told for one argument is told again for the next one.
+        // Every argument is explained completely, even if another one has the same origins.
         self.seen.clear();
         Origin {
             name,
@@ -162,7 +165,7 @@ impl<'t> Tracer<'t> {
         }
     }
 
-    /// What the files have at a place.
+    /// Returns the source text of a range.
     pub(super) fn text(&self, range: &Range) -> Option<String> {
         let file = self.files.get(&range.file)?;
         let from = usize::try_from(range.start.byte).ok()?;
@@ -175,6 +178,7 @@ impl<'t> Tracer<'t> {
         for traversal in traversals_except(expr, iterators) {
             let Ok(found) = reference(traversal) else { continue };
             let name = found.subject.to_string();
+            // Each reference once per argument: configurations can have cycles, and shared origins would multiply.
             if self.seen.len() >= MOST || !self.seen.insert((node.path.to_string(), name.clone())) {
                 continue;
             }
@@ -226,7 +230,7 @@ impl<'t> Tracer<'t> {
         }
     }
 
-    /// Where the value of a variable was set: by the user, by the block that calls the module, or by its default.
+    /// Returns how the value of a variable was set: by the user, by the calling block, or by its default.
     fn variable(&mut self, node: &ModuleNode, variable: &str, reference: String, further: Option<usize>) -> Source {
         let declared = node.module.variables.get(variable).map(|declared| &declared.range);
         let source = |about: String, place: Option<&Range>, sources| Source {
@@ -247,6 +251,7 @@ impl<'t> Tracer<'t> {
             let about = format!("argument of {}", node.path);
             return source(about, Some(given.expr.range()), sources);
         }
+        // A plan has values, but not their origins.
         if self.planned {
             return source("value in the saved plan".to_owned(), declared, Vec::new());
         }
@@ -278,7 +283,7 @@ fn range_of<'n>(node: &'n ModuleNode, resource: &addrs::Resource) -> Option<&'n 
     node.module.resources.get(resource).map(|resource| &resource.range)
 }
 
-/// The places of a module that refer to a resource of it, with the block or value that each of them belongs to.
+/// Returns the references to a resource in its module, with the block or value that contains them.
 pub(super) fn uses(
     node: &ModuleNode,
     wanted: &addrs::Resource,
@@ -311,6 +316,7 @@ pub(super) fn uses(
         let exprs: Vec<&Expr> = call.count.iter().chain(&call.for_each).collect();
         add(format!("module.{}", call.name), &exprs, Some((&call.inputs, &nothing)));
     }
+    // References of the resource to itself tell nothing new.
     for resource in module.resources.values().filter(|resource| resource.address != *wanted) {
         let triggers = &resource.lifecycle.replace_triggered_by;
         let exprs: Vec<&Expr> = resource

@@ -1,4 +1,4 @@
-//! An explanation for people.
+//! Text of an explanation.
 
 use std::fmt::Write as _;
 
@@ -11,12 +11,12 @@ use super::document::{changed, shown, why};
 use super::origins::Source;
 use super::{Explanation, Neighbour, Object};
 
-/// The width of an expression or a value, in characters.
+/// Limit of an expression or a value, in characters.
 const WIDTH: usize = 72;
-/// How many lines a list has at most.
+/// Limit of the lines of a list.
 const MANY: usize = 40;
 
-/// The text.
+/// Renders an explanation.
 pub(super) fn of(explanation: &Explanation, style: Style) -> String {
     let mut out = format!("{}\n", style.bold(&explanation.address));
     let declared = match &explanation.declared {
@@ -45,7 +45,7 @@ fn section(out: &mut String, style: Style, title: &str) {
     let _ = writeln!(out, "\n{}", style.bold(title));
 }
 
-/// The lines of a list, or as many of them as can be read.
+/// Writes the lines of a list, up to [`MANY`].
 fn listed<T>(out: &mut String, all: &[T], write: impl Fn(&mut String, &T)) {
     for one in all.iter().take(MANY) {
         write(out, one);
@@ -59,7 +59,7 @@ fn place(range: &Range) -> String {
     format!("{}:{}", range.file, range.start.line)
 }
 
-/// One line, not longer than can be read, without characters that a terminal would obey.
+/// Cuts a text to one short line, without control characters.
 fn short(text: &str) -> String {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();

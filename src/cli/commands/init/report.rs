@@ -1,4 +1,4 @@
-//! What `init` says about providers: what is done with each, and what came of all of it.
+//! Reports of `init` about providers: the steps for each, and the result.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::downloads;
 use crate::session::Session;
 use views::wrap::wrapped;
 
-/// Says what goes on with a provider.
+/// Reports a step.
 pub(super) fn tell(session: &Session, step: &Step<'_>) {
     match step {
         Step::Finding(provider, constraints) => {
@@ -26,7 +26,7 @@ pub(super) fn tell(session: &Session, step: &Step<'_>) {
                     false => format!("- Finding {name} versions matching \"{constraints}\"..."),
                 },
             );
-            // Somebody may wait for it.
+            // The user may be waiting at a terminal.
             session.ui.flush();
         }
         Step::Reusing(provider) => note(
@@ -37,7 +37,7 @@ pub(super) fn tell(session: &Session, step: &Step<'_>) {
             ),
         ),
         Step::Installing(provider, version) => {
-            // On a terminal somebody waits for it.
+            // The user may be waiting at a terminal.
             session.ui.flush();
             tracing::debug!(%provider, %version, "installing");
         }
@@ -96,7 +96,7 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
             }
             (_, false) => note(session, format!("- Using previously-installed {name} v{version}")),
             (_, true) => {
-                // Drivers look for both lines.
+                // Wrappers of Terraform search the output for both lines.
                 note(session, format!("- Installing {name} v{version}..."));
                 let from = found.executable.display();
                 note(session, format!("- Installed {name} v{version} (from {from})"));
@@ -113,7 +113,7 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
     }
 }
 
-/// Suggests constraints for what was chosen just now without any.
+/// Suggests version constraints for providers that were selected now without any.
 pub(super) fn suggest(session: &Session, needed: &BTreeMap<Provider, Constraints>, installation: &Installation) {
     let chosen = |provider: &Provider| {
         let outcome = installation.providers.get(provider)?;
@@ -128,6 +128,7 @@ pub(super) fn suggest(session: &Session, needed: &BTreeMap<Provider, Constraints
         .filter_map(|(provider, _)| Some((provider, chosen(provider)?)))
         .map(|(provider, version)| {
             let text = version.to_string();
+            // The version with its last part open, as Terraform's documentation recommends.
             let constraint = match text.rsplit_once('.') {
                 Some((minor, _)) if !version.is_prerelease() => format!("~> {minor}"),
                 _ => text,
@@ -146,7 +147,7 @@ pub(super) fn suggest(session: &Session, needed: &BTreeMap<Provider, Constraints
     }
 }
 
-/// Says what came of all of it.
+/// Reports the result of the installation.
 pub(super) fn told(session: &Session, installation: &Installation) {
     let by_its_authors = |o: &Outcome| match &o.how {
         Some(Provenance::Installed(Authentication::Signed(signer))) => signer.standing != Standing::Vendor,

@@ -1,5 +1,5 @@
-//! The provider of a `state_store` block, which `init` installs before everything else: without it the state cannot be read, and
-//! without the state it is not known which other providers are needed.
+//! The provider of a `state_store` block. `init` installs it before everything else: the state cannot be read without it, and the
+//! state decides which other providers are needed.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,16 @@ use super::{Arguments, say, space, tell};
 use crate::plugin_source::{origins, requirements};
 use crate::session::Session;
 
-/// The provider of the configuration's state store.
+/// Returns the provider of the configuration's state store.
 pub(super) fn provider(config: &Config) -> Option<&Provider> {
     let backend = config.root.module.backend.as_ref()?;
     backend.provider.as_ref().map(|store| &store.provider)
 }
 
-/// Installs the provider of the configuration's state store, if it has one. Gives what was done.
+/// Installs the provider of the configuration's state store, if it has one.
 ///
 /// # Errors
-/// The provider cannot be had, or the user does not want a provider to keep the state that nobody has agreed to before.
+/// The provider cannot be installed, or the user refuses a new provider for the state.
 pub(super) fn install(
     session: &Session,
     arguments: &Arguments,
@@ -45,15 +45,17 @@ pub(super) fn install(
     let needed = BTreeMap::from([(provider.clone(), constraints)]);
     let origins = origins(config, &State::new());
     let options = InstallOptions {
-        // Another version may keep states in another way, so a new one is taken only together with a new beginning.
+        // Another version may store states in another way, so a new one is selected only with -reconfigure, which begins anew.
         upgrade: arguments.upgrade && arguments.reconfigure,
         read_only_lock,
         origins: Some(&origins),
+        // The lock file keeps the entries of other providers.
         partial: true,
         keep: None,
     };
     let catalog = catalog()?;
     let may_be_remote = catalog.may_download(provider);
+    // The question is asked before the lock file is written: a refused provider must not be locked.
     let mut agree = |chosen: &BTreeMap<Provider, Outcome>| match chosen.get(provider) {
         Some(outcome) if may_be_remote && is_new(outcome) => approve(session, arguments, provider, outcome),
         _ => Ok(()),
@@ -73,12 +75,12 @@ pub(super) fn install(
     Ok(installed)
 }
 
-/// Whether a package was downloaded that the lock file knew nothing of.
+/// Returns true if a package was downloaded that is not in the lock file.
 fn is_new(outcome: &Outcome) -> bool {
     outcome.locked.is_none() && matches!(outcome.how, Some(Provenance::Installed(_) | Provenance::Cached))
 }
 
-/// Asks whether a provider may have the state, of which nothing is known but what its package says.
+/// Asks whether a provider may store the state, if only its package vouches for it.
 fn approve(
     session: &Session,
     arguments: &Arguments,

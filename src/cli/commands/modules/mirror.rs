@@ -1,4 +1,4 @@
-//! `modules mirror`: the modules of the configuration are put into a directory that others install from.
+//! `modules mirror`: copies the modules of the configuration into a directory that others install from.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             format!("The directory {dir} cannot be made: {}.", files::io_reason(&e)),
         ));
     }
-    // What this working directory has installed has nothing to do with it.
+    // The modules that are installed in this working directory do not matter: everything is fetched.
     let made = to
         .canonicalize()
         .and_then(|to| tempfile::Builder::new().prefix(".staging-").tempdir_in(to));
@@ -96,8 +96,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     ))))
 }
 
-/// Fetches the modules that the configuration in the working directory calls from elsewhere, and those that test files name, into a
-/// data directory. Problems are in the outcome.
+/// Fetches the modules that the configuration in the working directory calls from elsewhere, and those of test files, into a data
+/// directory. Diagnostics are in the outcome.
 pub(in crate::commands) fn fetch(
     session: &Session,
     data_dir: &str,
@@ -110,7 +110,7 @@ pub(in crate::commands) fn fetch(
         upgrade: false,
         load: workdir::load_options(session, &nothing, &set),
         mirror: None,
-        // What this executable carries may be older than what there is.
+        // The modules in this executable may be out of date.
         in_memory: None,
         carried: None,
         tests,

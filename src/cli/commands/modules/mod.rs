@@ -1,4 +1,4 @@
-//! `modules`: which modules the configuration calls. Its subcommand carries them to other machines.
+//! `modules`: lists the modules that the configuration calls. Its subcommand copies them for other machines.
 
 mod mirror;
 
@@ -76,7 +76,7 @@ fn calls(node: &ModuleNode) -> Vec<Tree> {
     node.children.iter().map(line).collect()
 }
 
-/// The names of the calls only, as other tools expect them.
+/// Lists the calls only, as other tools expect.
 fn list(node: &ModuleNode, out: &mut Vec<Json>) {
     for (name, child) in &node.children {
         out.push(json!({

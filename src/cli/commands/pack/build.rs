@@ -1,4 +1,4 @@
-//! Making packs and differences.
+//! Building packs and differences.
 
 use std::collections::BTreeMap;
 use std::io::{Seek as _, Write as _};
@@ -28,7 +28,7 @@ use crate::workdir::Project;
 
 const SUMMARY: &str = "Cannot make the pack";
 
-/// A new pack has mode 0777 before the umask.
+/// A new pack has mode 0777 before the umask, like any compiled program.
 const EXECUTABLE: Policy = Policy {
     mode: 0o777,
     keep_mode: false,
@@ -45,7 +45,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
             LEVELS.end()
         )));
     };
-    // The working directory changes while configurations are read.
+    // Paths are made absolute, because the working directory changes while configurations are read.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let out = absolute(out);
     let conditions = session.pack_conditions();
@@ -80,6 +80,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
             format!("The CLI configuration {} cannot be carried: {why}.", file.display()),
         ));
     }
+    // The executable may be for another platform than this one.
     let platforms = match arguments.platforms.is_empty() {
         true => vec![executable.platform.clone()],
         false => requested_platforms(&arguments.platforms)?,
@@ -116,7 +117,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
     }
 }
 
-/// The outcome of writing a pack.
+/// Returns the outcome of writing a pack.
 fn made(session: &Session, out: &Path, size: u64, index: &pack::index::Index) -> Outcome {
     let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let mut what = plural(index.providers.len() + index.modules.len(), "package");
@@ -130,7 +131,7 @@ fn made(session: &Session, out: &Path, size: u64, index: &pack::index::Index) ->
     )))
 }
 
-/// Why a CLI configuration file cannot be carried, as a clause.
+/// Returns the reason why a CLI configuration file must not be put into a pack, as a clause.
 fn not_to_be_carried(file: &Path) -> Option<String> {
     match std::fs::read_to_string(file) {
         Ok(text) => packages::cli_config::not_to_be_carried(&text),
@@ -138,7 +139,7 @@ fn not_to_be_carried(file: &Path) -> Option<String> {
     }
 }
 
-/// The contents of a pack while they are collected.
+/// Contents of a pack while they are collected.
 #[derive(Default)]
 pub(super) struct Gathered {
     providers: Vec<UnpackedPackage>,
@@ -146,15 +147,15 @@ pub(super) struct Gathered {
     pub(super) configurations: Vec<ConfigurationContents<'static>>,
 }
 
-/// How it is gathered.
+/// Options for collecting the contents.
 pub(super) struct Gathering<'g> {
     pub(super) arguments: &'g Arguments,
     platforms: &'g [Platform],
-    /// A temporary directory for downloaded packages.
+    /// Temporary directory for downloaded packages.
     pub(super) staging: &'g Path,
 }
 
-/// The packages of the configurations, and of the providers and modules that are named.
+/// Collects the packages of the configurations, and of the providers and modules that are named.
 fn gathered(
     session: &Session,
     arguments: &Arguments,
@@ -189,6 +190,7 @@ fn gathered(
         let dir = modules::calling(&arguments.named_modules, staging)?;
         in_directory(session, &dir, |session| modules::named(session, &gathering, &mut out))?;
     }
+    // Providers named on the command line belong to no configuration, so no lock file selects them.
     let (no_lock, no_origins) = (LockFile::default(), Origins::new());
     for requirements in &named {
         out.providers.extend(gather(
@@ -203,8 +205,8 @@ fn gathered(
     Ok(out)
 }
 
-/// Providers as they are named on the command line: `SOURCE` or `SOURCE@CONSTRAINT`. One that is named several times, for several
-/// versions, is in several of the maps.
+/// Parses the values of -provider: `SOURCE` or `SOURCE@CONSTRAINT`. A provider that is named several times, for several versions,
+/// is in several of the maps.
 fn named(texts: &[String]) -> Result<Vec<BTreeMap<Provider, Constraints>>, Diagnostic> {
     let mut out: Vec<BTreeMap<Provider, Constraints>> = Vec::new();
     for text in texts {
@@ -236,7 +238,7 @@ fn named(texts: &[String]) -> Result<Vec<BTreeMap<Provider, Constraints>>, Diagn
     Ok(out)
 }
 
-/// Does something with another working directory.
+/// Runs `work` in another working directory.
 fn in_directory(
     session: &Session,
     dir: &Path,
@@ -271,11 +273,12 @@ fn in_directory(
     };
     let inside = Session::new(surroundings, invocation);
     let result = work(&inside);
+    // Whether the work succeeded or not: later relative paths refer to the original directory.
     enter(&session.working_dir)?;
     result
 }
 
-/// The packages that the configuration in the working directory needs.
+/// Collects the packages that the configuration in the working directory needs.
 fn of_configuration(session: &Session, gathering: &Gathering<'_>, out: &mut Gathered) -> Result<Project, Failure> {
     let project = match gathering.arguments.modules {
         true => modules::of_configuration(session, gathering, out)?,
@@ -323,7 +326,7 @@ fn gather(
     fetching(session, async || catalog.gather(&request, &mut tell).await)
 }
 
-/// The contents of the new pack: those of the `-from` packs, then the gathered packages, which replace equal ones.
+/// Combines the contents of the `-from` packs with the collected packages, which replace equal ones.
 fn contents<'p>(from: &'p [Pack], gathered: Gathered, cli_config: Option<PathBuf>) -> Result<Contents<'p>, PackError> {
     let mut contents = Contents::default();
     for pack in from {
@@ -333,6 +336,7 @@ fn contents<'p>(from: &'p [Pack], gathered: Gathered, cli_config: Option<PathBuf
         contents.configurations.extend(more.configurations);
         contents.cli_config = more.cli_config.or(contents.cli_config);
     }
+    // The last entry of a kind counts, so everything collected now comes after the packs.
     contents.modules.extend(gathered.modules);
     contents.configurations.extend(gathered.configurations);
     contents.cli_config = cli_config.map(Source::File).or(contents.cli_config);
@@ -348,7 +352,7 @@ fn contents<'p>(from: &'p [Pack], gathered: Gathered, cli_config: Option<PathBuf
     Ok(contents)
 }
 
-/// The files of a package; the executable can be executed, whatever its mode says here.
+/// Lists the files of a package. The plugin is made executable, whatever its mode is here.
 fn files_of(package: &Path) -> Result<Vec<Entry<'static>>, PackError> {
     let is_plugin = |path: &str| path.starts_with("terraform-provider-");
     if package.is_dir() {
@@ -381,12 +385,13 @@ fn write_pack(
 ) -> Result<(u64, pack::index::Index), PackError> {
     let mut file = Output::create(out, EXECUTABLE).map_err(write_error(out))?;
     let index = pack::write::write(&mut file, out, executable, contents, options)?;
+    // Appears at its path only when it is complete: a part of a pack would still be an executable.
     file.commit().map_err(write_error(out))?;
     let size = std::fs::metadata(out).map_err(write_error(out))?.len();
     Ok((size, index))
 }
 
-/// A pack to be written.
+/// Pack to be written.
 struct Made<'m> {
     executable: &'m Executable,
     contents: Contents<'m>,
@@ -402,7 +407,7 @@ fn write_difference(
 ) -> Result<(u64, pack::index::Index), PackError> {
     let whole = staging.join("pack");
     let (_, index) = write_pack(&whole, made.executable, made.contents, made.options)?;
-    // The pack that was just made is not signed where no key is named, and nothing in it is used here.
+    // The new pack is not signed if no key is named, so it is only opened for inspection; nothing in it is used here.
     let new = Pack::open(&whole, &conditions.to_inspect())?;
     let mut file = Output::create(out, Policy::SHARED).map_err(write_error(out))?;
     let size = difference::write(&mut file, out, since, &new)?;
@@ -421,9 +426,9 @@ pub(super) fn update(
         let conditions = session.pack_conditions();
         let old = Pack::open(old, &conditions)?;
         let conditions = conditions.with_key(trust.map(Path::new));
-        // A key that cannot be read is told before the work.
+        // A key that cannot be read is reported before the work begins.
         conditions.trust.key()?;
-        // It is verified in a temporary file.
+        // The new pack is verified in a temporary file, before it appears at its path.
         let dir = out
             .parent()
             .filter(|dir| !dir.as_os_str().is_empty())

@@ -1,4 +1,4 @@
-//! Writing the CLI configuration of a pack into a file.
+//! Writing the CLI configuration of a pack to a file.
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -13,7 +13,7 @@ use crate::session::Session;
 
 const SUMMARY: &str = "Cannot unpack the CLI configuration";
 
-/// Writes the CLI configuration into a file. One that is there and differs is replaced only if that is agreed to.
+/// Writes the CLI configuration to a file. A file with other content is replaced only with `replace`.
 pub(super) fn write(session: &Session, pack: &Pack, path: &Path, replace: bool) -> Result<Outcome, Failure> {
     let text = match pack.cli_config() {
         Ok(Some(text)) => text,
@@ -55,7 +55,7 @@ pub(super) fn write(session: &Session, pack: &Pack, path: &Path, replace: bool) 
             return Err(Failure::new(SUMMARY, format!("{shown} cannot be written: {reason}.")));
         }
     }
-    // A user may add credentials to it.
+    // Readable for the user only, since the user may add credentials to it.
     let written = Output::create(path, Policy::SECRET).and_then(|mut out| {
         out.write_all(&text)?;
         out.commit()
@@ -72,7 +72,7 @@ pub(super) fn write(session: &Session, pack: &Pack, path: &Path, replace: bool) 
     }
 }
 
-/// Whether a file of this length has this content.
+/// Returns true if a file of this length has this content.
 fn is_content(path: &Path, length: u64, text: &[u8]) -> std::io::Result<bool> {
     Ok(length == text.len() as u64 && fs::read(path)? == text)
 }

@@ -1,4 +1,4 @@
-//! The configurations that a pack carries: whole directories, without what runs have left there and without secrets.
+//! Configurations in packs: whole directories, without files of earlier runs and without secrets.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -19,16 +19,17 @@ use crate::workdir::Project;
 
 const SUMMARY: &str = "Cannot pack the configuration";
 
-/// How much of a file is read to tell what it is.
+/// Number of bytes that are read to identify a file.
 const HEAD: u64 = 4096;
 
-/// Adds the configuration in the working directory, with the local modules that it calls outside of it. `outer` is the directory that
-/// the command was called in.
+/// Adds the configuration in the working directory, with the local modules that it calls outside of it. `outer` is the directory
+/// in which the command was called.
 pub(super) fn add(session: &Session, outer: &Path, project: &Project, out: &mut Gathered) -> Result<(), Failure> {
     let not_readable = |path: &Path, error: &std::io::Error| {
         let reason = files::io_reason(error);
         Failure::new(SUMMARY, format!("{} cannot be read: {reason}.", path.display()))
     };
+    // Links are resolved, so that each directory has one path.
     let here = session.working_dir.canonicalize();
     let here = here.map_err(|error| not_readable(&session.working_dir, &error))?;
     let outer = outer.canonicalize().unwrap_or_else(|_| outer.to_owned());
@@ -52,6 +53,7 @@ pub(super) fn add(session: &Session, outer: &Path, project: &Project, out: &mut 
         &join(session.env.data_dir(), "modules"),
         &mut local,
     );
+    // A pack stores everything relative to the directory that contains all modules.
     let up = local.iter().map(|dir| steps_up(dir)).max().unwrap_or_default();
     let Some(top) = here.ancestors().nth(up) else {
         return Err(Failure::new(
@@ -61,6 +63,7 @@ pub(super) fn add(session: &Session, outer: &Path, project: &Project, out: &mut 
     };
     let root = relative(&here, top);
     let mut dirs = vec![here.clone()];
+    // A directory inside another one is packed with it.
     for dir in &local {
         let dir = PathBuf::from(join(&here.to_string_lossy(), dir));
         if !dirs.iter().any(|other| dir.starts_with(other)) {
@@ -83,28 +86,29 @@ pub(super) fn add(session: &Session, outer: &Path, project: &Project, out: &mut 
     Ok(())
 }
 
-/// The path of a directory below another one, as a pack names it.
+/// Returns the path of a directory relative to one above it, as a pack names it.
 fn relative(dir: &Path, top: &Path) -> String {
     dir.strip_prefix(top).unwrap_or(dir).to_string_lossy().into_owned()
 }
 
-/// The directories of a configuration, as they are packed.
+/// Directories of a configuration that is packed.
 struct Packed<'p> {
-    /// The directory of the root module.
+    /// Directory of the root module.
     root: &'p Path,
-    /// The directory above all of them, which paths begin at.
+    /// Directory that contains all of them, to which paths are relative.
     top: &'p Path,
     data_dir: String,
-    /// The rules of the root module's `.terraformignore`.
+    /// Rules of the root module's `.terraformignore`.
     rules: &'p Rules,
 }
 
 impl Packed<'_> {
-    /// The files and links of these directories. Those that are left out are reported.
+    /// Lists the files and links of these directories. Those that are left out are reported.
     fn trees(&self, session: &Session, dirs: &[PathBuf]) -> Result<Tree<'static>, Failure> {
         let mut whole = Tree::default();
         let left = RefCell::new(Vec::new());
         for dir in dirs {
+            // The rules and the data directory are those of the root module.
             let is_root = dir == self.root;
             let leave = |path: &str, is_dir: bool| {
                 if is_root && is_dir && path == self.data_dir {
@@ -145,6 +149,7 @@ impl Packed<'_> {
                 )
             }));
         }
+        // The order of directories must not change the bytes of a pack.
         whole.files.sort_by(|a, b| a.path.cmp(&b.path));
         whole.links.sort();
         for line in left.into_inner() {
@@ -154,7 +159,7 @@ impl Packed<'_> {
     }
 }
 
-/// The name of the configuration in a directory: its path from where the command was called, or the last part of it.
+/// Returns the name of the configuration in a directory: its path relative to where the command was called, or its last part.
 fn name_of(outer: &Path, here: &Path) -> String {
     let inside = here
         .strip_prefix(outer)
@@ -171,7 +176,7 @@ fn steps_up(dir: &str) -> usize {
     dir.split('/').take_while(|step| *step == "..").count()
 }
 
-/// The directories of local modules outside the working directory, relative to it. Installed modules are not local.
+/// Collects the directories of local modules outside the working directory, relative to it. Installed modules are not local.
 fn outside(node: &ModuleNode, installed: &str, out: &mut BTreeSet<String>) {
     for child in node.children.values() {
         let dir = child.source_dir();
@@ -189,7 +194,7 @@ fn is_ignored(rules: &Rules, path: &str, is_dir: bool) -> bool {
     }
 }
 
-/// Whether something stays out of a pack.
+/// Decision whether a file stays out of a pack.
 #[derive(Debug, PartialEq, Eq)]
 enum Leave {
     No,
@@ -197,7 +202,7 @@ enum Leave {
     Because(&'static str),
 }
 
-/// Whether a file or directory stays out of a pack, whatever the rules of the directory say.
+/// Decides whether a file or directory stays out of a pack, whatever the rules of the directory are.
 fn left_out(path: &Path, is_dir: bool) -> Leave {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if is_dir {
@@ -221,15 +226,16 @@ fn left_out(path: &Path, is_dir: bool) -> Leave {
         return Leave::Because("a file of credentials");
     }
     let Ok(head) = head(path) else {
-        // Packing says why it cannot be read.
+        // Packing reports why it cannot be read.
         return Leave::No;
     };
     let text = String::from_utf8_lossy(&head);
     let has = |part: &str| text.contains(part);
+    // By content, since copies of states have any name.
     if has("\"lineage\"") && has("\"serial\"") && has("\"terraform_version\"") {
         return Leave::Because("a state");
     }
-    // The name of the first entry of an archive is at a fixed place.
+    // The name of an archive's first entry is at offset 30.
     let entry = head.get(30..).unwrap_or_default();
     if head.starts_with(b"PK\x03\x04")
         && [&b"tfplan"[..], b"tfstate", b"tfconfig/"]

@@ -1,4 +1,4 @@
-//! `pack` and `unpack`: one executable that carries packages of providers and modules, and what it carries.
+//! `pack` and `unpack`: executables with packages of providers and modules, and the contents of such packs.
 
 mod build;
 mod cli_config;
@@ -196,12 +196,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }
 }
 
-/// Opens a pack whose contents are used.
+/// Opens a pack whose contents will be used.
 fn open(session: &Session, path: &Path) -> Result<Pack, PackError> {
     Pack::open(path, &session.pack_conditions())
 }
 
-/// The failure of a pack that cannot be read or made.
+/// Returns the failure for a pack that cannot be read or made.
 fn failed(summary: &str, error: &PackError) -> Failure {
     Failure::new(summary, format!("That failed: {error}."))
 }

@@ -1,4 +1,4 @@
-//! The modules that a pack carries: those of configurations, and those that are named.
+//! Modules in packs: those of configurations, and those that are named.
 
 use std::path::{Path, PathBuf};
 
@@ -17,8 +17,8 @@ use crate::workdir::{self, Project};
 
 const SUMMARY: &str = "Cannot pack the modules";
 
-/// Fetches the modules of the configuration in the working directory, and those that its test files name. Returns the configuration
-/// with them.
+/// Fetches the modules of the configuration in the working directory, and those of its test files. Returns the configuration with
+/// them.
 pub(super) fn of_configuration(
     session: &Session,
     gathering: &Gathering<'_>,
@@ -34,7 +34,7 @@ pub(super) fn of_configuration(
     let tests = tested::read(None)?;
     session.pass(&tests.diagnostics, &tests.sources)?;
     let data_dir = data_dir(gathering.staging)?;
-    // What is installed there was tried out there.
+    // The installed modules are the tested ones, so they are packed instead of newer ones.
     modules::mirror::adopt(session.env.data_dir(), &data_dir).map_err(|error| {
         let reason = files::io_reason(&error);
         Failure::new(SUMMARY, format!("The installed modules cannot be copied: {reason}."))
@@ -51,7 +51,7 @@ pub(super) fn of_configuration(
     })
 }
 
-/// A directory with a configuration that calls the modules that are named on the command line, as `SOURCE` or `SOURCE@CONSTRAINT`.
+/// Creates a directory with a configuration that calls the modules named on the command line, as `SOURCE` or `SOURCE@CONSTRAINT`.
 pub(super) fn calling(texts: &[String], staging: &Path) -> Result<PathBuf, Failure> {
     let mut calls = serde_json::Map::new();
     for (at, text) in texts.iter().enumerate() {
@@ -69,6 +69,7 @@ pub(super) fn calling(texts: &[String], staging: &Path) -> Result<PathBuf, Failu
         };
         calls.insert(format!("named_{}", at + 1), call);
     }
+    // Installed like the modules of any configuration, so that there is only one way.
     let dir = staging.join("named");
     let text = json!({"module": calls}).to_string();
     let written = std::fs::create_dir(&dir).and_then(|()| std::fs::write(dir.join("main.tf.json"), text));
@@ -79,7 +80,7 @@ pub(super) fn calling(texts: &[String], staging: &Path) -> Result<PathBuf, Failu
     Ok(dir)
 }
 
-/// The reason why an argument names no module for a pack.
+/// Reason why an argument names no module for a pack.
 #[derive(Debug, PartialEq, thiserror::Error)]
 enum SourceError {
     #[error(transparent)]
@@ -90,8 +91,8 @@ enum SourceError {
     Directory,
 }
 
-/// The source and the version constraint that an argument names. Addresses other than those of registries have no constraint, and may
-/// have an @ of their own.
+/// Splits an argument into source and version constraint. Only registry addresses have a constraint; others may contain an @
+/// themselves.
 fn named_source(text: &str) -> Result<(&str, Option<&str>), SourceError> {
     if let Some((source, constraint)) = text.rsplit_once('@')
         && let Ok(ModuleSource::Registry(_)) = ModuleSource::parse(source, false)
@@ -108,11 +109,12 @@ fn named_source(text: &str) -> Result<(&str, Option<&str>), SourceError> {
     }
 }
 
-/// Fetches the modules that are named, from the directory that calls them.
+/// Fetches the named modules, in the directory that calls them.
 pub(super) fn named(session: &Session, gathering: &Gathering<'_>, out: &mut Gathered) -> Result<(), Failure> {
     let data_dir = data_dir(gathering.staging)?;
     let outcome = fetch(session, &data_dir.to_string_lossy(), &[])?;
-    // The file that calls them is none of the user's. What they lack beside their packages is not asked for here.
+    // The user does not know the file that calls them, so source ranges are removed. Missing arguments of the calls do not
+    // matter.
     let problems: Diagnostics = (outcome.problems.iter().cloned())
         .map(|mut problem| {
             problem.subject = None;
@@ -125,7 +127,7 @@ pub(super) fn named(session: &Session, gathering: &Gathering<'_>, out: &mut Gath
 
 fn data_dir(staging: &Path) -> Result<PathBuf, Failure> {
     let made = tempfile::Builder::new().prefix("modules-").tempdir_in(staging);
-    // It goes with the directory that it is in.
+    // It is removed with the directory that it is in.
     made.map(tempfile::TempDir::keep).map_err(|error| {
         let reason = files::io_reason(&error);
         Failure::new(SUMMARY, format!("{} cannot be written: {reason}.", staging.display()))

@@ -1,4 +1,4 @@
-//! What a pack carries, and whether it is whole.
+//! Listing and verifying packs.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use super::failed;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
 
-/// The size of files, unpacked and as they are stored.
+/// Returns the size of files, unpacked and as stored.
 fn sizes(index: &Index, files: &[PackedFile]) -> (u64, u64) {
     let blobs = files.iter().filter_map(|file| index.blob_of(file));
     blobs.fold((0, 0), |(size, stored), blob| (size + blob.size, stored + blob.length))
 }
 
-/// A size for people.
+/// Formats a size for display.
 pub(in crate::commands) fn bytes(count: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
     let count_f = count as f64;
@@ -32,6 +32,7 @@ pub(in crate::commands) fn bytes(count: u64) -> String {
 
 pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Result<Outcome, Failure> {
     let conditions = session.pack_conditions();
+    // A pack can be inspected whoever signed it: nothing in it is used.
     let pack = match Pack::open(path, &conditions.clone().to_inspect()) {
         Ok(pack) => pack,
         Err(error) => return Err(failed("Cannot read the pack", &error)),
@@ -86,7 +87,7 @@ pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Result<Outc
     Ok(outcome)
 }
 
-/// A pack's contents as a JSON document.
+/// Returns a pack's contents as a JSON document.
 fn document(pack: &Pack) -> serde_json::Value {
     let index = pack.index();
     let providers = index.providers.iter().map(|provider| {

@@ -1,4 +1,4 @@
-//! `unpack`: what a pack carries, as a directory.
+//! `unpack`: writes the contents of a pack to a directory.
 
 use std::path::{Path, PathBuf};
 
@@ -103,6 +103,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn unpack(session: &Session, pack: &Pack, dir: &Path) -> Result<(), PackError> {
+    // Before the first file: a small pack can name more than the disk holds.
     pack.check_all_limits()?;
     for provider in &pack.index().providers {
         let package = dir
@@ -123,7 +124,7 @@ fn unpack(session: &Session, pack: &Pack, dir: &Path) -> Result<(), PackError> {
             session.ui.line(format!("- {name} is there already"));
             continue;
         }
-        // A package is there as a whole or not at all.
+        // A package must be complete or absent, so it is renamed when it is complete.
         let parent = package.parent().unwrap_or(dir);
         std::fs::create_dir_all(parent).map_err(failed)?;
         let staging = tempfile::Builder::new()

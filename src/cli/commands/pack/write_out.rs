@@ -1,4 +1,4 @@
-//! Writing the configuration of a pack into a directory.
+//! Writing the configuration of a pack to a directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::session::Session;
 
 const SUMMARY: &str = "Cannot unpack the configuration";
 
-/// How many files an error names.
+/// Limit of the files that an error names.
 const NAMED: usize = 10;
 
-/// Writes a configuration into a directory, which may have other files. Files that differ are replaced only if that is agreed to.
+/// Writes a configuration to a directory, which may have other files. Files with other content are replaced only with `replace`.
 pub(super) fn write(session: &Session, pack: &Pack, name: &str, dir: &Path, replace: bool) -> Result<Outcome, Failure> {
     let all = &pack.index().configurations;
     let Some(configuration) = all.iter().find(|one| one.name == name) else {
@@ -52,6 +52,7 @@ pub(super) fn write(session: &Session, pack: &Pack, name: &str, dir: &Path, repl
         );
         return Err(Failure::new(SUMMARY, detail));
     }
+    // All conflicts were found before the first write, so a refusal leaves the directory as it was.
     if let Err(error) = plan.carry_out(pack, dir) {
         return Err(failed(SUMMARY, &error));
     }
@@ -74,13 +75,13 @@ pub(super) fn write(session: &Session, pack: &Pack, name: &str, dir: &Path, repl
     Ok(outcome)
 }
 
-/// What is to be written.
+/// Files and links to write.
 struct Plan<'p> {
-    /// Files, and whether they can be executed.
+    /// Files, with whether they are executable.
     write: Vec<(&'p str, &'p Blob, bool)>,
     /// Links, with their targets.
     links: Vec<(&'p str, &'p str)>,
-    /// Those of them in whose place there is something else.
+    /// Paths of both kinds at which there is something else.
     differ: Vec<&'p str>,
 }
 
@@ -96,6 +97,7 @@ impl<'p> Plan<'p> {
                 continue;
             };
             let path = dir.join(&file.path);
+            // Not followed: a link in the place of a file differs, even if its target has the right content.
             let there = fs::symlink_metadata(&path);
             if there.as_ref().is_ok_and(fs::Metadata::is_file) && blob.is_content_of(&path)? {
                 continue;
@@ -127,6 +129,7 @@ impl<'p> Plan<'p> {
         for (path, blob, executable) in &self.write {
             let path = dir.join(path);
             directory_of(&path)?;
+            // Writing through a link would change a file elsewhere.
             if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink()) {
                 fs::remove_file(&path).map_err(failed(path.clone()))?;
             }
@@ -152,7 +155,7 @@ impl<'p> Plan<'p> {
     }
 }
 
-/// The configuration files of the root module that the pack does not have.
+/// Returns the configuration files of the root module that are not from the pack. They would be part of the configuration, too.
 fn others(root: &Path, configuration: &PackedConfiguration) -> Vec<String> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     let prefix = match configuration.root.is_empty() {

@@ -1,4 +1,4 @@
-//! The document of `providers -json`.
+//! Document of `providers -json`.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use views::json::Object;
 
 use super::{Needs, needs_of};
 
-/// What each module needs, what the modules of test files need, and of which providers there are objects in the state.
+/// Returns the requirements of each module and of the modules of test files, and the providers with objects in the state.
 pub(super) fn document(
     config: &Config,
     needs: &Needs,
@@ -29,7 +29,7 @@ pub(super) fn document(
     })
 }
 
-/// A module with the modules that it calls.
+/// Returns a module with the modules that it calls.
 fn module(node: &ModuleNode, needs: &Needs) -> Json {
     let own = needs.get(&node.path).into_iter().flatten();
     let providers: Vec<Json> = own
@@ -53,7 +53,7 @@ fn module(node: &ModuleNode, needs: &Needs) -> Json {
         .into()
 }
 
-/// A test file with the modules of its runs, where they have their own.
+/// Returns a test file with the modules of its runs, if they have their own.
 fn of_file(file: &SuiteFile, problems: &mut Diagnostics) -> Json {
     let runs = file.file.runs.iter().zip(&file.modules);
     let runs: Vec<Json> = runs

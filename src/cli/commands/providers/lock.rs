@@ -1,4 +1,4 @@
-//! `providers lock`: checksums of packages for other machines are added to the dependency lock file.
+//! `providers lock`: adds checksums of packages for other platforms to the dependency lock file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -80,7 +80,7 @@ impl FromFlags for Arguments {
     }
 }
 
-/// The package source that flags name.
+/// Returns the package source in the flags.
 fn source(arguments: &Arguments) -> Result<PackageSource, Failure> {
     let mirrors = (
         arguments.fs_mirror.as_deref(),
@@ -203,7 +203,7 @@ fn tell(session: &Session, step: &Step<'_>) {
     });
 }
 
-/// Checks whether a template has a repository of its own for each of these providers.
+/// Checks that a template gives each of these providers a repository of its own.
 fn one_repository_each<'p>(
     template: &RepositoryTemplate,
     providers: impl Iterator<Item = &'p Provider>,

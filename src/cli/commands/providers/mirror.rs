@@ -1,4 +1,4 @@
-//! `providers mirror`: packages are put into a directory that others install from.
+//! `providers mirror`: copies packages into a directory that others install from.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -79,7 +79,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             Ok((asked, lock))
         });
     let (asked, lock) = prepared?;
-    // Others install from the mirror, who may have another program: it holds all providers that there are packages of.
+    // Other programs install from the mirror, too. So it gets all providers with packages, even those that are built in here.
     let (no_packages, built_in): (BTreeMap<_, _>, BTreeMap<_, _>) = asked
         .built_in
         .into_iter()
@@ -107,6 +107,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         request(&asked.wanted, &platforms[..])
             .mirror(dir, &lock, &mut tell)
             .await?;
+        // On their own, since the lock file need not have them, and failures get another explanation.
         if !built_in.is_empty() {
             let nothing = LockFile::default();
             let mirrored = request(&built_in, &platforms[..])
@@ -119,7 +120,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::success())
 }
 
-/// Says of failures that packages of built-in providers are fetched, too.
+/// Adds to failures that packages of built-in providers are fetched, too.
 fn about_built_in(mut problems: Diagnostics, tool: &str) -> Diagnostics {
     for problem in &mut problems.0 {
         problem.detail.push_str(&format!(

@@ -1,5 +1,5 @@
-//! `providers`: which providers the modules and the state need. Its subcommands show their schemas, and get their packages for
-//! other machines.
+//! `providers`: lists the providers that the modules and the state need. Its subcommands show their schemas, and fetch packages
+//! for other machines.
 
 mod json;
 mod lock;
@@ -90,7 +90,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::text(out))
 }
 
-/// What each module needs.
+/// Required providers of each module.
 type Needs = BTreeMap<addrs::Module, BTreeMap<Provider, Constraints>>;
 
 fn needs_of(config: &Config, problems: &mut Diagnostics) -> Needs {
@@ -112,7 +112,7 @@ fn needs_of(config: &Config, problems: &mut Diagnostics) -> Needs {
     needs
 }
 
-/// A test file with the modules of its runs.
+/// Returns a test file with the modules of its runs.
 fn of_file(file: &SuiteFile, problems: &mut Diagnostics) -> Tree {
     let name = file.file.name.strip_suffix(".tftest.hcl").unwrap_or(&file.file.name);
     let runs = file.file.runs.iter().zip(&file.modules);
@@ -144,7 +144,7 @@ fn module(node: &ModuleNode, needs: &Needs) -> Vec<Tree> {
     out
 }
 
-/// The configuration, which must be there.
+/// Loads the configuration, which must exist.
 pub(super) fn configured(session: &Session) -> Result<Project, Failure> {
     if !workdir::has_configuration() {
         return Err(Failure::new(
@@ -158,7 +158,7 @@ pub(super) fn configured(session: &Session) -> Result<Project, Failure> {
     workdir::load(session)
 }
 
-/// The configuration and the test files with the modules of their runs, one of which must be there.
+/// Loads the configuration and the test files with the modules of their runs. At least one of both must exist.
 fn configured_with_tests(session: &Session, dir: Option<&str>) -> Result<(Project, Tested), Failure> {
     let tests = tested::read(dir)?;
     session.pass(&tests.diagnostics, &tests.sources)?;
@@ -174,7 +174,7 @@ fn configured_with_tests(session: &Session, dir: Option<&str>) -> Result<(Projec
     Ok((project, tested))
 }
 
-/// The providers that the configuration needs, and the modules that tests run.
+/// Returns the providers that the configuration and the modules of tests need.
 pub(super) fn required(
     project: &Project,
     tested: Option<&Tested>,
@@ -186,7 +186,7 @@ pub(super) fn required(
     }
 }
 
-/// The platforms that packages are fetched for: this one unless flags name others.
+/// Returns the platforms in the flags, or the current one.
 pub(super) fn requested_platforms(flags: &[String]) -> Result<Vec<Platform>, Failure> {
     let mut out = Vec::new();
     for text in flags {
@@ -209,14 +209,14 @@ pub(super) fn requested_platforms(flags: &[String]) -> Result<Vec<Platform>, Fai
     Ok(out)
 }
 
-/// What is asked for: the providers that packages are to be got of, and those that are left out because they are built in.
+/// Providers whose packages are needed, and those that are left out because they are built in.
 pub(super) struct Asked {
     pub(super) wanted: BTreeMap<Provider, Constraints>,
     built_in: BTreeMap<Provider, Constraints>,
 }
 
-/// The required providers, without those that are part of the executable. A built-in one counts all the same if
-/// it is named, or if the lock file has it: then others use it, too.
+/// Splits the required providers into those whose packages are needed and the built-in ones. A built-in provider is needed
+/// nevertheless if the user names it, or if the lock file has it: then other programs use it, too.
 pub(super) fn asked(
     session: &Session,
     required: BTreeMap<Provider, Constraints>,
@@ -256,7 +256,7 @@ pub(super) fn asked(
     Ok(asked)
 }
 
-/// Runs what fetches packages.
+/// Runs an asynchronous function that fetches packages.
 pub(super) fn fetching<T>(session: &Session, work: impl AsyncFnOnce() -> Result<T, Diagnostics>) -> Result<T, Failure> {
     let result = session.runtime().and_then(|runtime| runtime.block_on(work()));
     result.map_err(Failure::from)

@@ -48,7 +48,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let ask = || -> Result<Plugins, Diagnostics> {
         let plugins = session.plugins()?;
         plugins.resolve(&project.config, &state)?;
-        // Those that are only required, and those that only functions are called of, as well.
+        // Including providers that are only required, or of which only functions are called.
         let all = requirements(&project.config, &state)?.into_keys();
         session.runtime()?.block_on(plugins.ask(all)).into_result(plugins)
     };
@@ -60,7 +60,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         .map(|(p, schema)| (p.to_string(), schemas::provider(schema)))
         .collect();
     let mut document = json!({"format_version": "1.0"});
-    // Without providers the member is not there at all, as with Terraform.
+    // As in Terraform, there is no such member without providers.
     if let Some(object) = document.as_object_mut().filter(|_| !all.is_empty()) {
         object.insert("provider_schemas".into(), all.into());
     }

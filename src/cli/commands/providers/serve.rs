@@ -1,4 +1,4 @@
-//! `providers serve`: a mirror directory or a pack, as a network mirror and a registry of providers.
+//! `providers serve`: serves a mirror directory or a pack as a network mirror and a registry.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::{interrupt, process};
 
 const SUMMARY: &str = "Cannot serve providers";
 
-/// How many packages a warning names.
+/// Limit of the packages that a warning names.
 const NAMED: usize = 10;
 
 pub const COMMAND: Command = Command {
@@ -102,6 +102,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             ));
         }
     };
+    // Packages that cannot be served are reported now, not when a client misses them.
     let survey = shelf.survey();
     if !survey.left_out.is_empty() {
         session.warn_now(left_out(&survey.left_out));
@@ -138,7 +139,7 @@ async fn serve(
             ));
         }
     };
-    // The handlers are installed before anything says that the server is there.
+    // The handlers are installed before the server announces itself, so that no interrupt is missed.
     let interrupted = interrupt::received();
     let secured = server.tls.is_some();
     let scheme = if secured { "https" } else { "http" };
@@ -158,7 +159,7 @@ async fn serve(
     Ok(Outcome::line("The server has ended."))
 }
 
-/// A warning about packages that are there and cannot be served.
+/// Returns the warning about packages that cannot be served.
 fn left_out(reasons: &[PackError]) -> Diagnostic {
     let mut lines: Vec<String> = reasons
         .iter()
@@ -177,7 +178,7 @@ fn left_out(reasons: &[PackError]) -> Diagnostic {
     )
 }
 
-/// A line of the access log.
+/// Formats a line of the access log.
 fn logged(access: &Access) -> String {
     let Access {
         peer,

@@ -1,4 +1,4 @@
-//! What the commands that change a state have in common.
+//! Functions for commands that change a state.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::outcome::Failure;
 use crate::session::Session;
 use crate::state_session::{self, Closing as _};
 
-/// The flags of a command that changes the state in place.
+/// Flags of a command that changes the state in place.
 pub struct EditFlags {
     pub lock: LockFlags,
     pub state: Option<String>,
@@ -43,7 +43,7 @@ impl FromFlags for EditFlags {
     }
 }
 
-/// Opens the state for a change; without a state there is nothing to change.
+/// Opens the state for a change; fails without a state.
 pub fn open<'s>(
     session: &'s Session,
     flags: &EditFlags,
@@ -53,6 +53,7 @@ pub fn open<'s>(
         state: flags.state.clone(),
         ..StateFlags::default()
     };
+    // A change by hand always has a backup.
     let backup = Backup::required(flags.backup.as_deref());
     let mut opened = state_session::open_for_edit(session, &files, flags.lock, operation, backup)?;
     match opened.state.take() {
@@ -61,13 +62,13 @@ pub fn open<'s>(
     }
 }
 
-/// ` Did you mean …?` with the address in a state that is nearest to one that is not there; empty if none is near.
+/// Suggests the most similar address in a state, like ` Did you mean …?`; empty if there is none.
 pub fn nearest(state: &State, wanted: &str) -> String {
     let instances: BTreeSet<String> = state
         .instances()
         .map(|(resource, _, key, _)| resource.instance(key.clone()).to_string())
         .collect();
-    // The address of a resource where one of its instances is meant.
+    // The user gave the address of a resource, but needs one of its instances.
     let begun = format!("{wanted}[");
     if let Some(instance) = instances.iter().find(|address| address.starts_with(&begun)) {
         return did_you_mean_address(instance);
@@ -81,12 +82,12 @@ pub fn nearest(state: &State, wanted: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Addresses have quotes of their own.
+/// Formats a suggestion without quotes, since addresses contain quotes themselves.
 fn did_you_mean_address(address: &str) -> String {
     format!(" Did you mean {address}?")
 }
 
-/// An address that a person has typed.
+/// Parses an address that the user has typed.
 pub fn address(text: &str) -> Result<Target, Failure> {
     addrs::parse::target(text).map_err(|ParseError { summary, detail }| Failure::new(summary, detail))
 }

@@ -62,8 +62,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     ))
 }
 
-/// What a document says of an instance: the parts of its address under the names that `show -json` gives them, its provider,
-/// whether its object is tainted, and the keys of deposed ones.
+/// Returns the document of an instance: the parts of its address by their names in `show -json`, its provider, whether its object
+/// is tainted, and the keys of deposed objects.
 fn instance(state: &State, address: &AbsResourceInstance) -> Json {
     let resource = state
         .resources
@@ -95,7 +95,7 @@ fn instance(state: &State, address: &AbsResourceInstance) -> Json {
         .into()
 }
 
-/// The state of the command, and its instances: all, or those that these addresses select.
+/// Returns the state, and its instances: all, or those that the addresses select.
 pub(super) fn select(
     session: &Session,
     addresses: &[String],
@@ -113,7 +113,7 @@ pub(super) fn select(
         .instances()
         .map(|(resource, _, key, _)| resource.instance(key.clone()))
         .collect();
-    // As Terraform lists them: outer modules before inner ones, and in each what is only read before what is managed.
+    // Terraform's order: outer modules before inner ones, and in each module data sources before managed resources.
     let order = |a: &AbsResourceInstance| (a.module.0.len(), a.module.clone());
     let read_first = |a: &AbsResourceInstance| a.resource.resource.mode != addrs::Mode::Data;
     all.sort_by_cached_key(|a| (order(a), read_first(a), a.resource.clone()));
@@ -142,7 +142,7 @@ fn unknown(state: &State, target: &Target) -> Failure {
     )
 }
 
-/// Whether the object of an instance has this id.
+/// Returns true if the object of an instance has this id.
 pub(super) fn has_id(state: &State, address: &AbsResourceInstance, id: &str) -> bool {
     let Some(object) = state.current(address) else {
         return false;

@@ -1,4 +1,4 @@
-//! The `state` commands: what is in the state, and changes of it by hand.
+//! The `state` commands: inspecting the state, and changing it by hand.
 
 mod edit;
 mod identities;
@@ -24,7 +24,7 @@ use crate::outcome::Failure;
 use crate::session::Session;
 use views::wrap::wrapped;
 
-/// Says that there is no state to work on.
+/// Returns the failure for a missing state.
 fn no_state(session: &Session) -> Failure {
     let text = format!(
         "No state file was found!\n\nThis command works on a state, and the working directory has none. Run it in a directory whose \

@@ -1,4 +1,4 @@
-//! `state mv`: gives objects another address, in the same state or in another.
+//! `state mv`: moves objects to another address, in the same state or in another one.
 
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance, Target};
 use state::{Relocation, State};
@@ -62,7 +62,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     run_move(session, arguments, from, to)
 }
 
-/// An address as it is meant here: no key is a key like others.
+/// Exact address: unlike in a target, a missing key is a key of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     Module(ModuleInstance),
@@ -99,7 +99,7 @@ fn exactly(target: Target) -> Place {
     }
 }
 
-/// Why a move is not possible.
+/// Reason why a move is not possible.
 #[derive(Debug, PartialEq, Eq)]
 struct Refusal {
     summary: &'static str,
@@ -122,11 +122,11 @@ impl Refusal {
     }
 }
 
-/// Where objects go: to the state they come from, or to another.
+/// State of the objects and, if it is another one, the state that they move to.
 struct States {
     from: State,
     to: Option<State>,
-    /// The old and new addresses of the moved instances.
+    /// Old and new addresses of the moved instances.
     moved: Vec<(AbsResourceInstance, AbsResourceInstance)>,
 }
 
@@ -135,7 +135,7 @@ impl States {
         self.to.as_mut().unwrap_or(&mut self.from)
     }
 
-    /// Puts a resource under another address.
+    /// Puts a resource at another address.
     fn put(&mut self, from: &AbsResource, to: &AbsResource, resource: state::ResourceState) {
         let instances = resource.instances.keys();
         self.moved
@@ -143,7 +143,7 @@ impl States {
         self.to().resources.insert(to.clone(), resource);
     }
 
-    /// Makes the dependencies that objects record name the new addresses.
+    /// Updates the recorded dependencies of objects to the new addresses.
     fn rewrite_dependencies(&mut self) {
         let relocation = Relocation::new(self.moved.iter().map(|(from, to)| (from, to)));
         match &mut self.to {
@@ -157,6 +157,7 @@ fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> R
     let dry = arguments.dry_run;
     let (mut opened, state) = edit::open(session, &arguments.edit, "state-mv")?;
     let mut other = match arguments.state_out.as_deref() {
+        // The same file could not be locked twice.
         Some(path) if Some(path) != arguments.edit.state.as_deref() => {
             let files = StateFlags {
                 state: Some(path.to_owned()),
@@ -184,7 +185,7 @@ fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> R
         outcome = outcome.and_line(format!("{verb} {:?} to {:?}", from.to_string(), to.to_string()));
     }
     if !dry {
-        // First where they go: a failure in between leaves them in both states, never in none.
+        // The destination first: a failure in between leaves the objects in both states, never in none.
         if let (Some(other), Some(state)) = (&mut other, &states.to)
             && let Err(failure) = other.write(state)
         {
@@ -207,7 +208,7 @@ fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> R
     opened.close(result)
 }
 
-/// Moves objects, and reports each move.
+/// Moves objects, and returns each move.
 fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Result<Vec<(Place, Place)>, Refusal> {
     match source {
         Place::Module(from) => {
@@ -234,7 +235,7 @@ fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Res
                 return Err(nothing(source, &states.from));
             };
             if kept.instances.contains_key(&InstanceKey::None) {
-                // A resource that has no keys is meant as its only instance, which may get a key.
+                // A resource without keys means its only instance, which may get a key.
                 let from = from.instance(InstanceKey::None);
                 return move_instance(states, &from, destination).map(|pair| vec![pair]);
             }

@@ -22,7 +22,7 @@ struct Arguments;
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         VariableFlags::read(flags);
-        // More arguments have no effect.
+        // Other arguments are ignored, as in Terraform.
         flags.positional();
         Arguments
     }
@@ -34,7 +34,7 @@ fn run(session: &Session) -> Result<Outcome, Failure> {
     };
     crate::TERRAFORM_VERSION.clone_into(&mut state.terraform_version);
     match state::document::encode(&state) {
-        // One line break more than the file has, as drivers of Terraform get it.
+        // One line break more than the file has, as in Terraform's output.
         Ok(text) => Ok(Outcome::exact(String::from_utf8_lossy(&text) + "\n")),
         Err(e) => Err(Failure::new(e.summary(), e.to_string())),
     }

@@ -1,4 +1,4 @@
-//! `state push`: puts a state file in the place of the state.
+//! `state push`: replaces the state by a state file.
 
 use std::io::Read as _;
 
@@ -61,9 +61,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome, Failure> {
+    // Read before the state is locked: standard input may take long.
     let new = source(path)?;
     let mut opened = state_session::open_for_push(session, arguments.lock, &new)?;
     let existing = opened.state.take();
+    // Replacing an empty state loses nothing.
     if !arguments.force
         && let Some(existing) = existing.as_ref().filter(|s| !s.is_empty())
         && let Some(refusal) = refusal(&new, existing)
@@ -74,7 +76,7 @@ fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome,
         );
         return opened.close(Err(failure));
     }
-    // As with Terraform, what takes the place of something else is a snapshot of its own.
+    // As in Terraform, a state that replaces another one is a new snapshot, so it gets a new serial.
     let changed = existing.is_some_and(|existing| !existing.same_content(&new));
     let result = opened.write_snapshot(State {
         serial: new.serial.saturating_add(u64::from(changed)),
@@ -113,7 +115,7 @@ fn source(path: &str) -> Result<State, Failure> {
     }
 }
 
-/// Why a state may not take the place of another.
+/// Returns the reason why a state must not replace another one, if there is one.
 fn refusal(new: &State, existing: &State) -> Option<String> {
     if new.lineage != existing.lineage {
         Some(format!(

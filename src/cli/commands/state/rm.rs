@@ -1,4 +1,4 @@
-//! `state rm`: forgets objects without destroying them.
+//! `state rm`: removes objects from the state without destroying them.
 
 use std::collections::BTreeSet;
 
@@ -94,7 +94,7 @@ fn remove(session: &Session, arguments: &Arguments, args: &[String]) -> Result<O
     if dry {
         return opened.close(Ok(outcome));
     }
-    // Shown before the state is written, so that a user sees the objects even if writing fails.
+    // The removed instances stay listed if writing fails, so that the user knows which ones are concerned.
     let result = match opened.write(&state) {
         Ok(()) => outcome.and_line(format!("Successfully removed {} resource instance(s).", selected.len())),
         Err(failure) => outcome.and_failure(failure),

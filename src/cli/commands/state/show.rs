@@ -60,7 +60,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::text(text))
 }
 
-/// The part of a state that has one instance only: no other provider is needed to show it.
+/// Returns a state with a single instance, so that only its provider is needed for showing it.
 fn only(state: &State, name: &str) -> Result<State, Diagnostics> {
     let address = addrs::parse::resource_instance(name)
         .map_err(|e| Diagnostic::error(format!("Error parsing instance address: {name}"), e.detail))?;
@@ -80,7 +80,7 @@ fn only(state: &State, name: &str) -> Result<State, Diagnostics> {
     Ok(only)
 }
 
-/// The document of one instance, in which problems are, too.
+/// Returns the document of one instance, including diagnostics.
 fn show_json(session: &Session, arguments: &Arguments, name: &str) -> Outcome {
     let found = || -> Result<Json, Diagnostics> {
         let state = state_session::read_leniently(session, arguments.state.as_deref())?

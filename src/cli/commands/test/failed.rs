@@ -1,4 +1,4 @@
-//! Which test files did not pass when they were run the last time: recorded in the data directory, for `-rerun-failed`.
+//! Record of the test files that failed in the last run, in the data directory, for `-rerun-failed`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,10 @@ use testing::Status;
 
 use crate::session::Session;
 
-/// The record.
 #[derive(Default, Serialize, Deserialize)]
 struct Record {
     format_version: String,
-    /// The names of the files.
+    /// Names of the failed files.
     files: BTreeSet<String>,
 }
 
@@ -22,7 +21,7 @@ fn path(session: &Session) -> PathBuf {
     Path::new(session.env.data_dir()).join("failed_tests.json")
 }
 
-/// The files that did not pass.
+/// Returns the files that failed.
 ///
 /// # Errors
 /// The record cannot be read.
@@ -47,11 +46,11 @@ pub(super) fn read(session: &Session) -> Result<BTreeSet<String>, Diagnostic> {
     }
 }
 
-/// Notes how files went; what is known of others stays. Where nothing has failed yet, nothing is written.
+/// Records the results of files; results of others stay. If nothing has failed yet, nothing is written.
 pub(super) fn note(session: &Session, done: &[(Arc<str>, Status)]) {
     let path = path(session);
     let there = path.exists();
-    // What cannot be read is replaced.
+    // A record that cannot be read is replaced.
     let mut files = read(session).unwrap_or_default();
     for (name, status) in done {
         if *status == Status::Pass {

@@ -1,4 +1,4 @@
-//! What could not be destroyed is kept in state files, and what a killed test has left becomes one in the next run.
+//! Leftover objects of tests: state files for objects that could not be destroyed, and for those of killed runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,23 +14,23 @@ use testing::suite::{Leftovers, Recorder};
 use crate::TERRAFORM_VERSION;
 use crate::session::Session;
 
-/// How many states of one file and key are kept beside each other.
+/// Limit of the leftover state files of one test file and key.
 const MOST_LEFTOVERS: usize = 100;
 
-/// How many objects a message names.
+/// Limit of the objects that a message names.
 const NAMED: usize = 20;
 
-/// Keeps states of what could not be destroyed beside the configuration, and the journals of running tests in the data directory.
+/// Keeps leftover states beside the configuration, and the journals of running tests in the data directory.
 pub(super) struct Beside {
     journals: PathBuf,
 }
 
-/// The directory of the journals of tests.
+/// Returns the directory of the journals of tests.
 fn journals(session: &Session) -> PathBuf {
     Path::new(session.env.data_dir()).join("test_journals")
 }
 
-/// The begin of the names of files about a state.
+/// Returns the first part of the names of files about a state.
 fn stem(file: &str, key: &str) -> String {
     let name = |text: &str| -> String {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -43,9 +43,9 @@ fn stem(file: &str, key: &str) -> String {
     stem
 }
 
-/// Writes a state file whose name begins so, and returns its path.
+/// Writes a leftover state file with this first part of its name, and returns its path.
 fn keep(stem: &str, state: &State) -> Result<PathBuf, Diagnostics> {
-    // What an earlier suite has left is not to be lost.
+    // Leftovers of earlier suites must not be overwritten.
     let free = (1..=MOST_LEFTOVERS)
         .map(|n| match n {
             1 => format!("{stem}.tfstate"),
@@ -85,7 +85,7 @@ impl Beside {
 
 impl Leftovers for Beside {
     fn record(&self, file: &str, key: &str) -> Result<Arc<dyn Recorder>, Diagnostic> {
-        // Tests of one directory may run at the same time.
+        // A unique name, because several test runs may use the directory at the same time.
         let name = format!("{}.{}.journal", stem(file, key), uuid::Uuid::new_v4());
         let path = self.journals.join(name);
         let begun = left::prepare(&self.journals)
@@ -107,7 +107,7 @@ impl Leftovers for Beside {
     }
 }
 
-/// The journal of a state that is in memory only.
+/// Journal of a state that exists in memory only.
 struct Journal(Writer);
 
 impl Recorder for Journal {
@@ -150,15 +150,15 @@ impl ResultSink for Journal {
     }
 }
 
-/// Removes the directory of journals if no test needs it any more, and a data directory that has nothing else.
+/// Removes the directory of journals if no test uses it any more, and the data directory if it is empty then.
 pub(super) fn tidy(session: &Session) {
-    // A directory with entries is not removed, and that is no error here.
+    // Removing fails if a directory has entries, which is no error here.
     if std::fs::remove_dir(journals(session)).is_ok() {
         drop(std::fs::remove_dir(session.env.data_dir()));
     }
 }
 
-/// Tells what tests have left that were killed, and keeps it in state files.
+/// Reports leftover objects of killed tests, and keeps them in state files.
 pub(super) fn recover(session: &Session) {
     let found = match left::left_in(&journals(session)) {
         Ok(found) => found,
@@ -177,7 +177,7 @@ pub(super) fn recover(session: &Session) {
 fn recovered(left: &left::Left) -> Option<Diagnostic> {
     let name = left.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let stem = name.strip_suffix(".journal").unwrap_or(&name);
-    // The end tells journals of one state apart.
+    // The last part of the name only keeps the journals of one state apart.
     let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
     let objects = testing::events::objects(&left.state);
     let mut text = match &left.run {
@@ -193,7 +193,7 @@ fn recovered(left: &left::Left) -> Option<Diagnostic> {
                 path.display()
             )),
             Err(problems) => {
-                // The journal stays, and the next run tries again.
+                // The journal stays, so the next run tries again.
                 let why = problems.0.first().map(|p| p.detail.clone()).unwrap_or_default();
                 return Some(Diagnostic::warning(
                     "Objects of an earlier test exist",

@@ -1,4 +1,4 @@
-//! `test`: the suites of modules.
+//! `test`: runs test suites.
 
 mod failed;
 mod leftovers;
@@ -65,7 +65,7 @@ impl Arguments {
     }
 }
 
-/// How many runs of a file may go on at a time.
+/// Default limit of the runs of a file that are carried out at the same time.
 const RUNS_AT_A_TIME: usize = 10;
 
 impl FromFlags for Arguments {
@@ -115,20 +115,20 @@ impl FromFlags for Arguments {
     }
 }
 
-/// Everything that was loaded.
+/// Configuration and test files.
 struct Loaded {
     root: Arc<Config>,
     files: Vec<SuiteFile>,
-    /// All test files, those that are not run too.
+    /// All test files, including those that are filtered out.
     all: Vec<SuiteFile>,
     sources: SourceMap,
     warnings: Diagnostics,
 }
 
-/// What running the test files once has come to.
+/// Result of running the test files once.
 struct Ran {
     outcome: Outcome,
-    /// What was loaded, unless it could not be.
+    /// Loaded files; none if loading failed.
     loaded: Option<Loaded>,
     interrupted: bool,
 }
@@ -162,13 +162,14 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(once(session, arguments, only.as_ref()).outcome)
 }
 
-/// Runs the test files, or only these.
+/// Runs the test files, or only those in `only`.
 fn once(session: &Session, arguments: &Arguments, only: Option<&BTreeSet<String>>) -> Ran {
     let given = arguments.test_directory.as_deref();
     let dir = match test_files::directory(given) {
         Ok(dir) => dir,
         Err(problem) => return Ran::failed(problem.into()),
     };
+    // First of all, so that objects of a killed run are reported even if loading fails.
     leftovers::recover(session);
     let (mut loaded, mut problems) = load(session, arguments, dir);
     if problems.has_errors() {
@@ -189,7 +190,7 @@ fn once(session: &Session, arguments: &Arguments, only: Option<&BTreeSet<String>
     }
 }
 
-/// Loads the configuration, the test files, and the modules that these name.
+/// Loads the configuration, the test files, and their modules.
 fn load(session: &Session, arguments: &Arguments, dir: &str) -> (Loaded, Diagnostics) {
     let (root, mut problems) = workdir::load_for_tests(session);
     problems.extend(root.diagnostics);
@@ -205,6 +206,7 @@ fn load(session: &Session, arguments: &Arguments, dir: &str) -> (Loaded, Diagnos
     let wanted =
         |file: &SuiteFile| arguments.filter.is_empty() || arguments.filter.iter().any(|name| **name == *file.file.name);
     let files = tested.files.into_iter().filter(wanted).collect();
+    // Warnings are shown before the runs. With errors there are no runs, and both are shown together.
     let (errors, warnings): (Vec<_>, Vec<_>) = problems.into_iter().partition(Diagnostic::is_error);
     let failed = !errors.is_empty();
     let loaded = Loaded {
@@ -222,7 +224,7 @@ fn load(session: &Session, arguments: &Arguments, dir: &str) -> (Loaded, Diagnos
     (loaded, problems)
 }
 
-/// The variable files of the directory for tests.
+/// Returns the flags for the variable files in the directory of test files.
 fn files_of_tests(dir: &str) -> Vec<VariableFlag> {
     let mut names = Disk.list(dir).unwrap_or_default();
     names.sort();
@@ -235,7 +237,7 @@ fn files_of_tests(dir: &str) -> Vec<VariableFlag> {
         .collect()
 }
 
-/// Runs what was loaded. Returns whether an interrupt has ended it.
+/// Runs the loaded files. Returns whether an interrupt has ended the run.
 fn execute(
     session: &Session,
     arguments: &Arguments,
@@ -287,6 +289,7 @@ fn execute(
     leftovers::tidy(session);
     failed::note(session, &result.files);
     if stop.is_cancelled() {
+        // A provider that hangs must not keep the process alive.
         runtime.shutdown_background();
         return Ok((1.into(), true));
     }
@@ -305,7 +308,7 @@ fn execute(
     Ok((outcome, stop.is_requested()))
 }
 
-/// Warnings about names that `-filter` gives and no test file has.
+/// Returns warnings about values of `-filter` that are no test files.
 fn unknown_files(arguments: &Arguments, loaded: &Loaded) -> impl Iterator<Item = Diagnostic> {
     let known = |name: &String| loaded.all.iter().any(|file| *file.file.name == **name);
     arguments.filter.iter().filter(move |name| !known(name)).map(|name| {
@@ -317,7 +320,7 @@ fn unknown_files(arguments: &Arguments, loaded: &Loaded) -> impl Iterator<Item =
     })
 }
 
-/// Who watches: people, or a program.
+/// Views for text and for machine-readable output.
 struct Views {
     human: Human,
     machine: Option<Machine>,

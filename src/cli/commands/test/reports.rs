@@ -9,7 +9,6 @@ use super::Arguments;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
 
-/// Writes a report to a file.
 pub(super) fn write(path: &str, what: &str, text: impl AsRef<[u8]>) -> Outcome {
     match std::fs::write(Path::new(path), text) {
         Ok(()) => Outcome::success(),
@@ -21,7 +20,7 @@ pub(super) fn write(path: &str, what: &str, text: impl AsRef<[u8]>) -> Outcome {
     }
 }
 
-/// Writes what of a module the runs have come upon, in the forms that are asked for.
+/// Writes the coverage of a module, in the requested forms.
 pub(super) fn coverage(session: &Session, arguments: &Arguments, items: &[Item]) -> Outcome {
     let mut outcome = Outcome::success();
     if let Some(path) = &arguments.coverage_json {

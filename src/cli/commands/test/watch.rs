@@ -1,4 +1,4 @@
-//! `test -watch`: test files are run again when something changes that they depend on.
+//! `test -watch`: runs test files again when their dependencies change.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
 use crate::watch::{Watch, beside};
 
-/// The directories of a test file's modules.
+/// Returns the directories of a test file's modules.
 fn module_dirs(file: &SuiteFile) -> BTreeSet<String> {
     let nodes = file.modules.iter().flat_map(|config| config.nodes());
     nodes.map(|node| node.module.source_dir.to_string()).collect()
 }
 
-/// The test files that depend on changed files; `None` if all may.
+/// Returns the test files that depend on changed files; none if all of them may.
 fn affected(files: &[SuiteFile], changed: &BTreeSet<PathBuf>) -> Option<BTreeSet<String>> {
     let mut out = BTreeSet::new();
     for path in changed {
@@ -29,14 +29,14 @@ fn affected(files: &[SuiteFile], changed: &BTreeSet<PathBuf>) -> Option<BTreeSet
             let depend = files.iter().filter(|file| module_dirs(file).contains(dir));
             out.extend(depend.map(|file| file.file.name.to_string()));
         } else {
-            // Values, mock data, templates: who reads them is not known.
+            // The dependencies on variable files, mock data and templates are not known.
             return None;
         }
     }
     Some(out)
 }
 
-/// Runs test files, and again when something changes, until an interrupt. Returns the outcome of the last run, which is shown already.
+/// Runs test files, and again after changes, until an interrupt. Returns the outcome of the last run, which was already shown.
 pub(super) fn watch(
     session: &Session,
     arguments: &Arguments,
@@ -45,7 +45,7 @@ pub(super) fn watch(
     let mut only = only;
     let mut watch = Watch::new();
     loop {
-        // Variable files may have changed, too.
+        // Variable files may have changed.
         session.forget_variables();
         watch.begin();
         let ran = once(session, arguments, only.as_ref());

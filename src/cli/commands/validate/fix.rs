@@ -1,7 +1,7 @@
-//! `validate -fix`: mends the mistakes of which it is certain what was meant.
+//! `validate -fix`: corrects mistakes if there is no doubt about the correction.
 //!
-//! Diagnostics say which change of the text would mend them. A change counts only if the errors become fewer by it: changes are
-//! tried on texts in memory, and what remains in the end is written.
+//! Diagnostics contain the edits that would correct them. An edit is kept only if it reduces the number of errors. Edits are
+//! tried on texts in memory, and only the final text is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -18,16 +18,16 @@ use crate::commands::fmt;
 use crate::outcome::{Failure, Outcome, Part};
 use crate::session::Session;
 
-/// How many changes are tried in a file that cannot be parsed.
+/// Limit of the edits that are tried in a file that cannot be parsed.
 const TRIED: usize = 500;
 
-/// How many changes are tried by themselves, because not all of them are right.
+/// Limit of the edits that are tried one by one, because not all of them are right.
 const SINGLE: usize = 200;
 
-/// How often a change may lead to another: the type of a block, the type of its resource, its arguments.
+/// Limit of the edits that lead to one another: the type of a block, the type of its resource, its arguments.
 const DEPTH: usize = 2;
 
-/// The disk with other texts in some files.
+/// The disk, with other texts for some files.
 #[derive(Clone, Default)]
 struct Texts(BTreeMap<String, String>);
 
@@ -48,7 +48,7 @@ impl FileSource for Texts {
     }
 }
 
-/// A change that has a place in the text of a file.
+/// Edit of a file's text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Change {
     file: String,
@@ -73,12 +73,12 @@ impl Change {
         })
     }
 
-    /// Whether a position is in the text that this change has made.
+    /// Returns true if a position is in the text that this edit has inserted.
     fn has_made(&self, byte: usize) -> bool {
         (self.start..=self.start + self.new.len()).contains(&byte)
     }
 
-    /// `main.tf:3: "conten" → "content"`.
+    /// Formats the edit for the list: `main.tf:3: "conten" → "content"`.
     fn listed(&self) -> String {
         let (old, new) = (self.old.trim(), self.new.trim());
         let quote = if old.contains('"') || new.contains('"') {
@@ -90,7 +90,7 @@ impl Change {
     }
 }
 
-/// A text after these changes, which do not overlap.
+/// Applies edits that do not overlap.
 fn applied(text: &str, changes: &[&Change]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
@@ -103,7 +103,7 @@ fn applied(text: &str, changes: &[&Change]) -> String {
     out
 }
 
-/// The changes in the order of the text, without those that overlap an earlier one.
+/// Returns the edits in the order of the text, without those that overlap an earlier one.
 fn disjoint(changes: BTreeSet<Change>) -> Vec<Change> {
     let mut out: Vec<Change> = Vec::new();
     for change in changes {
@@ -129,7 +129,7 @@ fn parse(file: &str, text: &str) -> Diagnostics {
     }
 }
 
-/// The changes that diagnostics about one file ask for.
+/// Returns the edits in the diagnostics of one file.
 fn wanted(problems: &Diagnostics, file: &str, text: &str, rejected: &BTreeSet<Change>) -> BTreeSet<Change> {
     let edits = problems.iter().filter(|problem| problem.is_error());
     let edits = edits.filter_map(|problem| problem.edit.as_ref());
@@ -139,7 +139,7 @@ fn wanted(problems: &Diagnostics, file: &str, text: &str, rejected: &BTreeSet<Ch
     changes.filter(|change| !rejected.contains(change)).collect()
 }
 
-/// Mends a text until it can be parsed. `None` if that does not come to pass.
+/// Corrects a text until it can be parsed; none if that is not possible.
 fn parseable(file: &str, original: &str) -> Option<(String, Vec<Change>)> {
     let mut text = original.to_owned();
     let mut problems = parse(file, &text);
@@ -156,7 +156,7 @@ fn parseable(file: &str, original: &str) -> Option<(String, Vec<Change>)> {
             .iter()
             .filter_map(|problem| problem.subject.as_ref())
             .all(|subject| !change.has_made(subject.start.byte as usize));
-        // It may make others known that recovery has skipped: in the end there must be none.
+        // The edit may reveal errors that error recovery has skipped. Only at the end, no error may be left.
         if elsewhere {
             text = next;
             problems = after;
@@ -168,7 +168,7 @@ fn parseable(file: &str, original: &str) -> Option<(String, Vec<Change>)> {
     Some((text, done))
 }
 
-/// Texts that are being mended, and what was changed in them.
+/// Texts with the edits that were applied to them.
 #[derive(Clone, Default)]
 struct Mended {
     texts: Texts,
@@ -176,7 +176,7 @@ struct Mended {
 }
 
 impl Mended {
-    /// With more changes, which are in the order of the text.
+    /// Applies more edits, which are in the order of the text.
     fn with(&self, changes: &[Change], sources: &SourceMap) -> Mended {
         let mut out = self.clone();
         for of_file in changes.chunk_by(|a, b| a.file == b.file) {
@@ -196,7 +196,7 @@ impl Mended {
     }
 }
 
-/// Texts with what is wrong with them.
+/// Texts with their diagnostics.
 struct Attempt {
     mended: Mended,
     checked: Arc<Checked>,
@@ -218,7 +218,8 @@ impl Fixer<'_> {
         checked(self.session, self.arguments, &mended.texts)
     }
 
-    /// Whether a file is one of this directory or of its tests; others belong to modules.
+    /// Returns true if a file belongs to this directory or to its tests. Others belong to modules, which other configurations may
+    /// use.
     fn may_change(&self, file: &str) -> bool {
         let tests = self.arguments.test_directory.as_deref();
         let tests = test_files::directory(tests).unwrap_or_default();
@@ -226,7 +227,7 @@ impl Fixer<'_> {
         !name.contains('/') && !name.starts_with("..")
     }
 
-    /// Makes the files parseable that are not.
+    /// Corrects the files that cannot be parsed.
     fn mend_syntax(&self, original: &Checked) -> Mended {
         let mut out = Mended::default();
         for (file, text) in original
@@ -245,20 +246,20 @@ impl Fixer<'_> {
         out
     }
 
-    /// The changes that a configuration asks for.
+    /// Returns the edits that a configuration's diagnostics suggest.
     fn wanted(&self, now: &Checked, rejected: &BTreeSet<Change>) -> Vec<Change> {
         let sources = &now.project.sources;
         let files = sources.iter().filter(|(file, _)| self.may_change(file));
         let all = files.flat_map(|(file, text)| {
             let changes = wanted(&now.problems, file, text, rejected);
-            // A file that cannot be parsed is beyond repair here.
+            // A file that still cannot be parsed is left alone.
             let is_parsed = changes.is_empty() || !parse(file, text).has_errors();
             changes.into_iter().filter(move |_| is_parsed)
         });
         disjoint(all.collect())
     }
 
-    /// These texts with more changes, if the files can be parsed then.
+    /// Applies more edits, if the files can be parsed afterwards.
     fn tried(&self, before: &Attempt, changes: &[Change]) -> Result<Option<Attempt>, Failure> {
         let mended = before.mended.with(changes, &before.checked.project.sources);
         let parsed = |change: &Change| {
@@ -272,9 +273,9 @@ impl Fixer<'_> {
         Ok(Some(Attempt { mended, checked }))
     }
 
-    /// Makes the changes after which there are fewer errors, until there are no more of them; then those that make others known,
-    /// such as the arguments of a block whose type was wrong, if there are fewer errors in the end. `depth` is how often one may
-    /// lead to another.
+    /// Applies the edits that reduce the number of errors, until there are no more of them; then those that reveal other errors,
+    /// such as in the arguments of a block with a wrong type, if there are fewer errors in the end. `depth` limits how often one
+    /// edit may lead to another, `left` the number of attempts.
     fn mend(&self, mut now: Attempt, depth: usize, left: &mut usize) -> Result<Attempt, Failure> {
         let mut rejected = BTreeSet::new();
         'next: loop {
@@ -282,6 +283,7 @@ impl Fixer<'_> {
             if changes.is_empty() {
                 return Ok(now);
             }
+            // All at once first: usually they are all right, and every attempt validates the configuration.
             if let Some(all) = self.tried(&now, &changes)?
                 && all.errors() + changes.len() <= now.errors()
             {
@@ -315,20 +317,21 @@ impl Fixer<'_> {
     }
 }
 
-/// Whether no error is about what a change has made.
+/// Returns true if no error is about the inserted text of an edit.
 fn is_gone(change: &Change, now: &Checked) -> bool {
     let subjects = now.problems.iter().filter_map(|problem| problem.subject.as_ref());
     let mut here = subjects.filter(|subject| *subject.file == *change.file);
     here.all(|subject| !change.has_made(subject.start.byte as usize))
 }
 
-/// Mends the configuration, and shows what was mended and what remains.
+/// Corrects the configuration, and shows the edits and the remaining errors.
 pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let fixer = Fixer { session, arguments };
     let original = checked(session, arguments, &Disk)?;
     if !original.problems.has_errors() {
         return Ok(shown(session, arguments, &original));
     }
+    // Syntax first: other mistakes can only be found in files that can be parsed.
     let mended = fixer.mend_syntax(&original);
     let begun = Attempt {
         checked: Arc::new(fixer.check(&mended)?),
@@ -369,7 +372,7 @@ pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Outcome, F
     Ok(outcome.and_outcome(shown(session, arguments, &checked)))
 }
 
-/// Writes a file, unless it is no longer what was mended.
+/// Writes a file, unless it has changed since it was read.
 fn replace(file: &str, before: &str, text: &str) -> Result<(), Failure> {
     let unchanged = Disk.read(file).is_ok_and(|found| found == before.as_bytes());
     if !unchanged {

@@ -108,7 +108,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(shown(session, arguments, &checked(session, arguments, &Disk)?))
 }
 
-/// Why these flags do not go together.
+/// Returns the reason why these flags exclude each other.
 fn incompatible(arguments: &Arguments) -> Option<&'static str> {
     match arguments {
         Arguments {
@@ -135,13 +135,13 @@ fn incompatible(arguments: &Arguments) -> Option<&'static str> {
     }
 }
 
-/// A configuration with what is wrong with it.
+/// Configuration with its diagnostics.
 struct Checked {
     project: Project,
     problems: Diagnostics,
 }
 
-/// Checks the configuration that these files are.
+/// Validates the configuration in these files.
 fn checked(session: &Session, arguments: &Arguments, files: &dyn FileSource) -> Result<Checked, Failure> {
     let (mut project, mut problems) = workdir::read_from(session, files, arguments.query);
     problems.extend(beyond_loading(session, &project, &problems));
@@ -151,6 +151,7 @@ fn checked(session: &Session, arguments: &Arguments, files: &dyn FileSource) -> 
         let dir = test_files::directory(given).within(&project.sources)?;
         let tests = test_files::read(files, ".", dir, given.is_some());
         project.sources.extend(tests.sources);
+        // After errors of the configuration, tests would mostly repeat them.
         let readable = !tests.diagnostics.has_errors() && !problems.has_errors();
         problems.extend(tests.diagnostics);
         if readable {
@@ -161,7 +162,7 @@ fn checked(session: &Session, arguments: &Arguments, files: &dyn FileSource) -> 
     Ok(Checked { project, problems })
 }
 
-/// The outcome with all problems that were found.
+/// Returns the outcome with all diagnostics.
 fn shown(session: &Session, arguments: &Arguments, checked: &Checked) -> Outcome {
     let Checked { project, problems } = checked;
     if arguments.json {
@@ -184,7 +185,7 @@ fn shown(session: &Session, arguments: &Arguments, checked: &Checked) -> Outcome
     outcome
 }
 
-/// Checks the configuration, and again whenever a file changes, until an interrupt. Returns the status of the last check.
+/// Validates the configuration, and again whenever a file changes, until an interrupt. Returns the status of the last validation.
 fn watch(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut watch = Watch::new();
     loop {
@@ -198,12 +199,13 @@ fn watch(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }
 }
 
-/// Checks what test files say about the modules that they test, and these modules.
+/// Validates test files against the modules that they test, and these modules.
 fn check_tests(session: &Session, project: &mut Project, tests: Vec<Arc<TestFile>>) -> Diagnostics {
     let root = Arc::new(project.config.clone());
     let tested = modules_of(session, &root, tests, Purpose::Checks);
     project.sources.extend(tested.sources);
     let mut problems = tested.problems;
+    // Runs share modules, so the addresses in memory tell which ones are checked already.
     let mut seen = BTreeSet::from([Arc::as_ptr(&root) as usize]);
     for suite in &tested.files {
         problems.extend(check_overrides_of_file(&suite.file, &suite.modules));
@@ -212,6 +214,7 @@ fn check_tests(session: &Session, project: &mut Project, tests: Vec<Arc<TestFile
             problems.extend(check_providers(&suite.file, run));
             problems.extend(check_overrides_of_run(run, module));
             if seen.insert(Arc::as_ptr(module) as usize) {
+                // The texts are among the project's sources already.
                 let module = Project {
                     config: Config::clone(module),
                     sources: SourceMap::default(),

@@ -1,5 +1,5 @@
-//! What is shown of plans and states: against what Terraform 1.11.4 showed of the same plans (`plans/`: the plan as JSON
-//! and its text, without and for some with colours), and by hand for what no record holds.
+//! Texts of plans and states: against the output of Terraform 1.11.4 for the same plans (`plans/`: the plan as JSON and its text,
+//! some also in colours), and against texts written by hand where there is no record.
 
 mod recorded;
 
@@ -58,7 +58,7 @@ fn plans_look_as_terraform_shows_them() {
     assert!(compared > 60, "only {compared} records found");
 }
 
-/// The explanations of Terraform in the records, by their first words, and our own in their place.
+/// First words of Terraform's explanations in the records, and our own in their place.
 const EXPLANATIONS: [(&str, &str); 7] = [
     (
         "Terraform detected the following",
@@ -89,12 +89,12 @@ const EXPLANATIONS: [(&str, &str); 7] = [
     ),
 ];
 
-/// A record with our own explanations.
+/// Returns a record with our own explanations.
 fn explained(record: &str) -> String {
     let mut out = String::new();
     let mut lines = record.split_inclusive('\n');
     while let Some(line) = lines.next() {
-        // In colours, the end of the paragraph before may come first.
+        // In colours, the end of the previous paragraph may come first.
         let plain = line.trim_start_matches("\u{1b}[0m");
         let begins = |(words, _): &&(&str, &str)| plain.starts_with(*words);
         match EXPLANATIONS.iter().find(begins) {
@@ -104,7 +104,7 @@ fn explained(record: &str) -> String {
                     out.push_str(&line);
                     out.push('\n');
                 }
-                // The rest of the paragraph, up to the empty line behind it, which may begin the colour of a rule.
+                // Skip the rest of the paragraph, up to the empty line after it, which may begin the colour of a rule.
                 let is_end = |line: &&str| matches!(line.trim_end(), "" | "\u{1b}[90m");
                 out.extend(lines.by_ref().find(is_end));
             }
@@ -114,7 +114,7 @@ fn explained(record: &str) -> String {
     out
 }
 
-/// One resource type, `test_thing`, with these attributes.
+/// Returns the schemas of a provider with one resource type, `test_thing`, that has these attributes.
 fn schemas(attributes: &[(&str, Type)]) -> Schemas {
     let attribute = |ty: &Type| AttributeSchema {
         ty: AttributeType::Plain(ty.clone()),
@@ -352,7 +352,7 @@ fn sensitive_values_are_shown_where_they_are_asked_for() {
     let text = plan_text(plan.view(), &schemas, REVEALED);
     for part in [
         "      ~ text = \"old\" -> \"new\"\n        # (1 unchanged attribute hidden)\n",
-        // That it becomes sensitive is a change, though the value stays.
+        // Becoming sensitive is a change, though the value stays.
         "      # Warning: this attribute value will be marked as sensitive and will not\n",
         "      ~ text = \"seen\"\n",
         "  ~ o = \"before\" -> \"after\"\n",

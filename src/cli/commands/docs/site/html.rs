@@ -1,4 +1,4 @@
-//! HTML: escaping, blocks of guides, and the frame of a page.
+//! HTML: escaping, blocks of guides, and the layout of a page.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use super::Page;
 use crate::guide::{self, markdown::Block};
 use crate::{TERRAFORM_VERSION, VERSION};
 
-/// The sections of the navigation, in order.
+/// Sections of the navigation, in order.
 pub(super) const SECTIONS: [&str; 4] = ["Guides", "Commands", "Providers", "Language"];
 
-/// A text in which nothing is a tag.
+/// Escapes a text for HTML.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     for c in text.chars() {
@@ -24,10 +24,11 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// A sentence: code between backticks, and a link where that is the command which shows a guide.
+/// Renders a sentence: code between backticks, and a link if the code is a command that shows a guide.
 pub(super) fn inline(text: &str) -> String {
     let mut out = String::new();
     for (at, part) in text.split('`').enumerate() {
+        // Parts with odd numbers are between backticks.
         if at % 2 == 0 {
             out.push_str(&escaped(part));
             continue;
@@ -50,7 +51,7 @@ pub(super) fn inline(text: &str) -> String {
     out
 }
 
-/// The name of a part of a page in its address.
+/// Returns the anchor of a part of a page.
 pub(super) fn anchor(text: &str) -> String {
     let word = |c: char| {
         if c.is_ascii_alphanumeric() {
@@ -67,7 +68,7 @@ pub(super) fn code(text: &str) -> String {
     format!("<pre><code>{}</code></pre>\n", escaped(text.trim_end()))
 }
 
-/// The blocks of a guide.
+/// Renders the blocks of a guide.
 pub(super) fn blocks(blocks: &[Block]) -> String {
     let mut out = String::new();
     for block in blocks {
@@ -113,7 +114,7 @@ fn table(out: &mut String, head: &[String], rows: &[Vec<String>]) {
     out.push_str("</table></div>\n");
 }
 
-/// A page in its frame.
+/// Renders a page with its navigation.
 pub(super) fn page(page: &Page, all: &[Page]) -> String {
     let name = escaped(&page.title);
     let title = match page.file.as_str() {

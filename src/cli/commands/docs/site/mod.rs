@@ -1,5 +1,5 @@
-//! `docs -html`: the pages of `help` and `docs` as a static site. It needs no server: pages, style and search are files beside each
-//! other, with relative links.
+//! `docs -html`: the pages of `help` and `docs` as a static site. It works without a server: pages, style and search are files in
+//! one directory, with relative links.
 
 mod html;
 mod pages;
@@ -15,39 +15,38 @@ use crate::session::Session;
 const STYLE: &str = include_str!("style.css");
 const SEARCH: &str = include_str!("search.js");
 
-/// Lost pages are written again by the same command, so nothing waits for the disk.
+/// Pages that are lost in a crash are written again by the same command, so there is no fsync.
 const FILE: Policy = Policy {
     durable: false,
     ..Policy::SHARED
 };
 
-/// A page of the site.
+/// Page of the site.
 pub(super) struct Page {
-    /// Its file.
     pub file: String,
     pub title: String,
-    /// The section of the navigation that lists it.
+    /// Section of the navigation that lists it.
     pub section: &'static str,
-    /// One line about it.
+    /// One-line description.
     pub about: String,
-    /// Its content, as HTML.
+    /// Content as HTML.
     pub body: String,
-    /// What the search finds on it.
+    /// Entries of the search index.
     pub entries: Vec<Entry>,
 }
 
-/// What the search finds: a page, or a part of one.
+/// Entry of the search index: a page or a part of one.
 pub(super) struct Entry {
     pub title: String,
     pub kind: &'static str,
-    /// The file, and the part of it.
+    /// File with an anchor.
     pub address: String,
     pub about: String,
-    /// Other words that it is found by.
+    /// Further words that it is found by.
     pub words: String,
 }
 
-/// Writes the site into a directory, which is made if it does not exist. Files of an earlier site are replaced; others stay.
+/// Writes the site into a directory, which is created if necessary. Files of an earlier site are replaced; others stay.
 pub(super) fn write(session: &Session, dir: &str) -> Result<Outcome, Failure> {
     let pages = pages::all(session)?;
     let failed = |path: &Path, e: &std::io::Error| {
@@ -74,7 +73,7 @@ pub(super) fn write(session: &Session, dir: &str) -> Result<Outcome, Failure> {
     )))
 }
 
-/// What the search looks through. A script that is loaded by a tag works from a file; a document that a script requests does not.
+/// Returns the search index as a script. Browsers load scripts by tags from local files, but refuse requests for local documents.
 fn index(pages: &[Page]) -> String {
     let entries = pages.iter().flat_map(|page| &page.entries);
     let entries: Vec<_> = entries
@@ -88,6 +87,6 @@ fn index(pages: &[Page]) -> String {
             })
         })
         .collect();
-    // The end of a script may not be in it.
+    // The end tag of a script must not appear in it.
     json!(entries).to_string().replace("</", "<\\/")
 }

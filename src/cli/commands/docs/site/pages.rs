@@ -1,4 +1,4 @@
-//! The pages, from what `help` and `docs` show on a terminal.
+//! Pages of the site, from the texts of `help` and `docs`.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ use crate::commands::{COMMANDS, Command, examples, overview};
 use crate::guide::{TOPICS, markdown};
 use crate::session::Session;
 
-/// All pages, the first one first.
+/// Returns all pages, the start page first.
 pub(super) fn all(session: &Session) -> Result<Vec<Page>, Diagnostics> {
     let mut pages = Vec::new();
     pages.extend(
@@ -40,6 +40,7 @@ pub(super) fn all(session: &Session) -> Result<Vec<Page>, Diagnostics> {
     pages.push(provisioners(session)?);
     pages.push(functions());
     pages.push(documents());
+    // Made last, since it lists the others.
     pages.insert(0, first(&pages));
     Ok(pages)
 }
@@ -174,7 +175,7 @@ fn command_file(path: &str) -> String {
     format!("command-{}.html", path.replace(' ', "-"))
 }
 
-/// A part of a page about a block: heading, description, example, arguments.
+/// Part of a page about a block: heading, description, example, arguments.
 struct Part<'a> {
     heading: String,
     kind: &'static str,
@@ -215,6 +216,7 @@ fn part(page: &mut Page, part: &Part<'_>) {
         }
         page.body.push_str("</dl>\n");
     }
+    // The first sentence is enough for a search result.
     let first = description.split(". ").next().unwrap_or_default();
     page.entries.push(Entry {
         title: part.heading.clone(),
