@@ -345,9 +345,9 @@ fn resolve_state_store(module: &mut Module, diagnostics: &mut Diagnostics) {
     };
     if let Some(required) = module.required_providers.get(&store.name) {
         store.provider = required.provider.clone();
-    // The built-in provider "terraform" needs no entry, and an entry may be in a part of a file that could not be
-    // parsed.
     } else if &*store.name != "terraform" && !module.losses.may_declare(&store.name) {
+        // The built-in provider "terraform" needs no entry, and an entry may be in a part of a file that could not be
+        // parsed.
         diagnostics.push(
             Diagnostic::error(
                 "Missing entry in required_providers",

@@ -108,8 +108,8 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
             .filter(|((_, alias), _)| alias.is_none())
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
-        // A refused module was not decoded, so what it expects is unknown.
         visible.extend(own(child));
+        // A refused module was not decoded, so what it expects is unknown.
         if child.module.refused {
             continue;
         }
