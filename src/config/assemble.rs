@@ -68,6 +68,7 @@ fn declare<K: Ord, V>(
     duplicate: impl FnOnce(&K, &Range) -> (String, String),
     diagnostics: &mut Diagnostics,
 ) {
+    // The first declaration stays in effect, so that references to it are not reported, too.
     if let Some(first) = map.get(&key) {
         let (summary, detail) = duplicate(&key, range(first));
         diagnostics.push(Diagnostic::error(summary, detail).at(range(&value)));

@@ -293,6 +293,7 @@ impl<'m> EarlyModule<'m> {
         if problems.has_errors() {
             return problems;
         }
+        // An unknown condition passes here: the plan checks it again.
         if condition.unmark().0.as_bool() != Some(false) {
             return Diagnostics::new();
         }
@@ -301,6 +302,7 @@ impl<'m> EarlyModule<'m> {
             return problems;
         }
         let (message, marks) = message.unmark();
+        // The message could reveal the value.
         let hidden = marks.is_sensitive() || marks.is_ephemeral();
         let message = match message.as_str() {
             Some(text) if !hidden => text.trim().to_owned(),

@@ -206,6 +206,7 @@ pub fn clean(path: &str) -> String {
                 Some(&last) if last != ".." => {
                     steps.pop();
                 }
+                // The root is its own parent.
                 _ if absolute => {}
                 _ => steps.push(".."),
             },

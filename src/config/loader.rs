@@ -415,6 +415,7 @@ impl Loader<'_> {
     ) -> Option<(String, Option<String>)> {
         let source = &address.source;
         let entry = self.options.manifest.modules.get(&Manifest::key(path));
+        // The manifest is that of an earlier `init`: the configuration may have changed since.
         let problem = match entry {
             None => Some((
                 "Module not installed",
@@ -485,6 +486,7 @@ fn root_outputs(module: &Module, diagnostics: &mut Diagnostics) {
 /// Checks the inputs of a call against the variables of the module.
 fn check_inputs(call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostics) {
     for attribute in &call.inputs.attributes {
+        // A part of the module that could not be parsed may declare the variable.
         if !module.variables.contains_key(&attribute.name) && !module.losses.may_declare(&attribute.name) {
             if matches!(attribute.expr, syntax::ast::Expr::Json(_)) {
                 let expected = module.variables.keys().map(|n| &**n);

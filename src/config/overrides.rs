@@ -127,6 +127,7 @@ fn override_resources(
     actions: Vec<Action>,
     diagnostics: &mut Diagnostics,
 ) {
+    // Ephemeral resources are not merged, as in Terraform.
     for v in resources {
         if v.address.mode == addrs::Mode::Ephemeral {
             diagnostics.push(ignored("ephemeral", &v.range));
@@ -275,6 +276,7 @@ fn resource(base: &mut Resource, by: Resource) {
     replace(&mut base.for_each, by.for_each);
     replace(&mut base.provider_ref, by.provider_ref);
     replace(&mut base.connection, by.connection);
+    // As a whole: provisioners have no names by which they could be merged.
     if !by.provisioners.is_empty() {
         base.provisioners = by.provisioners;
     }

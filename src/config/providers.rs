@@ -159,6 +159,7 @@ fn mismatch(passed: &PassedProvider, provider: &Provider, child: &ModuleNode, ex
         passed.child.config.name,
         expected.for_display()
     );
+    // The caller may have meant another name of the module for its provider.
     let other = child
         .module
         .required_providers
@@ -348,10 +349,12 @@ fn local_names(node: &ModuleNode, diagnostics: &mut Diagnostics) {
             && required.name != provider.ty
             && module.provider_configs.keys().any(|c| c.name == provider.ty)
         {
+            // A provider block uses the implied name, which is a second one.
             diagnostics.push(twice(provider, &required.name, &provider.ty, &required.range));
         }
     }
     for resource in module.resources.values() {
+        // Without a `provider` argument, a resource uses the implied name.
         let implied = resource.address.implied_provider();
         if resource.provider_ref.is_some()
             || resource.address.mode == addrs::Mode::Ephemeral

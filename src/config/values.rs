@@ -360,6 +360,7 @@ impl SetVariables {
                 return;
             }
         };
+        // Before the parser, whose diagnostics show the text.
         self.sources.insert(path, String::from_utf8_lossy(&bytes).as_ref());
         if path.ends_with(".json") {
             self.json_file(path, &bytes)

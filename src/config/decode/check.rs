@@ -97,6 +97,7 @@ impl Decoder<'_> {
             return (None, None);
         }
         let mut taken = parts::exact(block.body, CHECK, self.diagnostics);
+        // The JSON syntax does not distinguish the data source's blocks from its arguments.
         for inner in &mut taken.blocks {
             let body = std::mem::replace(&mut inner.body, Body::empty(&range));
             inner.body = content::resolve(body, CHECK_DATA, self.diagnostics);
@@ -111,6 +112,7 @@ impl Decoder<'_> {
         let mut asserts = 0;
         for block in taken.blocks {
             if &*block.ty == "assert" {
+                // An invalid assert block counts: its error is reported, and the block is not empty.
                 asserts += 1;
                 check.asserts.extend(self.check_rule(block, "assert"));
             } else if let Some(first) = &data {

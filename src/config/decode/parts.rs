@@ -356,6 +356,7 @@ pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnos
             }
             Ok(reference) if reference.remaining.is_empty() => out.push(reference),
             Ok(reference) => {
+                // The error points at the part behind the object's address.
                 let mut attribute = traversal.range.clone();
                 attribute.start = reference.range.end;
                 diagnostics.push(
@@ -412,6 +413,7 @@ pub(crate) fn provider_ref(expr: &Expr, argument: &str, diagnostics: &mut Diagno
         )
         .at(expr.range())
     };
+    // Names such as `null` are literals to the parser.
     let is_name = matches!(expr, Expr::Traversal(_) | Expr::Invalid { .. }) || keyword_traversal(expr).is_some();
     if !is_name && expr.as_literal_text().is_none() {
         diagnostics.push(invalid());

@@ -190,6 +190,7 @@ impl Decoder<'_> {
             } else {
                 "ephemeral"
             };
+            // They are taken here, so that they have no effect below.
             for (name, _) in LIFECYCLE.attributes {
                 if let Some(attribute) = taken.attribute(name) {
                     self.diagnostics.push(
