@@ -49,6 +49,7 @@ impl Refinements {
         };
         type Bound = Option<(Number, bool)>;
         let tighter = |a: &Bound, b: &Bound, inward: fn(&Number, &Number) -> bool| match (a, b) {
+            // Of two equal bounds, the exclusive one is tighter.
             (Some((x, x_inclusive)), Some((y, y_inclusive))) if x == y => {
                 Some((x.clone(), *x_inclusive && *y_inclusive))
             }
@@ -100,6 +101,7 @@ impl Refinements {
             Type::List(e) if length <= MAX_SPELLED_OUT => {
                 Some(Value::list((**e).clone(), vec![Value::unknown((**e).clone()); length]))
             }
+            // Unknown elements may be equal, so a longer set cannot be written out.
             Type::Set(e) if length <= 1 => Some(Value::set((**e).clone(), vec![Value::unknown((**e).clone()); length])),
             Type::Map(e) if length == 0 => Some(Value::map((**e).clone(), std::collections::BTreeMap::new())),
             _ => None,

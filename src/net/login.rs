@@ -140,6 +140,7 @@ impl Services {
                 .ok_or_else(|| bad(name, "has something in it that is not text"))
         };
         let grants: Vec<Grant> = match texts("grant_types")? {
+            // The default of Terraform's protocol.
             None => vec![Grant::Code],
             Some(names) => names.iter().filter_map(|name| grant(name)).collect(),
         };
@@ -376,6 +377,7 @@ async fn read(stream: &mut TcpStream) -> Option<Vec<(String, String)>> {
         if let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") {
             break end + 4;
         }
+        // Any program on this machine can connect: memory is limited.
         if request.len() > HEAD_LIMIT || stream.read_buf(&mut request).await.ok()? == 0 {
             return None;
         }

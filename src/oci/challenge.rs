@@ -49,6 +49,7 @@ fn parameters(mut text: &str) -> Vec<(String, String)> {
         let name = name.trim_matches(|c: char| c == ',' || c.is_whitespace()).to_owned();
         let mut value = String::new();
         let mut chars = rest.char_indices();
+        // A quoted value may contain commas and escapes.
         let end = if rest.starts_with('"') {
             chars.next();
             loop {

@@ -219,6 +219,7 @@ impl<'c> Registry<'c> {
         if status.is_success() {
             return Ok(());
         }
+        // Other statuses are not about credentials.
         if !matches!(status.as_u16(), 401 | 403) {
             return Err(response.failure().into());
         }

@@ -32,6 +32,7 @@ pub fn mark_sensitive(schema: &BlockSchema, object: Value) -> Value {
 #[must_use]
 pub fn misplaced_ephemeral(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     let mut out = Vec::new();
+    // Marks are cached in values, and few objects have ephemeral parts.
     if !object.deep_marks().is_ephemeral() {
         return out;
     }

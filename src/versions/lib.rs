@@ -138,6 +138,7 @@ impl Written {
             Dialect::Provider => text,
             Dialect::Module => text.strip_prefix('v').unwrap_or(text),
         };
+        // Build metadata comes first: it may contain dashes, and a pre-release no plus sign.
         let (rest, build) = rest.split_once('+').map_or((rest, None), |(r, b)| (r, Some(b)));
         let (core, pre) = rest.split_once('-').map_or((rest, None), |(c, p)| (c, Some(p)));
         let mut numbers = Vec::new();
@@ -260,6 +261,7 @@ impl Constraints {
     /// Returns true if the version meets all conditions. A pre-release must also be named exactly by one of them.
     #[must_use]
     pub fn allows(&self, version: &Version) -> bool {
+        // Ranges do not select pre-releases, as in Terraform.
         let named = !version.is_prerelease() || self.0.iter().any(|t| t.op == Op::Equal && t.version == *version);
         named && self.0.iter().all(|t| t.allows(version))
     }

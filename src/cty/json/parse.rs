@@ -206,6 +206,7 @@ impl<'t> Parser<'t> {
     fn number(&mut self) -> Result<Borrowed<'t>, JsonError> {
         let begin = self.at;
         self.take(b'-');
+        // No digit may follow a leading zero.
         if !self.take(b'0') {
             self.digits()?;
         }

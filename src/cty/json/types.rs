@@ -55,6 +55,7 @@ fn write(ty: &Type, out: &mut String) {
                 write(&attribute.ty, out);
             }
             out.push('}');
+            // Go's cty writes this part only if there are optional attributes.
             let optional = object.attributes().iter().filter(|a| a.optional);
             for (i, attribute) in optional.enumerate() {
                 out.push_str(if i == 0 { ",[" } else { "," });

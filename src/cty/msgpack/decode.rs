@@ -158,6 +158,7 @@ fn check_depth(depth: usize) -> Result<(), CodecError> {
 
 fn read(from: &mut Reader<'_>, ty: &Type, depth: usize) -> Result<Value, CodecError> {
     check_depth(depth)?;
+    // Extension types stand for unknown values.
     match from.peek()? {
         0xc7..=0xc9 | 0xd4..=0xd8 => return read_unknown(from, ty),
         0xc0 => {
@@ -219,6 +220,7 @@ fn read_map(from: &mut Reader<'_>, element: &Type, depth: usize) -> Result<Value
         let Some(key) = from.str()? else {
             return Err(CodecError::new("all keys must be strings"));
         };
+        // Keys are normalized, as strings are.
         let key = Value::string(key);
         let item = read(from, element, depth + 1).map_err(|e| e.under(Step::Index(key.clone())))?;
         if let Some(key) = key.as_arc_str() {
@@ -349,6 +351,7 @@ fn read_unordered(
     let items: Option<Vec<Value>> = slots.into_iter().collect();
     match items {
         Some(items) => Ok(Value::object_of(ty, items)),
+        // There were as many known names as attributes: if one is missing, another came twice.
         None => Err(CodecError::new("an attribute has two values")),
     }
 }

@@ -305,6 +305,7 @@ impl Big {
         } else {
             mantissa >> cut
         };
+        // The mantissa is odd, so the part that was cut off is not zero.
         if down == self.negative {
             whole += UBig::ONE;
         }

@@ -129,6 +129,7 @@ pub(super) fn ten_digits(n: &Big) -> String {
     };
     decimal.round(10);
     let length = decimal.digits.len() as i64;
+    // The rule of Go's verb `%.10g`.
     let limit = if length < 10 && length >= decimal.point {
         length
     } else {
@@ -211,6 +212,7 @@ fn shortest_across_power(decimal: Decimal, lower: &Decimal, upper: &Decimal, eve
         up.raise(count);
         let down_fits = match down.compare(lower) {
             std::cmp::Ordering::Greater => true,
+            // A number at the end of the interval is read as the even mantissa.
             std::cmp::Ordering::Equal => even,
             std::cmp::Ordering::Less => false,
         };

@@ -48,6 +48,7 @@ pub enum Kind {
 
 impl Value {
     fn build(ty: Type, kind: Kind) -> Value {
+        // Computed once: checks of marks and unknown parts then need no walk.
         let mut deep_marks = Marks::NONE;
         let mut deep_unknown = false;
         match &kind {
@@ -478,6 +479,7 @@ impl Value {
                     .map(|(a, v)| f(Part::Attribute(&a.name), v))
                     .collect(),
             ),
+            // Results may be equal, and have another order.
             (Kind::Seq(items), Type::Set(e)) => {
                 Value::set((**e).clone(), items.iter().map(|v| f(Part::SetElement, v)).collect())
             }

@@ -73,6 +73,7 @@ fn walk(value: &Value, path: &mut Path, f: &mut impl FnMut(&Path, &Value) -> boo
             }
         }
         (Kind::Seq(items), ty) => {
+            // Elements of a set are their own keys.
             let set = matches!(ty, Type::Set(_));
             for (i, item) in items.iter().enumerate() {
                 path.0
