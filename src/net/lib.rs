@@ -6,7 +6,7 @@
 //! - [`hosts`]: names of hosts, and their settings in the CLI configuration ([`HostSettings`]).
 //! - [`credentials`]: the token for a host, from the environment, the CLI configuration, or a helper program.
 //! - [`client`]: one [`Client`] for a run. It costs nothing until the first request: only then are trust anchors read.
-//! `request` repeats a request if that may help. The crate `http` sends it and describes failures.
+//!   `request` repeats a request if that may help. The crate `http` sends it and describes failures.
 //! - [`credentials_file`]: the file in which `login` stores tokens.
 //! - [`login`]: tokens by OAuth, with a browser or with a password.
 //! - [`discovery`]: the services of a host, from its `/.well-known/terraform.json`.

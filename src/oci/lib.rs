@@ -8,7 +8,7 @@
 //! - [`Registry`]: requests to one repository, with the login that its registry requires.
 //! - `manifest`: the content of manifests. `provider` and `module`: the artifacts and their checks.
 //! - `login`: the credentials for a repository: those of the CLI configuration ([`net::OciSettings`]), or those of
-//! other container tools (`docker`, `helper`).
+//!   other container tools (`docker`, `helper`).
 //!
 //! Start with [`provider_package`] and [`fetch_module`].
 

@@ -3,9 +3,9 @@
 //! The first rule that applies decides:
 //!
 //! 1. One type is its own common type.
-//! Types of one kind have a common type of that kind, whose parts are the common types of their parts. Objects with
-//! different attributes become a map and tuples of different lengths a list, if all their parts have a common type.
-//! With an unknown type (`any`) among them the result is `any`, because the unknown type can turn out to be anything.
+//! 2. Types of one kind have a common type of that kind, whose parts are the common types of their parts. Objects with
+//!    different attributes become a map and tuples of different lengths a list, if all their parts have a common type.
+//!    With an unknown type (`any`) among them the result is `any`, because the unknown type can turn out to be anything.
 //! 3. Maps and objects together become a map, lists and tuples together a list.
 //! 4. Objects and tuples have nothing in common.
 //! 5. Otherwise the common type is one of the types: the most general one that all others convert to.
