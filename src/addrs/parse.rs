@@ -42,6 +42,7 @@ enum Step {
 pub fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c))
+        // HCL's identifiers are those of Unicode, with dashes.
         && chars.all(|c| c == '-' || unicode_ident::is_xid_continue(c))
 }
 

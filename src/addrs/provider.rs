@@ -87,6 +87,7 @@ impl Provider {
             parse::provider_part(namespace, "namespace")?
         };
         let ty = parse::provider_part(ty, "type")?;
+        // The names of repositories and executables have these prefixes, and users take them for the type.
         if let Some(short) = ty
             .strip_prefix("terraform-provider-")
             .or_else(|| ty.strip_prefix("terraform-"))

@@ -149,6 +149,7 @@ impl SetVariables {
     #[must_use]
     pub fn read(inputs: &ValueInputs<'_>) -> SetVariables {
         let mut out = SetVariables::default();
+        // Later settings replace earlier ones: this order is that of precedence.
         for (name, text) in inputs.environment {
             out.give(
                 name.as_str().into(),
@@ -315,6 +316,7 @@ impl SetVariables {
         };
         // Sorted: a file later in the order wins.
         names.sort();
+        // Before the `.auto.tfvars` files, which win over these.
         for first in ["terraform.tfvars", "terraform.tfvars.json"] {
             if names.iter().any(|n| n == first) {
                 self.file(files, first);
@@ -335,6 +337,7 @@ impl SetVariables {
             )));
             return;
         };
+        // A common mistake: blanks around the equals sign, as in a file.
         if name.ends_with(' ') {
             self.diagnostics.push(invalid(format!(
                 "The name of the variable, \"{name}\", ends with a blank. Did you mean -var=\"{}={}\"?",

@@ -86,6 +86,7 @@ impl Marker<'_> {
         if let (Kind::Seq(items), Type::List(_) | Type::Set(_) | Type::Tuple(_)) = (value.kind(), value.ty()) {
             let is_set = matches!(value.ty(), Type::Set(_));
             for (i, item) in items.iter().enumerate() {
+                // Elements of a set are their own keys.
                 let key = if is_set { item.clone() } else { Value::number(i) };
                 self.path.0.push(Step::Index(key));
                 visit(self, item);
@@ -93,6 +94,7 @@ impl Marker<'_> {
             }
             return;
         }
+        // Maps, and the objects in place of maps whose elements have an `any`.
         for (key, item) in value.entries().into_iter().flatten() {
             self.path.0.push(Step::Index(Value::shared_string(key.clone())));
             visit(self, item);

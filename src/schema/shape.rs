@@ -163,6 +163,7 @@ impl AttributeSchema {
     #[must_use]
     pub fn implied_type(&self) -> Type {
         match &self.ty {
+            // Optional attributes matter to conversions only: values have all attributes.
             AttributeType::Plain(ty) => ty.without_optional(),
             AttributeType::Nested(nested) => nested.implied_type(),
         }

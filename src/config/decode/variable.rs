@@ -125,6 +125,7 @@ impl Decoder<'_> {
         variable.deprecated = taken.attribute("deprecated").and_then(|a| self.deprecated(&a));
         if let Some(a) = taken.attribute("default") {
             variable.written.default = self.default(a);
+            // An override's default is converted to the type of the merged variable, later.
             if !self.overriding {
                 variable.default = convert_default(&variable, self.diagnostics);
             }

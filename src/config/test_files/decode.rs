@@ -313,6 +313,7 @@ impl TestDecoder<'_> {
                     Some(Target::Resource(resource)) if resource.resource.mode == Mode::Managed => {
                         out.replace.push(resource.instance(addrs::InstanceKey::None));
                     }
+                    // As with `-replace`, an address without keys means the single instance.
                     Some(Target::ConfigResource(resource)) if resource.resource.mode == Mode::Managed => {
                         let module = resource.module.0.iter().fold(addrs::ModuleInstance::root(), |m, name| {
                             m.child(name.clone(), addrs::InstanceKey::None)
