@@ -1,20 +1,18 @@
-//! Actions: operations of a provider that resources trigger, or that users invoke.
+//! Provider operations that resources trigger or users invoke.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{InstanceKey, Module, ModuleInstance};
 
-/// An action inside its module.
+/// An action, relative to its module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Action {
-    /// Its type.
     pub ty: Arc<str>,
     pub name: Arc<str>,
 }
 
 impl Action {
-    /// The instance with this key.
     #[must_use]
     pub fn instance(&self, key: InstanceKey) -> ActionInstance {
         ActionInstance {
@@ -23,7 +21,6 @@ impl Action {
         }
     }
 
-    /// This action in a module.
     #[must_use]
     pub fn in_module(&self, module: &Module) -> ConfigAction {
         ConfigAction {
@@ -32,7 +29,7 @@ impl Action {
         }
     }
 
-    /// The local name of the provider that the type's name implies: what stands before the first underscore.
+    /// Returns the implied local name of the provider: the part of the type before the first underscore.
     #[must_use]
     pub fn implied_provider(&self) -> &str {
         self.ty.split('_').next().unwrap_or(&self.ty)
@@ -45,16 +42,14 @@ impl fmt::Display for Action {
     }
 }
 
-/// An instance of an action inside its module.
+/// An instance of an action, relative to its module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ActionInstance {
     pub action: Action,
-    /// Which instance.
     pub key: InstanceKey,
 }
 
 impl ActionInstance {
-    /// This instance in a module instance.
     #[must_use]
     pub fn absolute(&self, module: &ModuleInstance) -> AbsActionInstance {
         AbsActionInstance {
@@ -70,11 +65,10 @@ impl fmt::Display for ActionInstance {
     }
 }
 
-/// An action of the configuration, without instance keys anywhere.
+/// An action of the configuration, without instance keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConfigAction {
     pub module: Module,
-    /// The action in it.
     pub action: Action,
 }
 
@@ -88,18 +82,16 @@ impl fmt::Display for ConfigAction {
     }
 }
 
-/// An instance of an action in a module instance. Without a key it may also mean all instances in that module instance, as
-/// `-invoke` has it.
+/// An instance of an action in a module instance. With `-invoke`, an address without a key may also mean all instances
+/// in that module instance.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AbsActionInstance {
-    /// The module instance.
     pub module: ModuleInstance,
-    /// The instance in it.
     pub action: ActionInstance,
 }
 
 impl AbsActionInstance {
-    /// The action of the configuration this belongs to.
+    /// Returns the address without instance keys.
     #[must_use]
     pub fn config(&self) -> ConfigAction {
         self.action.action.in_module(&self.module.module())

@@ -1,12 +1,12 @@
-//! Addresses: of providers, modules, resources and instances, and of what an expression may refer to.
+//! Addresses of providers, modules, resources and instances, and the references of expressions.
 //!
-//! Addresses are plain immutable values with one textual form each, which commands and the state file use. A
-//! *configuration* address ([`Module`], [`ConfigResource`]) has no instance keys; an *absolute* one
-//! ([`ModuleInstance`], [`AbsResource`], [`AbsResourceInstance`]) has a key at every step that needs one. Text from the
-//! command line or from a state file is read by [`parse`].
+//! Addresses are immutable values with one textual form each, which commands and the state file use. A *configuration*
+//! address ([`Module`], [`ConfigResource`]) has no instance keys; an *absolute* one ([`ModuleInstance`],
+//! [`AbsResource`], [`AbsResourceInstance`]) has a key at every step that needs one. [`parse`] reads addresses from the
+//! command line and from state files.
 //!
-//! Where to begin: [`module`] and [`resource`]; [`provider`] for source addresses and configurations; [`mod@reference`]
-//! for what expressions can name.
+//! Start with [`module`] and [`resource`]; [`provider`] has source addresses and provider configurations,
+//! [`mod@reference`] the names that expressions can use.
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 

@@ -1,4 +1,4 @@
-//! Modules and their instances, and instance keys.
+//! Modules, module instances and instance keys.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,22 +6,19 @@ use std::sync::Arc;
 
 use crate::text::quoted;
 
-/// Which instance of something that `count` or `for_each` repeats.
+/// The key of an instance of an object with `count` or `for_each`.
 ///
-/// Ordered as the state file orders instances: no key, then numbers, then strings.
+/// The order is that of instances in the state file: no key, then numbers, then strings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum InstanceKey {
-    /// The single instance of something that is not repeated.
+    /// The single instance of an object without `count` and `for_each`.
     #[default]
     None,
-    /// An index of `count`.
     Int(u64),
-    /// A key of `for_each`.
     String(Arc<str>),
 }
 
 impl InstanceKey {
-    /// Whether there is no key.
     #[must_use]
     pub fn is_none(&self) -> bool {
         matches!(self, InstanceKey::None)
@@ -39,36 +36,34 @@ impl fmt::Display for InstanceKey {
     }
 }
 
-/// A module of the configuration: the names of the calls that lead to it from the root.
+/// A module of the configuration: the names of the module calls from the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Module(pub Arc<[Arc<str>]>);
 
 impl Module {
-    /// The root module.
     #[must_use]
     pub fn root() -> Module {
         Module::default()
     }
 
-    /// Whether this is the root module.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The module that the call of this name in this module leads to.
+    /// Returns the module of the call `name`.
     #[must_use]
     pub fn child(&self, name: impl Into<Arc<str>>) -> Module {
         Module(self.0.iter().cloned().chain([name.into()]).collect())
     }
 
-    /// The calling module and the name of the call.
+    /// Returns the calling module and the name of the call; `None` for the root.
     #[must_use]
     pub fn parent(&self) -> Option<(Module, &Arc<str>)> {
         self.0.split_last().map(|(last, rest)| (Module(rest.into()), last))
     }
 
-    /// Whether `other` is this module or below it.
+    /// Returns true if `other` is this module or a descendant of it.
     #[must_use]
     pub fn contains(&self, other: &Module) -> bool {
         other.0.starts_with(&self.0)
@@ -88,30 +83,26 @@ impl fmt::Display for Module {
 /// One step of a module instance's address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModuleStep {
-    /// The name of the module call.
     pub name: Arc<str>,
-    /// Which instance of it.
     pub key: InstanceKey,
 }
 
-/// An instance of a module: a call and a key at each step from the root.
+/// An instance of a module: a module call and its key for each step from the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ModuleInstance(pub Arc<[ModuleStep]>);
 
 impl ModuleInstance {
-    /// The root module.
     #[must_use]
     pub fn root() -> ModuleInstance {
         ModuleInstance::default()
     }
 
-    /// Whether this is the root module.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The instance with this key of the call of this name in this module instance.
+    /// Returns the module instance of the call `name` with `key`.
     #[must_use]
     pub fn child(&self, name: impl Into<Arc<str>>, key: InstanceKey) -> ModuleInstance {
         ModuleInstance(
@@ -123,7 +114,7 @@ impl ModuleInstance {
         )
     }
 
-    /// The calling module instance and the last step.
+    /// Returns the calling module instance and the last step; `None` for the root.
     #[must_use]
     pub fn parent(&self) -> Option<(ModuleInstance, &ModuleStep)> {
         self.0
@@ -131,20 +122,20 @@ impl ModuleInstance {
             .map(|(last, rest)| (ModuleInstance(rest.into()), last))
     }
 
-    /// The module this is an instance of.
+    /// Returns the path without instance keys.
     #[must_use]
     pub fn module(&self) -> Module {
         Module(self.0.iter().map(|s| s.name.clone()).collect())
     }
 
-    /// Whether `other` is this module instance or below it.
+    /// Returns true if `other` is this module instance or a descendant of it.
     #[must_use]
     pub fn contains(&self, other: &ModuleInstance) -> bool {
         other.0.starts_with(&self.0)
     }
 }
 
-/// Shorter paths first, then step by step: parents come before their children.
+/// Orders by the number of steps, then step by step: parents come before their children.
 impl Ord for ModuleInstance {
     fn cmp(&self, other: &ModuleInstance) -> Ordering {
         self.0.len().cmp(&other.0.len()).then_with(|| self.0.cmp(&other.0))

@@ -1,4 +1,4 @@
-//! Reading addresses from text: the command line, the state file.
+//! Parser of addresses in command line arguments and state files.
 
 use std::sync::Arc;
 
@@ -7,18 +7,17 @@ use crate::{
     ModuleInstance, Provider, Resource, Target,
 };
 
-/// Why text is not an address.
+/// The error for text that is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{summary}: {detail}")]
 pub struct ParseError {
-    /// One line that names the kind of problem.
+    /// The kind of problem, in one line.
     pub summary: String,
-    /// What is wrong, in a sentence.
+    /// The problem, in a sentence.
     pub detail: String,
 }
 
 impl ParseError {
-    /// An error with this summary and detail.
     pub fn new(summary: impl Into<String>, detail: impl Into<String>) -> ParseError {
         ParseError {
             summary: summary.into(),
@@ -38,11 +37,12 @@ enum Step {
     Key(InstanceKey),
 }
 
-/// Whether this is a valid name of the language.
+/// Returns true if the text is a valid identifier of the language.
 #[must_use]
 pub fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c))
+        // HCL's identifiers are those of Unicode, with dashes.
         && chars.all(|c| c == '-' || unicode_ident::is_xid_continue(c))
 }
 
@@ -77,7 +77,7 @@ fn steps(text: &str) -> Result<Vec<Step>, ParseError> {
     Ok(out)
 }
 
-/// Reads an instance key after its opening bracket; gives it and what follows the closing bracket.
+/// Parses an instance key after its opening bracket. Returns the key and the text after the closing bracket.
 fn key(text: &str) -> Result<(InstanceKey, &str), ParseError> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text
@@ -100,6 +100,7 @@ fn key(text: &str) -> Result<(InstanceKey, &str), ParseError> {
                 let rest = quoted[i + 1..].strip_prefix(']').ok_or_else(bad)?;
                 return Ok((InstanceKey::String(out.into()), rest));
             }
+            // The escapes are those of HCL's quoted strings, which `text::quoted` writes.
             '\\' => match chars.next().ok_or_else(bad)?.1 {
                 'n' => out.push('\n'),
                 'r' => out.push('\r'),
@@ -130,7 +131,7 @@ fn key(text: &str) -> Result<(InstanceKey, &str), ParseError> {
     Err(bad())
 }
 
-/// The module steps at the beginning, and the rest.
+/// Splits off the module path at the beginning.
 fn module_prefix(steps: &[Step]) -> Result<(ModuleInstance, &[Step]), ParseError> {
     let mut module = ModuleInstance::root();
     let mut rest = steps;
@@ -153,7 +154,7 @@ fn module_prefix(steps: &[Step]) -> Result<(ModuleInstance, &[Step]), ParseError
     Ok((module, rest))
 }
 
-/// Words that begin other references than those to resources.
+/// Words that begin references to objects other than resources.
 const RESERVED: &[&str] = &[
     "count",
     "each",
@@ -163,17 +164,18 @@ const RESERVED: &[&str] = &[
     "self",
     "terraform",
     "var",
+    // Terraform reserves these three without a use for them.
     "template",
     "lazy",
     "arg",
 ];
 
-/// Whether an address that begins with this resource type would be read as something else, without the prefix `resource.`.
+/// Returns true if the address of a resource of this type is ambiguous without the prefix `resource.`.
 pub(crate) fn needs_resource_prefix(ty: &str) -> bool {
     matches!(ty, "data" | "ephemeral" | "resource") || RESERVED.contains(&ty)
 }
 
-/// The resource at the beginning, and the rest.
+/// Splits off the resource at the beginning.
 fn resource(steps: &[Step]) -> Result<(Resource, &[Step]), ParseError> {
     let (mode, rest) = match steps {
         [Step::Name(w), rest @ ..] if &**w == "data" => (Mode::Data, rest),
@@ -202,7 +204,7 @@ fn resource(steps: &[Step]) -> Result<(Resource, &[Step]), ParseError> {
     ))
 }
 
-/// Reads the address of a resource instance; a resource without key is its only instance.
+/// Parses the address of a resource instance. An address without a key is that of the single instance.
 pub fn resource_instance(text: &str) -> Result<AbsResourceInstance, ParseError> {
     let steps = steps(text)?;
     let (module, rest) = module_prefix(&steps)?;
@@ -218,7 +220,7 @@ pub fn resource_instance(text: &str) -> Result<AbsResourceInstance, ParseError> 
     })
 }
 
-/// Reads the address of a module instance, as the state file writes it; empty for the root.
+/// Parses the address of a module instance in the state file's format; the empty text is the root.
 pub fn module_instance(text: &str) -> Result<ModuleInstance, ParseError> {
     let steps = steps(text)?;
     match module_prefix(&steps)? {
@@ -229,7 +231,8 @@ pub fn module_instance(text: &str) -> Result<ModuleInstance, ParseError> {
     }
 }
 
-/// Reads the address of a resource of the configuration (no keys), as `dependencies` in the state file has it.
+/// Parses the address of a resource of the configuration, as in `dependencies` of the state file. Keys of modules are
+/// dropped.
 pub fn config_resource(text: &str) -> Result<crate::ConfigResource, ParseError> {
     let steps = steps(text)?;
     let (module, rest) = module_prefix(&steps)?;
@@ -241,7 +244,7 @@ pub fn config_resource(text: &str) -> Result<crate::ConfigResource, ParseError> 
     }
 }
 
-/// Reads what `-target` and its like select. An address without any key means all instances.
+/// Parses an argument of `-target` and similar options. An address without any key selects all instances.
 pub fn target(text: &str) -> Result<Target, ParseError> {
     let steps = steps(text)?;
     let keyed = |m: &ModuleInstance| m.0.iter().any(|s| !s.key.is_none());
@@ -250,6 +253,7 @@ pub fn target(text: &str) -> Result<Target, ParseError> {
         if module.is_root() {
             return Err(ParseError::address("An address is required."));
         }
+        // One key makes the whole path that of one instance: steps without a key then mean the instance without one.
         return Ok(if keyed(&module) {
             Target::ModuleInstance(module)
         } else {
@@ -268,7 +272,7 @@ pub fn target(text: &str) -> Result<Target, ParseError> {
     }
 }
 
-/// Reads the address of an action, as `-invoke` takes it. Without a key it means all instances.
+/// Parses the address of an action for `-invoke`. An address without a key means all instances.
 pub fn action(text: &str) -> Result<AbsActionInstance, ParseError> {
     let steps = steps(text)?;
     let (module, rest) = module_prefix(&steps)?;
@@ -303,7 +307,7 @@ pub fn action(text: &str) -> Result<AbsActionInstance, ParseError> {
     Ok(action.instance(key).absolute(&module))
 }
 
-/// Reads the address of a provider configuration as the state file writes it.
+/// Parses the address of a provider configuration in the state file's format.
 pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
     let bad = || {
         ParseError::new(
@@ -311,6 +315,7 @@ pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
             format!("\"{text}\" is not one."),
         )
     };
+    // The bracket form comes first: in `module.provider.provider["…"]`, `provider.` would match the module's name.
     let at = text
         .find("provider[\"")
         .or_else(|| text.find("provider."))
@@ -325,7 +330,7 @@ pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
         let (source, rest) = rest.split_once("\"]").ok_or_else(bad)?;
         (Provider::parse(source)?, rest)
     } else {
-        // The form from before source addresses: `provider.aws.west`.
+        // The format from before source addresses: `provider.aws.west`.
         let rest = rest.strip_prefix("provider.").ok_or_else(bad)?;
         let end = rest.find('.').unwrap_or(rest.len());
         (Provider::implied(&provider_part(&rest[..end], "type")?), &rest[end..])
@@ -342,7 +347,7 @@ pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
     })
 }
 
-/// A host name in its canonical form: lower case, a dot or a port in it.
+/// Normalizes a host name: lower case, labels separated by dots, with an optional port.
 pub(crate) fn host(text: &str) -> Result<String, ParseError> {
     let lower = text.to_lowercase();
     let (name, port) = lower.split_once(':').map_or((&*lower, None), |(n, p)| (n, Some(p)));
@@ -364,7 +369,7 @@ pub(crate) fn host(text: &str) -> Result<String, ParseError> {
     }
 }
 
-/// A namespace or type of a provider in its canonical form: lower case letters, digits and single dashes.
+/// Normalizes a namespace or type of a provider: lower case letters, digits, underscores and single dashes.
 pub(crate) fn provider_part(text: &str, what: &str) -> Result<String, ParseError> {
     let lower = text.to_lowercase();
     let valid = !lower.is_empty()

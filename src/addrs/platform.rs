@@ -1,4 +1,4 @@
-//! Operating system and processor, in Go's words: `linux_amd64`.
+//! Operating system and processor architecture with Go's names: `linux_amd64`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,16 +6,15 @@ use std::str::FromStr;
 /// A platform that plugins are built for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Platform {
-    /// The operating system.
     pub os: String,
-    /// The processor.
     pub arch: String,
 }
 
 impl Platform {
-    /// The platform this program runs on.
+    /// Returns the platform of this executable.
     #[must_use]
     pub fn current() -> Platform {
+        // Registries and plugin caches use Go's names, which differ from Rust's for these systems and architectures.
         let os = match std::env::consts::OS {
             "macos" => "darwin",
             other => other,
@@ -24,6 +23,7 @@ impl Platform {
             "x86_64" => "amd64",
             "x86" => "386",
             "aarch64" => "arm64",
+            // Rust has one name for both byte orders.
             "powerpc64" if cfg!(target_endian = "little") => "ppc64le",
             "powerpc64" => "ppc64",
             "loongarch64" => "loong64",

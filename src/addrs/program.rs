@@ -1,25 +1,24 @@
-//! The name of this program in what it says to users.
+//! Names of this program in messages.
 
-/// The version of Terraform we answer as: of the language, the state, the plans and the JSON.
+/// The version of Terraform that the program reports for the language, states, plans and JSON output.
 pub const TERRAFORM_VERSION: &str = "1.16.0";
 
-/// A name of the program.
+/// The names of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// In sentences.
+    /// The name in sentences.
     pub tool: &'static str,
-    /// On a command line.
+    /// The name in command lines.
     pub command: &'static str,
 }
 
 impl Program {
-    /// Our own name.
     pub const MONOFORM: Program = Program {
         tool: "Monoform",
         command: "monoform",
     };
 
-    /// The name of a link that stands in for Terraform.
+    /// The names for a link that replaces Terraform's executable.
     pub const TERRAFORM: Program = Program {
         tool: "Terraform",
         command: "terraform",

@@ -1,4 +1,4 @@
-//! Providers: source addresses and configurations.
+//! Source addresses and configurations of providers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,24 +6,22 @@ use std::sync::Arc;
 use crate::parse::ParseError;
 use crate::{Module, parse};
 
-/// The registry that addresses without a host mean.
+/// The registry host of source addresses without a host.
 pub const DEFAULT_HOST: &str = "registry.terraform.io";
-/// The host of providers that are part of the tool.
+/// The host of providers that are part of Terraform itself.
 pub const BUILTIN_HOST: &str = "terraform.io";
 
 /// The source address of a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Provider {
-    /// The registry's host name.
     pub host: Arc<str>,
-    /// The namespace in the registry.
     pub namespace: Arc<str>,
-    /// The type: the provider's name.
+    /// The provider's name in its namespace, called its type.
     pub ty: Arc<str>,
 }
 
 impl Provider {
-    /// A provider of the default registry's `hashicorp` namespace: what a bare name means.
+    /// Returns a provider of the namespace `hashicorp` in the default registry, which a bare name means.
     pub fn default_for(ty: impl Into<Arc<str>>) -> Provider {
         Provider {
             host: DEFAULT_HOST.into(),
@@ -32,7 +30,7 @@ impl Provider {
         }
     }
 
-    /// A provider that is part of the language: `terraform.io/builtin/NAME`.
+    /// Returns a built-in provider: `terraform.io/builtin/NAME`.
     pub fn builtin(ty: impl Into<Arc<str>>) -> Provider {
         Provider {
             host: BUILTIN_HOST.into(),
@@ -41,7 +39,7 @@ impl Provider {
         }
     }
 
-    /// The provider that a local name without a `required_providers` entry means.
+    /// Returns the provider of a local name without an entry in `required_providers`.
     #[must_use]
     pub fn implied(local_name: &str) -> Provider {
         if local_name == "terraform" {
@@ -51,13 +49,13 @@ impl Provider {
         }
     }
 
-    /// Whether this is part of the language.
+    /// Returns true if the provider is part of the language.
     #[must_use]
     pub fn is_builtin(&self) -> bool {
         &*self.host == BUILTIN_HOST && &*self.namespace == "builtin"
     }
 
-    /// The address in its short form: without the host if it is the default one.
+    /// Returns the short form of the address: without the host if it is the default registry.
     #[must_use]
     pub fn for_display(&self) -> String {
         if &*self.host == DEFAULT_HOST {
@@ -67,7 +65,7 @@ impl Provider {
         }
     }
 
-    /// Reads a source address of one, two or three parts.
+    /// Parses a source address of one, two or three parts.
     pub fn parse(text: &str) -> Result<Provider, ParseError> {
         let parts: Vec<&str> = text.split('/').collect();
         let (host, namespace, ty) = match parts.as_slice() {
@@ -82,13 +80,14 @@ impl Provider {
             }
         };
         let host = parse::host(host)?;
-        // The namespace "-" stands in states from before namespaces existed.
+        // States from before namespaces existed have the namespace "-".
         let namespace = if namespace == "-" {
             "-".to_owned()
         } else {
             parse::provider_part(namespace, "namespace")?
         };
         let ty = parse::provider_part(ty, "type")?;
+        // The names of repositories and executables have these prefixes, and users take them for the type.
         if let Some(short) = ty
             .strip_prefix("terraform-provider-")
             .or_else(|| ty.strip_prefix("terraform-"))
@@ -117,12 +116,11 @@ impl fmt::Display for Provider {
     }
 }
 
-/// A provider configuration as a module speaks of it: `aws`, `aws.west`.
+/// A reference to a provider configuration in a module: `aws`, `aws.west`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocalProviderConfig {
-    /// The local name.
     pub name: Arc<str>,
-    /// The alias, for additional configurations.
+    /// The alias of an additional configuration.
     pub alias: Option<Arc<str>>,
 }
 
@@ -136,17 +134,17 @@ impl fmt::Display for LocalProviderConfig {
     }
 }
 
-/// A provider configuration in the module that declares it.
+/// A provider configuration and the module that declares it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AbsProviderConfig {
     pub module: Module,
     pub provider: Provider,
-    /// The alias, for additional configurations.
+    /// The alias of an additional configuration.
     pub alias: Option<Arc<str>>,
 }
 
 impl AbsProviderConfig {
-    /// The root module's default configuration of a provider.
+    /// Returns the default configuration of the root module.
     #[must_use]
     pub fn root(provider: Provider) -> AbsProviderConfig {
         AbsProviderConfig {

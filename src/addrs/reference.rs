@@ -1,11 +1,11 @@
-//! What an expression can refer to.
+//! References of expressions.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Action, ActionInstance, InstanceKey, Resource, ResourceInstance};
 
-/// The object that a reference names, relative to the module it stands in.
+/// The object that a reference names, relative to its module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Referenceable {
     /// `var.NAME`.
@@ -14,7 +14,7 @@ pub enum Referenceable {
     Local(Arc<str>),
     /// `TYPE.NAME`, `data.TYPE.NAME`, `ephemeral.TYPE.NAME`: all its instances.
     Resource(Resource),
-    /// The same with a known instance key.
+    /// A resource with a known instance key.
     ResourceInstance(ResourceInstance),
     /// `module.NAME`: all its instances.
     Module(Arc<str>),
@@ -22,7 +22,7 @@ pub enum Referenceable {
     ModuleInstance(Arc<str>, InstanceKey),
     /// `module.NAME.OUTPUT` or `module.NAME[KEY].OUTPUT`.
     ModuleOutput(Arc<str>, InstanceKey, Arc<str>),
-    /// `count.index` (the only attribute there is).
+    /// `count.index`; there is no other attribute.
     Count(Arc<str>),
     /// `each.key` or `each.value`.
     Each(Arc<str>),
@@ -36,7 +36,7 @@ pub enum Referenceable {
     Caller,
     /// `action.TYPE.NAME`: only in the triggers of resources.
     Action(Action),
-    /// The same with a known instance key.
+    /// An action with a known instance key.
     ActionInstance(ActionInstance),
     /// `check.NAME`; only in results, never in expressions.
     Check(Arc<str>),

@@ -1,11 +1,11 @@
-//! Resources, their instances, and what `-target` selects.
+//! Resources, their instances, and the targets of `-target`.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{InstanceKey, Module, ModuleInstance, parse};
 
-/// How a resource is treated.
+/// The kind of a resource's block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mode {
     /// A `data` block: only read.
@@ -19,7 +19,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// `managed`, `data`, `ephemeral`, `list`: as in the state file and in JSON.
+    /// Returns the name in the state file and in JSON: `managed`, `data`, `ephemeral` or `list`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,18 +31,16 @@ impl Mode {
     }
 }
 
-/// A resource inside its module.
+/// A resource, relative to its module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Resource {
-    /// How it is treated.
     pub mode: Mode,
-    /// Its type.
     pub ty: Arc<str>,
     pub name: Arc<str>,
 }
 
 impl Resource {
-    /// A resource of a `resource` block.
+    /// Returns the address of a `resource` block.
     pub fn managed(ty: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Resource {
         Resource {
             mode: Mode::Managed,
@@ -51,7 +49,7 @@ impl Resource {
         }
     }
 
-    /// A resource of a `data` block.
+    /// Returns the address of a `data` block.
     pub fn data(ty: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Resource {
         Resource {
             mode: Mode::Data,
@@ -60,7 +58,6 @@ impl Resource {
         }
     }
 
-    /// The instance with this key.
     #[must_use]
     pub fn instance(&self, key: InstanceKey) -> ResourceInstance {
         ResourceInstance {
@@ -69,7 +66,6 @@ impl Resource {
         }
     }
 
-    /// This resource in a module instance.
     #[must_use]
     pub fn absolute(&self, module: &ModuleInstance) -> AbsResource {
         AbsResource {
@@ -78,7 +74,6 @@ impl Resource {
         }
     }
 
-    /// This resource in a module.
     #[must_use]
     pub fn in_module(&self, module: &Module) -> ConfigResource {
         ConfigResource {
@@ -87,7 +82,7 @@ impl Resource {
         }
     }
 
-    /// The local name of the provider that the type's name implies: what stands before the first underscore.
+    /// Returns the implied local name of the provider: the part of the type before the first underscore.
     #[must_use]
     pub fn implied_provider(&self) -> &str {
         self.ty.split('_').next().unwrap_or(&self.ty)
@@ -97,6 +92,7 @@ impl Resource {
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.mode {
+            // Without the prefix, the address would parse as something else: a resource type may be named `local`.
             Mode::Managed if parse::needs_resource_prefix(&self.ty) => f.write_str("resource.")?,
             Mode::Managed => {}
             Mode::Data => f.write_str("data.")?,
@@ -107,11 +103,10 @@ impl fmt::Display for Resource {
     }
 }
 
-/// An instance of a resource inside its module.
+/// An instance of a resource, relative to its module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResourceInstance {
     pub resource: Resource,
-    /// Which instance.
     pub key: InstanceKey,
 }
 
@@ -121,11 +116,10 @@ impl fmt::Display for ResourceInstance {
     }
 }
 
-/// A resource of the configuration, without instance keys anywhere.
+/// A resource of the configuration, without instance keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConfigResource {
     pub module: Module,
-    /// The resource in it.
     pub resource: Resource,
 }
 
@@ -142,14 +136,11 @@ impl fmt::Display for ConfigResource {
 /// A resource in a module instance.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AbsResource {
-    /// The module instance.
     pub module: ModuleInstance,
-    /// The resource in it.
     pub resource: Resource,
 }
 
 impl AbsResource {
-    /// The instance with this key.
     #[must_use]
     pub fn instance(&self, key: InstanceKey) -> AbsResourceInstance {
         AbsResourceInstance {
@@ -158,7 +149,7 @@ impl AbsResource {
         }
     }
 
-    /// The resource of the configuration this belongs to.
+    /// Returns the address without instance keys.
     #[must_use]
     pub fn config(&self) -> ConfigResource {
         self.resource.in_module(&self.module.module())
@@ -178,14 +169,12 @@ impl fmt::Display for AbsResource {
 /// An instance of a resource in a module instance: the address of one object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AbsResourceInstance {
-    /// The module instance.
     pub module: ModuleInstance,
-    /// The resource instance in it.
     pub resource: ResourceInstance,
 }
 
 impl AbsResourceInstance {
-    /// The resource this is an instance of.
+    /// Returns the address without the instance key.
     #[must_use]
     pub fn containing_resource(&self) -> AbsResource {
         AbsResource {
@@ -194,7 +183,7 @@ impl AbsResourceInstance {
         }
     }
 
-    /// The resource of the configuration this belongs to.
+    /// Returns the address without instance keys.
     #[must_use]
     pub fn config(&self) -> ConfigResource {
         self.resource.resource.in_module(&self.module.module())
@@ -211,12 +200,12 @@ impl fmt::Display for AbsResourceInstance {
     }
 }
 
-/// What `-target` and its like select.
+/// The objects that an argument of `-target` or a similar option selects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// Every instance of a module, and all below.
+    /// Every instance of a module, and all its descendants.
     Module(Module),
-    /// One instance of a module, and all below.
+    /// One instance of a module, and all its descendants.
     ModuleInstance(ModuleInstance),
     /// Every instance of a resource in every instance of its module.
     ConfigResource(ConfigResource),
@@ -226,7 +215,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Whether this resource instance is selected.
+    /// Returns true if the target selects this resource instance.
     #[must_use]
     pub fn selects(&self, address: &AbsResourceInstance) -> bool {
         match self {
@@ -238,11 +227,12 @@ impl Target {
         }
     }
 
-    /// Whether some instance of this resource of the configuration may be selected.
+    /// Returns true if the target may select an instance of this resource.
     #[must_use]
     pub fn may_select(&self, resource: &ConfigResource) -> bool {
         match self {
             Target::Module(m) => m.contains(&resource.module),
+            // Instances are not known here: keys are ignored.
             Target::ModuleInstance(m) => m.module().contains(&resource.module),
             Target::ConfigResource(r) => r == resource,
             Target::Resource(r) => r.config() == *resource,

@@ -1,8 +1,8 @@
-//! Text as the configuration language writes it, in addresses and elsewhere.
+//! Text in the syntax of the configuration language.
 
 use gotext::quote::is_printable;
 
-/// Text as a quoted string without templates; characters that cannot be seen are written as escapes.
+/// Formats text as a quoted string without templates. Non-printable characters are escaped.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
@@ -15,6 +15,7 @@ pub fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
+            // Two `$` or `%` before a brace are one in the text, and no template.
             '$' | '%' if chars.peek() == Some(&'{') => out.extend([c, c]),
             c if !is_printable(c) => match u32::from(c) {
                 code @ 0..=0xffff => out.push_str(&format!("\\u{code:04x}")),

@@ -1,19 +1,14 @@
-//! Archive formats, by name and by file extension.
+//! Archive formats by name and file extension.
 
-/// An archive format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// `zip`.
     Zip,
-    /// `tar`, compressed by gzip.
     TarGz,
-    /// `tar`, compressed by bzip2.
     TarBz2,
-    /// `tar`, compressed by xz.
     TarXz,
 }
 
-/// File extensions, the longer ones first.
+/// File extensions, longer ones first.
 const EXTENSIONS: [(&str, Format); 8] = [
     ("tar.tbz2", Format::TarBz2),
     ("tar.bz2", Format::TarBz2),
@@ -25,10 +20,10 @@ const EXTENSIONS: [(&str, Format); 8] = [
     ("zip", Format::Zip),
 ];
 
-/// Extensions of formats that are not supported, and of compressed single files.
+/// Extensions of unsupported formats, and of compressed single files.
 const UNSUPPORTED: [&str; 6] = ["tar.zst", "tzst", "tar", "gz", "bz2", "xz"];
 
-/// The name of no supported format. The text is a clause without a full stop.
+/// The error for a name of no supported format. The text is a clause without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{name}\" is not a supported archive format; there are {}", known())]
 pub struct UnknownFormat {
@@ -41,11 +36,11 @@ fn known() -> String {
 }
 
 impl Format {
-    /// The format with this name, which is its file extension without the dot.
+    /// Returns the format with this name, its file extension without the dot.
     ///
     /// # Errors
     ///
-    /// No supported format has this name.
+    /// Returns an error if no supported format has this name.
     pub fn named(name: &str) -> Result<Format, UnknownFormat> {
         let found = EXTENSIONS.iter().find(|(extension, _)| *extension == name);
         found
@@ -53,16 +48,17 @@ impl Format {
             .ok_or_else(|| UnknownFormat { name: name.to_owned() })
     }
 
-    /// The format by the extension of a path; `None` if it is not the extension of an archive.
+    /// Returns the format by the extension of a path; `None` if the extension is not that of an archive.
     ///
     /// # Errors
     ///
-    /// The extension is that of an archive format that is not supported.
+    /// Returns an error if the extension is that of an unsupported archive format.
     pub fn of_path(path: &str) -> Result<Option<Format>, UnknownFormat> {
         let ends = |extension: &str| path.strip_suffix(extension).is_some_and(|rest| rest.ends_with('.'));
         if let Some((_, format)) = EXTENSIONS.iter().find(|(extension, _)| ends(extension)) {
             return Ok(Some(*format));
         }
+        // An error instead of `None`: the package would otherwise be taken for a directory or a single file.
         match UNSUPPORTED.iter().find(|extension| ends(extension)) {
             Some(extension) => Format::named(extension).map(Some),
             None => Ok(None),

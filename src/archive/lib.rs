@@ -1,12 +1,12 @@
-//! Reading archives from untrusted sources: provider packages and module packages.
+//! Readers of archives from untrusted sources: provider packages and module packages.
 //!
-//! - [`unpack`] writes the entries of an archive below a new directory. It accepts files and directories and, where
-//!   [`Entries`] allows it, links that stay inside that directory; it returns an error for anything else.
-//! - [`read_zip`] passes the entries of a zip archive to a closure, without writing any.
+//! - [`unpack`] writes the entries of an archive to a new directory. It accepts files and directories and, if
+//!   [`Entries`] allows it, links that stay inside that directory; other entries are errors.
+//! - [`read_zip`] passes the entries of a zip archive to a closure and writes none.
 //! - [`entry_path`] is the path check of both. It also applies to the names of objects in a bucket.
 //! - [`Limits`] bounds the number of entries, the unpacked size and the download size.
 //!
-//! Sizes that an archive declares are enough to reject it, not to accept it: the bytes are counted while they are read.
+//! The sizes that an archive declares suffice to reject it, not to accept it: bytes are counted while they are read.
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 

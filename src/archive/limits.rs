@@ -6,19 +6,19 @@ use std::fmt;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// The environment variable with the largest size of an unpacked package: `4GiB`, `500M`, or a number of bytes.
+/// The environment variable with the maximum size of an unpacked package: `4GiB`, `500M`, or a number of bytes.
 const MAX_UNPACKED_SIZE: &str = "MONOFORM_MAX_UNPACKED_SIZE";
-/// The environment variable with the largest number of entries of a package.
+/// The environment variable with the maximum number of entries of a package.
 const MAX_UNPACKED_FILES: &str = "MONOFORM_MAX_UNPACKED_FILES";
-/// The environment variable with the largest size of a download, in the same form.
+/// The environment variable with the maximum size of a download, in the format of [`MAX_UNPACKED_SIZE`].
 const MAX_DOWNLOAD_SIZE: &str = "MONOFORM_MAX_DOWNLOAD_SIZE";
 
-/// The limits of a package. The message of an exceeded limit names the limit and the environment variable that changes it.
+/// The limits of a package. The message of an exceeded limit has the limit and the environment variable that changes
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The size of all files together, in bytes.
+    /// The total size of all files, in bytes.
     pub bytes: u64,
-    /// The number of entries.
     pub entries: usize,
     /// The size of the download, in bytes.
     pub download: u64,
@@ -34,7 +34,7 @@ impl Default for Limits {
     }
 }
 
-/// An environment variable sets a limit to something else than a size or a number. The text is a clause without a full stop.
+/// The error for an environment variable that is not a valid limit. The text is a clause without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the environment variable {name} must be {expected}, and is \"{value}\"")]
 pub struct InvalidLimit {
@@ -44,11 +44,11 @@ pub struct InvalidLimit {
 }
 
 impl Limits {
-    /// The limits that environment variables set; defaults for the others.
+    /// Reads the limits from environment variables, with defaults for unset ones.
     ///
     /// # Errors
     ///
-    /// A variable is neither empty nor a limit.
+    /// Returns an error if a variable is neither empty nor a limit.
     pub fn from_variables(variables: &BTreeMap<String, String>) -> Result<Limits, InvalidLimit> {
         fn limit<T>(
             variables: &BTreeMap<String, String>,
@@ -81,7 +81,7 @@ impl Limits {
         })
     }
 
-    /// The clause for a package that is too large.
+    /// Returns the clause for a package that is too large.
     #[must_use]
     pub fn too_large(&self) -> String {
         format!(
@@ -90,7 +90,7 @@ impl Limits {
         )
     }
 
-    /// The clause for a package with too many entries.
+    /// Returns the clause for a package with too many entries.
     #[must_use]
     pub fn too_many(&self) -> String {
         format!(
@@ -99,7 +99,7 @@ impl Limits {
         )
     }
 
-    /// The predicate for a download that is too large; its subject is the address.
+    /// Returns the predicate for a download that is too large; its subject is the address.
     #[must_use]
     pub fn too_long(&self) -> String {
         format!(
@@ -109,13 +109,13 @@ impl Limits {
     }
 }
 
-/// A reader that fails after a number of bytes, and counts over several readers in turn.
+/// A reader that fails when the shared budget is used up.
 pub(crate) struct Bounded<R> {
     inner: R,
     budget: Budget,
 }
 
-/// The bytes that may still be read, shared by the readers of one archive.
+/// The remaining bytes, shared by the readers of one archive.
 #[derive(Clone)]
 pub(crate) struct Budget {
     left: Rc<Cell<u64>>,
@@ -130,7 +130,7 @@ impl Budget {
         }
     }
 
-    /// A reader of at most the bytes that are left.
+    /// Wraps a reader, which fails after the remaining bytes.
     pub(crate) fn bound<R>(&self, inner: R) -> Bounded<R> {
         Bounded {
             inner,
@@ -138,7 +138,7 @@ impl Budget {
         }
     }
 
-    /// Whether a reader had more bytes than were left. A library that reads may have replaced the error.
+    /// Returns true if a reader had more bytes than the budget.
     pub(crate) fn exceeded(&self) -> bool {
         self.exceeded.get()
     }
@@ -153,6 +153,7 @@ impl<R: Read> Read for Bounded<R> {
                 Ok(count)
             }
             None => {
+                // A flag besides the error: the library around this reader may replace the error.
                 self.budget.exceeded.set(true);
                 Err(io::Error::other("the size limit is exceeded"))
             }
@@ -160,7 +161,7 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// A number of bytes, in the largest unit that it is a whole number of.
+/// A number of bytes, displayed in the largest unit without a fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(pub u64);
 

@@ -1,7 +1,7 @@
-//! Writing the entries of an archive below a directory.
+//! Unpacking of archives into a directory.
 //!
-//! Symbolic links are created last, so that no file is written through one, and lead nowhere outside: `..` may only be at the
-//! beginning of their target, no more often than their depth, in a directory that is a real one.
+//! Symbolic links are created last, so that no file is written through a link. None leads outside: `..` may only be at
+//! the beginning of its target, no more often than the link is deep, and all its parents are real directories.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -13,19 +13,19 @@ use files::io_reason;
 use crate::limits::Budget;
 use crate::{Error, Format, Limits};
 
-/// The maximum length of the target of a symbolic link.
+/// The maximum length of a symbolic link's target.
 const MAX_TARGET: u64 = 4096;
 
-/// Which entries an archive may have.
+/// The kinds of entries that an archive may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entries<'a> {
-    /// Files and directories. Names must be portable (no backslash, no colon) and distinct. A file whose name begins with this
-    /// prefix becomes executable, because archives that were made on other systems may have no modes.
+    /// Files and directories with portable (no backslash, no colon) and distinct names. Files whose name begins with
+    /// `executable` become executable.
     Files {
-        /// The prefix.
+        /// Archives from systems without modes need the prefix.
         executable: &'a str,
     },
-    /// Symbolic and hard links as well, if their targets are inside the directory. A later entry replaces an earlier one.
+    /// Symbolic and hard links, too, with targets inside the directory. A later entry replaces an earlier one.
     Links,
 }
 
@@ -33,10 +33,11 @@ pub enum Entries<'a> {
 ///
 /// # Errors
 ///
-/// The archive cannot be read or exceeds the limits, an entry is not one of those that are accepted, or a file cannot be
-/// written. What was written before the error remains.
+/// Returns an error if the archive cannot be read or exceeds the limits, if an entry is not accepted, or if a file
+/// cannot be written. Files written before the error remain.
 pub fn unpack(format: Format, file: &Path, to: &Path, entries: Entries<'_>, limits: &Limits) -> Result<(), Error> {
     let source = File::open(file).map_err(Error::Read)?;
+    // Fails if the directory exists, so that no link is in it.
     fs::create_dir(to).map_err(|source| Error::Target {
         path: to.to_owned(),
         source,
@@ -52,6 +53,7 @@ pub fn unpack(format: Format, file: &Path, to: &Path, entries: Entries<'_>, limi
         empty: true,
     };
     let source = BufReader::new(source);
+    // Each decoder accepts several concatenated streams, as the usual programs do.
     match format {
         Format::Zip => zip(source, &mut target)?,
         Format::TarGz => tar(flate2::bufread::MultiGzDecoder::new(source), &mut target)?,
@@ -61,15 +63,15 @@ pub fn unpack(format: Format, file: &Path, to: &Path, entries: Entries<'_>, limi
     target.finish()
 }
 
-/// The relative path of an entry by its name in an archive or bucket; empty for the top directory.
+/// Returns the relative path of an entry by its name in an archive or bucket; empty for the top directory.
 ///
 /// # Errors
 ///
-/// The name leads out of the directory: it is absolute or has a step `..`.
+/// Returns an error if the name is outside the directory: it is absolute or has a step `..`.
 pub fn entry_path(name: &str) -> Result<PathBuf, Error> {
     let mut path = PathBuf::new();
     let bad = || Error::Outside(name.to_owned());
-    // The separators of all operating systems.
+    // Both separators count on every operating system.
     for part in name.replace('\\', "/").split('/') {
         let mut components = Path::new(part).components();
         match (components.next(), components.next()) {
@@ -84,13 +86,13 @@ pub fn entry_path(name: &str) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// The directory that an archive is unpacked into.
+/// The directory of an archive's files.
 struct Target<'a> {
     root: PathBuf,
     entries: Entries<'a>,
-    /// The paths of symbolic links, with their targets.
+    /// Targets of symbolic links by path.
     links: BTreeMap<PathBuf, String>,
-    /// The paths of hard links, with the paths of their targets.
+    /// Paths of hard links and their targets.
     copies: Vec<(PathBuf, PathBuf)>,
     limits: Limits,
     entries_left: usize,
@@ -98,7 +100,6 @@ struct Target<'a> {
     empty: bool,
 }
 
-/// An error at an entry.
 fn entry_error(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
     |source| Error::Entry {
         name: path.display().to_string(),
@@ -113,7 +114,6 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// The path of an entry.
     fn path(&self, name: &str) -> Result<PathBuf, Error> {
         let path = entry_path(name)?;
         match self.entries {
@@ -135,17 +135,19 @@ impl Target<'_> {
         fs::create_dir_all(self.root.join(path)).map_err(entry_error(path))
     }
 
-    /// Writes a file. Of its mode, only the execute permission is used.
+    /// Writes a file. Only the execute permission of its mode is used.
     fn file(&mut self, path: &Path, mode: u32, content: &mut dyn Read) -> Result<(), Error> {
         let failed = entry_error(path);
         if let Some(parent) = path.parent() {
             self.dir(parent)?;
         }
+        // A later entry replaces an earlier one.
         self.links.remove(path);
         let mut options = OpenOptions::new();
         options.write(true);
         let executable = match self.entries {
             Entries::Files { executable } => {
+                // Fails for a second entry of the same name, even if the file system ignores case.
                 options.create_new(true);
                 path.to_string_lossy().starts_with(executable)
             }
@@ -157,11 +159,13 @@ impl Target<'_> {
         #[cfg(unix)]
         {
             use std::os::unix::fs::OpenOptionsExt;
+            // Other bits of a mode could make files unreadable, or writable for everyone.
             options.mode(if executable || mode & 0o111 != 0 { 0o777 } else { 0o666 });
         }
         #[cfg(not(unix))]
         let _ = (mode, executable);
         let mut file = options.open(self.root.join(path)).map_err(&failed)?;
+        // One byte more than allowed shows that the limit is exceeded. Declared sizes are not trusted.
         let written = io::copy(&mut content.take(self.bytes_left.saturating_add(1)), &mut file).map_err(failed)?;
         let left = self.bytes_left.checked_sub(written);
         self.bytes_left = left.ok_or(Error::TooLarge(self.limits))?;
@@ -184,6 +188,7 @@ impl Target<'_> {
         }
         let mut steps = unix.split('/').filter(|s| !s.is_empty() && *s != ".").peekable();
         let mut up = 0;
+        // A `..` after a name could leave the directory by way of another link.
         while steps.next_if_eq(&"..").is_some() {
             up += 1;
         }
@@ -195,7 +200,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// Creates the links.
+    /// Creates the links, after all files.
     fn finish(self) -> Result<(), Error> {
         if self.empty {
             return Err(Error::Empty);
@@ -211,6 +216,7 @@ impl Target<'_> {
                     target: original.display().to_string(),
                 });
             }
+            // Hard links are copies, which count as well.
             let left = bytes_left.checked_sub(found.len());
             bytes_left = left.ok_or(Error::TooLarge(self.limits))?;
             if let Some(parent) = path.parent() {
@@ -221,7 +227,7 @@ impl Target<'_> {
         for (path, target) in &self.links {
             let failed = entry_error(path);
             if let Some(parent) = path.parent() {
-                // Each step must be a directory, not another link.
+                // A parent may be another link by now. Each one must be a directory.
                 let mut so_far = self.root.clone();
                 for step in parent {
                     so_far.push(step);
@@ -244,7 +250,7 @@ impl Target<'_> {
     }
 }
 
-/// The reason of an error of the zip library.
+/// Returns the reason of an error of the `zip` crate.
 fn zip_reason(error: zip::result::ZipError) -> String {
     use zip::result::ZipError;
     match error {
@@ -260,7 +266,7 @@ fn damaged(error: zip::result::ZipError) -> Error {
     Error::Damaged(zip_reason(error))
 }
 
-/// Opens a zip archive whose declared number of entries and size are within the limits.
+/// Opens a zip archive if its declared number of entries and size are within the limits.
 fn open_zip<R: Read + Seek>(source: R, limits: &Limits) -> Result<zip::ZipArchive<R>, Error> {
     let archive = zip::ZipArchive::new(source).map_err(|e| Error::NotZip(zip_reason(e)))?;
     if archive.len() > limits.entries {
@@ -272,11 +278,12 @@ fn open_zip<R: Read + Seek>(source: R, limits: &Limits) -> Result<zip::ZipArchiv
     }
 }
 
-/// Passes the name and the content of each entry of a zip archive to a function, directories included. Names are unchecked.
+/// Calls `visit` with the name and content of each entry of a zip archive, including directories. Names are not
+/// checked.
 ///
 /// # Errors
 ///
-/// The archive cannot be read or exceeds the limits, or the function returns an error.
+/// Returns an error if the archive cannot be read or exceeds the limits, or if `visit` fails.
 pub fn read_zip(
     file: &Path,
     limits: &Limits,
@@ -314,6 +321,7 @@ fn zip(source: impl Read + Seek, target: &mut Target<'_>) -> Result<(), Error> {
             target.link(path, &to)?;
         } else {
             let mode = entry.unix_mode().unwrap_or(0o644);
+            // The type in the mode: none, as in archives from other systems, or a regular file.
             if !matches!(mode & 0o170_000, 0 | 0o100_000) {
                 return Err(Error::Special(name));
             }
@@ -324,7 +332,7 @@ fn zip(source: impl Read + Seek, target: &mut Target<'_>) -> Result<(), Error> {
 }
 
 fn tar(source: impl Read, target: &mut Target<'_>) -> Result<(), Error> {
-    // Headers and padding count as well, so that a stream without an end is rejected.
+    // Headers and padding count, too, so that an endless stream is rejected: 2048 bytes for each entry.
     let budget = Budget::new(
         target
             .bytes_left
@@ -344,6 +352,7 @@ fn tar_entries(source: impl Read, target: &mut Target<'_>) -> Result<(), Error> 
         let mut entry = entry.map_err(Error::Read)?;
         target.count()?;
         let kind = entry.header().entry_type();
+        // Extended headers, such as the global one of `git archive`, are no files.
         if matches!(kind, EntryType::XGlobalHeader | EntryType::XHeader) {
             continue;
         }

@@ -1,5 +1,5 @@
-//! From the files of a directory to a module: duplicate declarations, what override files replace, whose each resource
-//! is.
+//! Assembles a module from the decoded files of its directory: reports duplicate declarations, applies override files,
+//! and resolves the provider of each resource.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::decode::{self, FileBlocks};
 use crate::model::{Backend, Check, Local, Module, ModuleCall, ModuleFile, Output, Variable};
 use crate::overrides;
 
-/// Puts a module together.
+/// Merges the primary files, applies the override files to the result, and resolves provider names.
 pub(crate) fn module(
     source_dir: &str,
     files: Vec<ModuleFile>,
@@ -27,6 +27,7 @@ pub(crate) fn module(
     for file in primary {
         add(&mut module, file, &mut requirements_at, diagnostics);
     }
+    // Override files change what primary files declare, so all primary files come first.
     for file in overriding {
         overrides::apply(&mut module, file, diagnostics);
     }
@@ -47,9 +48,11 @@ pub(crate) fn module(
             .at(&backend.range),
         );
     }
+    // Only now: an override file may have changed the source or the version.
     for call in module.module_calls.values_mut() {
         decode::literal_address(call, diagnostics);
     }
+    // Local names get their meaning from the requirements of all files, override files included.
     resolve_providers(&mut module);
     resolve_state_store(&mut module, diagnostics);
     check_imports(&module, diagnostics);
@@ -65,6 +68,7 @@ fn declare<K: Ord, V>(
     duplicate: impl FnOnce(&K, &Range) -> (String, String),
     diagnostics: &mut Diagnostics,
 ) {
+    // The first declaration stays in effect, so that references to it are not reported, too.
     if let Some(first) = map.get(&key) {
         let (summary, detail) = duplicate(&key, range(first));
         diagnostics.push(Diagnostic::error(summary, detail).at(range(&value)));
@@ -73,13 +77,13 @@ fn declare<K: Ord, V>(
     }
 }
 
-/// What is declared by one name.
+/// A declaration whose only key is its name.
 trait Named {
     fn name(&self) -> &Arc<str>;
     fn range(&self) -> &Range;
 }
 
-/// The name and place of a kind of declaration are its fields of these names.
+/// Implements [`Named`] from the fields `name` and `range`.
 macro_rules! named {
     ($($ty:ty),*) => {$(
         impl Named for $ty {
@@ -122,7 +126,7 @@ fn add(module: &mut Module, mut file: FileBlocks, requirements_at: &mut Option<R
     module.imports.extend(file.imports);
 }
 
-/// Adds what a module has once: its required providers, and the place of its state.
+/// Adds the settings that a module has at most once: required providers, backend, cloud block.
 fn add_settings(
     module: &mut Module,
     file: &mut FileBlocks,
@@ -169,7 +173,8 @@ fn add_settings(
 
 fn add_providers(module: &mut Module, file: &mut FileBlocks, diagnostics: &mut Diagnostics) {
     for meta in std::mem::take(&mut file.provider_metas) {
-        // Compared by local name here; the provider behind it is known later.
+        // Keyed by local name for now: the provider is known when the requirements of all files are read
+        // (`resolve_providers`).
         let key = addrs::Provider::default_for(meta.name.clone());
         declare(
             &mut module.provider_meta,
@@ -291,7 +296,7 @@ fn add_resources(module: &mut Module, file: &mut FileBlocks, diagnostics: &mut D
     }
 }
 
-/// Resolves the local names of providers.
+/// Resolves local provider names to provider addresses, by the module's requirements or by the implied source.
 fn resolve_providers(module: &mut Module) {
     let names: BTreeMap<Arc<str>, addrs::Provider> = module
         .required_providers
@@ -312,6 +317,8 @@ fn resolve_providers(module: &mut Module) {
     }
     let resources = &module.resources;
     for import in &mut module.imports {
+        // An import uses the provider of its resource's block. Only blocks of this module are known here, not those of
+        // nested modules.
         let own = import
             .to_resource
             .module
@@ -324,6 +331,7 @@ fn resolve_providers(module: &mut Module) {
             (None, None) => provider(import.to_resource.resource.implied_provider()),
         };
     }
+    // Until here the key was the local name; two local names of one provider now become one entry.
     let metas = std::mem::take(&mut module.provider_meta);
     for mut meta in metas.into_values() {
         meta.provider = provider(&meta.name);
@@ -331,7 +339,7 @@ fn resolve_providers(module: &mut Module) {
     }
 }
 
-/// Finds which provider a `state_store` block means: one that the module requires by that name.
+/// Resolves the provider of a `state_store` block, which the module must require under the same local name.
 fn resolve_state_store(module: &mut Module, diagnostics: &mut Diagnostics) {
     let Some(store) = module.backend.as_mut().and_then(|b| b.provider.as_mut()) else {
         return;
@@ -339,6 +347,8 @@ fn resolve_state_store(module: &mut Module, diagnostics: &mut Diagnostics) {
     if let Some(required) = module.required_providers.get(&store.name) {
         store.provider = required.provider.clone();
     } else if &*store.name != "terraform" && !module.losses.may_declare(&store.name) {
+        // The built-in provider "terraform" needs no entry, and an entry may be in a part of a file that could not be
+        // parsed.
         diagnostics.push(
             Diagnostic::error(
                 "Missing entry in required_providers",
@@ -353,7 +363,7 @@ fn resolve_state_store(module: &mut Module, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// What is wrong with a second block that says where state is kept.
+/// Builds the error for a second `backend` or `state_store` block, duplicate or conflicting.
 fn second_place(first: &Backend, second: &Backend) -> Diagnostic {
     let (ty, other) = (second.block_type(), first.block_type());
     let (summary, detail) = if ty == other {
@@ -374,7 +384,7 @@ fn second_place(first: &Backend, second: &Backend) -> Diagnostic {
     Diagnostic::error(summary, detail).at(&second.range)
 }
 
-/// An object is imported once.
+/// Reports provider arguments that contradict the resource's block, and instances that are imported twice.
 fn check_imports(module: &Module, diagnostics: &mut Diagnostics) {
     let mut seen: BTreeMap<String, &Range> = BTreeMap::new();
     for import in &module.imports {
@@ -395,6 +405,7 @@ fn check_imports(module: &Module, diagnostics: &mut Diagnostics) {
                 .at(at),
             );
         }
+        // With for_each or computed keys, the instances are known only when a plan evaluates them.
         let Some(instance) = import.to_instance.as_ref().filter(|_| import.for_each.is_none()) else {
             continue;
         };

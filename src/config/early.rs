@@ -1,9 +1,9 @@
-//! What is evaluated while the tree of modules is loaded: the sources and versions of module calls that are no literals, and
-//! the const variables that they may depend on.
+//! Evaluation while the tree of modules is loaded: sources and versions of module calls that are no literals, and the
+//! const variables that they may depend on.
 //!
-//! Nothing but const variables is known here. Everything else that can be referred to is unknown, and a source that depends on
-//! it is an error. Local values are evaluated when a source, a version or a const variable needs them, and not otherwise: a
-//! configuration whose sources are literals costs nothing.
+//! Only const variables are known here. All other objects are unknown, and a source that depends on one is an error.
+//! Local values are evaluated only when a source, a version or a const variable needs them: a configuration whose
+//! sources are literals costs nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,14 +23,14 @@ use crate::decode;
 use crate::model::{CallAddress, CheckRule, Module, ModuleCall, Variable};
 use crate::version::{Constraint, Dialect};
 
-/// The values of a module's const variables. One that is missing has been reported, or cannot be known here.
+/// Values of a module's const variables. A missing one has been reported, or cannot be known here.
 pub type ConstValues = BTreeMap<Arc<str>, Value>;
 
-/// A module of the tree as its module calls are evaluated.
+/// Evaluation scope of a module while its module calls are loaded.
 pub(crate) struct EarlyModule<'m> {
     module: &'m Module,
     values: ConstValues,
-    /// The value of `path.cwd`.
+    /// Working directory, as `path.cwd` returns it.
     cwd: &'m str,
     functions: FunctionSettings,
     locals: Mutex<Locals>,
@@ -39,18 +39,19 @@ pub(crate) struct EarlyModule<'m> {
 /// The local values that have been evaluated.
 #[derive(Default)]
 struct Locals {
-    /// `None` for those that could not be.
+    /// Results by name; `None` after an error.
     done: BTreeMap<Arc<str>, Option<Value>>,
-    /// Those that wait for another one, outermost first.
+    /// Names of values whose dependencies are being evaluated, outermost first. A repetition is a cycle.
     waiting: Vec<Arc<str>>,
     problems: Diagnostics,
 }
 
-/// Why an argument of a call has no value; what can be reported has been.
+/// Error of an argument that has no usable value. Its cause has been reported, unless another error led to it.
 struct Unusable;
 
 impl<'m> EarlyModule<'m> {
-    /// A module whose const variables have these values. Functions see the directories in memory, too.
+    /// Creates the scope of a module with these values of its const variables. Functions also see the mounted
+    /// directories.
     pub fn new(module: &'m Module, values: ConstValues, cwd: &'m str, mounts: Option<&Arc<Mounts>>) -> EarlyModule<'m> {
         EarlyModule {
             module,
@@ -69,7 +70,6 @@ impl<'m> EarlyModule<'m> {
         self.module
     }
 
-    /// The values of the const variables.
     pub fn into_values(self) -> ConstValues {
         self.values
     }
@@ -78,7 +78,7 @@ impl<'m> EarlyModule<'m> {
         self.locals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where a call has its module from. Problems are reported.
+    /// Evaluates the source and version of a call. Problems are reported.
     pub fn address(&self, call: &ModuleCall, diagnostics: &mut Diagnostics) -> Option<Arc<CallAddress>> {
         let source = call.source.as_ref()?;
         let version = match &call.version {
@@ -112,7 +112,7 @@ impl<'m> EarlyModule<'m> {
         }
     }
 
-    /// The text that an argument evaluates to; `None` for null.
+    /// Evaluates an argument to text; `None` for null.
     fn text(
         &self,
         expr: &Expr,
@@ -120,7 +120,7 @@ impl<'m> EarlyModule<'m> {
         diagnostics: &mut Diagnostics,
     ) -> Result<Option<Arc<str>>, Unusable> {
         for traversal in lang::refs::traversals(expr) {
-            // What is no reference is reported by evaluating it.
+            // An invalid reference is reported by the evaluation below.
             let Ok(reference) = lang::refs::whole_reference(traversal) else {
                 continue;
             };
@@ -171,13 +171,14 @@ impl<'m> EarlyModule<'m> {
         value.as_str().map(|text| Some(text.into())).ok_or(Unusable)
     }
 
-    /// Whether every const variable has a value: without one, which has been reported, much is unknown that should not be.
+    /// Returns true if every const variable has a value. If one is missing, which has been reported, other values are
+    /// unknown as a consequence.
     fn is_complete(&self) -> bool {
         let mut of_const = self.module.variables.values().filter(|v| v.is_const);
         of_const.all(|v| self.values.contains_key(&v.name))
     }
 
-    /// Takes the problems of local values. Returns whether there were errors.
+    /// Moves the problems of local values to `diagnostics`. Returns true if there were errors.
     fn take_problems(&self, diagnostics: &mut Diagnostics) -> bool {
         let problems = std::mem::take(&mut self.locals().problems);
         let failed = problems.has_errors();
@@ -190,9 +191,9 @@ impl<'m> EarlyModule<'m> {
         evaluate_as(expr, ty, Context::new(self))
     }
 
-    /// Evaluates the local values that an expression needs: in an order in which each finds what it needs, so that no chain of
-    /// them is too long.
+    /// Evaluates the local values that an expression needs, dependencies first.
     fn prepare(&self, expr: &Expr) {
+        // An explicit stack: recursion would overflow the thread's stack on long chains of local values.
         let mut stack: Vec<(Arc<str>, bool)> = needed_locals(expr);
         while let Some((name, ready)) = stack.pop() {
             let Some(local) = self.module.locals.get(&name) else {
@@ -208,6 +209,7 @@ impl<'m> EarlyModule<'m> {
                 continue;
             }
             let mut locals = self.locals();
+            // A cycle is left to `lookup`, which finds the name among those that wait and reports it.
             if locals.done.contains_key(&name) || locals.waiting.contains(&name) {
                 continue;
             }
@@ -218,12 +220,12 @@ impl<'m> EarlyModule<'m> {
         }
     }
 
-    /// The values that a call gives to the const variables of its module. Problems are reported.
+    /// Evaluates the inputs of a call for the const variables of its module. Problems are reported.
     pub fn inputs(&self, call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostics) -> ConstValues {
         let mut out = ConstValues::new();
         for variable in module.variables.values().filter(|v| v.is_const) {
             let Some(attribute) = call.inputs.attribute(&variable.name) else {
-                // Without a default either, that is reported with the other arguments.
+                // If it has no default either, `check_inputs` reports the missing argument.
                 out.extend(variable.default.clone().map(|value| (variable.name.clone(), value)));
                 continue;
             };
@@ -257,7 +259,7 @@ impl<'m> EarlyModule<'m> {
         out
     }
 
-    /// The values of all inputs of a call whose module cannot be read yet, as far as they are known.
+    /// Evaluates the inputs of a call whose module is not installed, as far as they are known.
     pub fn known_inputs(&self, call: &ModuleCall) -> ConstValues {
         let mut out = ConstValues::new();
         for attribute in &call.inputs.attributes {
@@ -266,13 +268,13 @@ impl<'m> EarlyModule<'m> {
                 out.insert(attribute.name.clone(), value);
             }
         }
-        // What is wrong is reported when the module is there.
+        // The inputs are evaluated again when the module is installed; problems are reported then.
         self.locals().problems = Diagnostics::new();
         out
     }
 
-    /// Checks the const variables against their validations. What cannot be decided here is decided in a plan.
-    /// `set_at` says where a variable is set.
+    /// Checks the const variables against their validations, as far as these can be decided here; the rest is left to
+    /// the plan. `set_at` returns the range at which a variable is set.
     pub fn validate(&self, set_at: &dyn Fn(&str) -> Option<Range>, diagnostics: &mut Diagnostics) {
         let of_const = self.module.variables.values().filter(|v| v.is_const);
         for variable in of_const.filter(|v| self.values.contains_key(&v.name)) {
@@ -291,6 +293,7 @@ impl<'m> EarlyModule<'m> {
         if problems.has_errors() {
             return problems;
         }
+        // An unknown condition passes here: the plan checks it again.
         if condition.unmark().0.as_bool() != Some(false) {
             return Diagnostics::new();
         }
@@ -299,6 +302,7 @@ impl<'m> EarlyModule<'m> {
             return problems;
         }
         let (message, marks) = message.unmark();
+        // The message could reveal the value.
         let hidden = marks.is_sensitive() || marks.is_ephemeral();
         let message = match message.as_str() {
             Some(text) if !hidden => text.trim().to_owned(),
@@ -313,7 +317,7 @@ impl<'m> EarlyModule<'m> {
     }
 }
 
-/// The local values that an expression refers to, none of them ready.
+/// Returns the local values that an expression refers to, each marked as not evaluated yet.
 fn needed_locals(expr: &Expr) -> Vec<(Arc<str>, bool)> {
     let subjects = lang::refs::traversals(expr)
         .into_iter()
@@ -329,7 +333,7 @@ fn needed_locals(expr: &Expr) -> Vec<(Arc<str>, bool)> {
 /// An argument of a call that is evaluated while loading.
 struct Argument {
     name: &'static str,
-    /// What it may refer to.
+    /// Returns true for objects that the argument may refer to.
     allows: fn(&Referenceable) -> bool,
 }
 
@@ -391,6 +395,7 @@ impl Scope for EarlyModule<'_> {
                 if let Some(value) = locals.done.get(name) {
                     return value.clone().ok_or(EvaluationError::Reported);
                 }
+                // A value that is not done waits for itself: the names from its first occurrence on make the cycle.
                 let from = locals.waiting.iter().position(|n| n == name).unwrap_or_default();
                 let names: Vec<String> = locals.waiting[from..].iter().map(|n| format!("local.{n}")).collect();
                 Err(error(
@@ -417,7 +422,7 @@ impl Scope for EarlyModule<'_> {
         Some(&self.functions)
     }
 
-    /// No provider can be asked yet, so any function may be there.
+    /// Accepts any function: providers are not running yet, so their signatures are unknown.
     fn provider_function(&self, _provider: &str, _function: &str) -> Result<Arc<Signature>, CallError> {
         Ok(Arc::new(Signature {
             parameters: Vec::new(),

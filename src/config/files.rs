@@ -1,4 +1,4 @@
-//! Where configuration files are read from: a disk, or a map in memory (a plan file's snapshot, tests).
+//! Sources of configuration files: the disk, or a map in memory (a plan file's snapshot, tests).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,15 +9,14 @@ use files::mounts::Mounts;
 
 /// The file system operations that loading needs. Paths are relative to the working directory, with `/` between steps.
 pub trait FileSource: Sync {
-    /// The names of the files (not directories) in a directory.
+    /// Lists the names of the files (not directories) in a directory.
     fn list(&self, dir: &str) -> io::Result<Vec<String>>;
-    /// The content of a file.
     fn read(&self, path: &str) -> io::Result<Vec<u8>>;
-    /// The path that a path leads to by way of links; itself where there are none.
+    /// Resolves the symbolic links in a path; returns the path unchanged if there are none.
     fn real(&self, path: &str) -> String {
         path.to_owned()
     }
-    /// The directories in memory that functions see when modules from here are evaluated.
+    /// Directories in memory that functions see when modules from this source are evaluated.
     fn mounts(&self) -> Option<&Arc<Mounts>> {
         None
     }
@@ -34,7 +33,8 @@ impl FileSource for Disk {
             // A link counts as what it leads to; a broken one is listed, so that reading it reports the error.
             let is_dir = std::fs::metadata(entry.path()).is_ok_and(|m| m.is_dir());
             if !is_dir {
-                // A name that is no text cannot be read by what is put in its place: if it matters, that is reported.
+                // A name that is not UTF-8 cannot be read in its lossy form: if the file matters, reading it reports
+                // the error.
                 names.push(entry.file_name().to_string_lossy().into_owned());
             }
         }
@@ -50,9 +50,10 @@ impl FileSource for Disk {
     }
 }
 
-/// Follows the links in a path, which stays relative as long as they are. `None` where there is an end, or no end, of
-/// them.
+/// Resolves the symbolic links in a path. The result is relative if the path and its links are. `None` if the links
+/// form a loop, or if one is not UTF-8.
 fn follow(path: &str) -> Option<String> {
+    // The limit of Go's filepath.EvalSymlinks: beyond it, links are taken for a loop.
     const MAX_LINKS: usize = 255;
     let mut links = 0;
     let mut done = String::new();
@@ -64,6 +65,7 @@ fn follow(path: &str) -> Option<String> {
         if step.is_empty() || step == "." {
             continue;
         }
+        // Links before this step are resolved already, so `..` may be removed by its text.
         let next = if done.is_empty() { step } else { join(&done, &step) };
         match std::fs::read_link(&next) {
             Ok(target) => {
@@ -83,12 +85,11 @@ fn follow(path: &str) -> Option<String> {
     Some(if done.is_empty() { ".".to_owned() } else { done })
 }
 
-/// Other files, with directories in memory that stand before them.
+/// A file source with directories in memory mounted over it.
 #[derive(Clone)]
 pub struct Mounted<'f> {
-    /// The directories in memory.
     pub mounts: Option<Arc<Mounts>>,
-    /// Where all other files are.
+    /// Source of all other files.
     pub files: &'f dyn FileSource,
 }
 
@@ -127,17 +128,16 @@ impl FileSource for Mounted<'_> {
 pub struct MemoryFiles {
     files: BTreeMap<String, Arc<[u8]>>,
     links: BTreeMap<String, String>,
-    /// The directories in memory that functions see, and nothing else does.
+    /// Directories in memory that only functions see: loading reads none of them.
     pub mounts: Option<Arc<Mounts>>,
 }
 
 impl MemoryFiles {
-    /// Adds a file.
     pub fn insert(&mut self, path: &str, content: impl Into<Arc<[u8]>>) {
         self.files.insert(clean(path), content.into());
     }
 
-    /// Makes a path lead to a directory by way of links.
+    /// Records that a path leads to a directory through symbolic links.
     pub fn link(&mut self, path: &str, directory: &str) {
         self.links.insert(clean(path), clean(directory));
     }
@@ -167,6 +167,7 @@ impl FileSource for MemoryFiles {
                 }
             }
         }
+        // Directories exist only as prefixes of files; the working directory always exists.
         if below || dir == "." {
             Ok(names)
         } else {
@@ -192,7 +193,8 @@ impl FileSource for MemoryFiles {
     }
 }
 
-/// The shortest path that means the same by its text alone: without `.` steps, with `..` steps only at the beginning.
+/// Returns the shortest path with the same meaning by its text alone: no `.` steps, and `..` steps only at the
+/// beginning.
 #[must_use]
 pub fn clean(path: &str) -> String {
     let absolute = path.starts_with('/');
@@ -204,6 +206,7 @@ pub fn clean(path: &str) -> String {
                 Some(&last) if last != ".." => {
                     steps.pop();
                 }
+                // The root is its own parent.
                 _ if absolute => {}
                 _ => steps.push(".."),
             },
@@ -217,13 +220,13 @@ pub fn clean(path: &str) -> String {
     }
 }
 
-/// Whether a file or directory of this name counts as not there: hidden ones, and what editors leave behind.
+/// Returns true if a file or directory name is ignored: hidden ones, and backup files of editors.
 #[must_use]
 pub fn is_ignored(name: &str) -> bool {
     name.starts_with('.') || name.ends_with('~') || (name.starts_with('#') && name.ends_with('#'))
 }
 
-/// A path below a directory, cleaned.
+/// Joins a directory and a path, and cleans the result.
 #[must_use]
 pub fn join(dir: &str, path: &str) -> String {
     clean(&format!("{dir}/{path}"))

@@ -1,9 +1,10 @@
-//! From files to modules: typed blocks, overrides, the module tree, and the values of the root module's variables.
+//! Configuration files and modules: typed blocks, override files, the module tree, and the values of the root module's
+//! variables.
 //!
 //! [`loader::load`] reads a directory and the modules it calls and returns a [`Config`]: a tree of [`Module`]s, each a
-//! collection of typed blocks ([`model`]). What a block means statically (names, addresses, types, constants, which
-//! provider a resource belongs to) is determined by loading; what needs values is left as expressions for the
-//! engine. Every problem of every file is reported with its position, and the valid parts are returned nevertheless.
+//! collection of typed blocks ([`model`]). Loading determines the static part of a block (names, addresses, types,
+//! constants, which provider a resource belongs to); everything that needs values stays an expression for the engine.
+//! Every problem of every file is reported with its position, and the valid parts are returned nevertheless.
 //!
 //! Files come from a [`files::FileSource`]: a disk, or a snapshot inside a plan file ([`snapshot`]). Nothing else here
 //! does input or output. Modules are installed elsewhere; a [`manifest::Manifest`] records their directories.

@@ -21,24 +21,24 @@ use crate::version::{Constraint, Version};
 use crate::{decode, providers};
 use file_kind::FileKind;
 
-/// The deepest tree of modules: symbolic links could make an infinite one.
+/// Depth limit of the module tree, which symbolic links could make infinite.
 const MAX_DEPTH: usize = 64;
 
-/// What loading must know beside files.
+/// Inputs of loading other than files.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadOptions<'o> {
-    /// The version of the language's tool that `required_version` is compared with.
+    /// Version of the tool that `required_version` is compared with.
     pub tool_version: &'o str,
-    /// Where remote modules were installed.
+    /// Record of the directories in which remote modules are installed.
     pub manifest: &'o Manifest,
     /// The values of the root module's variables: sources of modules can depend on them.
     pub variables: RootVariables<'o>,
-    /// The value of `path.cwd`.
+    /// Working directory, as `path.cwd` returns it.
     pub cwd: &'o str,
 }
 
 impl<'o> LoadOptions<'o> {
-    /// Those of a root module whose variables are not known: sources of modules can depend on defaults only.
+    /// Creates options for a root module whose variables are not known: sources of modules can depend on defaults only.
     #[must_use]
     pub fn new(tool_version: &'o str, manifest: &'o Manifest) -> LoadOptions<'o> {
         LoadOptions {
@@ -50,32 +50,31 @@ impl<'o> LoadOptions<'o> {
     }
 }
 
-/// Where the values of the root module's const variables come from.
+/// Source of the values of the root module's const variables.
 #[derive(Clone, Copy, Debug)]
 pub enum RootVariables<'o> {
-    /// From nowhere: they have their defaults, and that others have no value is not reported.
+    /// Defaults only. A variable without a default has no value, and that is not reported.
     None,
-    /// They are known already, such as in a saved plan. One that is missing has its default.
+    /// Values that are known already, such as those of a saved plan. A missing one has its default.
     Known(&'o ConstValues),
-    /// As the environment, files and flags set them. One that is missing is an error.
+    /// Values set by the environment, files and flags. A missing one is an error.
     Set(&'o SetVariables),
 }
 
-/// What loading gives.
+/// A loaded configuration with its sources and diagnostics.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The configuration, as far as it could be understood. Whole if there are no errors.
     pub config: Config,
-    /// The text of every file.
+    /// Text of every file that was read.
     pub sources: SourceMap,
-    /// Every problem.
     pub diagnostics: Diagnostics,
     /// The modules that must be installed first. Each is an error among the diagnostics, unless the root module has
     /// others.
     pub missing: Vec<MissingModule>,
-    /// The errors among the diagnostics that are about how the modules fit together, and not about reading them: calls against
-    /// the variables of modules, provider configurations, outputs of the root. The configuration can be shown and installed
-    /// for all that; it cannot be evaluated.
+    /// Errors about how modules fit together, as opposed to reading them: calls against the variables of modules,
+    /// provider configurations, outputs of the root. They are among the diagnostics, too. With such errors, the
+    /// configuration can be shown and installed, but not evaluated.
     pub judged: Diagnostics,
 }
 
@@ -83,20 +82,18 @@ pub struct Loaded {
 #[derive(Clone, Debug)]
 pub struct MissingModule {
     pub path: addrs::Module,
-    /// Where it comes from.
     pub source: ModuleSource,
-    /// Which versions will do.
     pub version: Option<Constraint>,
     /// The values of the call's arguments that are known, for const variables of the module.
     pub inputs: ConstValues,
-    /// Where the source is written.
+    /// Range of the source argument.
     pub range: Range,
-    /// What the diagnostics say about it.
+    /// Its error among the diagnostics.
     pub problem: Diagnostic,
 }
 
 impl Loaded {
-    /// The problems, without those of modules that must be installed first.
+    /// Returns the problems, without those of modules that must be installed first.
     #[must_use]
     pub fn apart_from_missing(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
@@ -108,7 +105,7 @@ impl Loaded {
         out
     }
 
-    /// The same problems for a command that evaluates nothing: an error about how the modules fit together is a warning.
+    /// Turns errors about how modules fit together into warnings, for commands that evaluate nothing.
     #[must_use]
     pub fn for_reading(mut self) -> Loaded {
         for problem in &mut self.diagnostics.0 {
@@ -136,21 +133,21 @@ pub fn load_with_queries(files: &dyn FileSource, dir: &str, options: &LoadOption
     load_files(files, dir, options, Purpose::Query)
 }
 
-/// As [`load`], for tests: which provider configurations there are is not known yet, so that nothing is said about them (see
-/// [`Config::with_root_providers`]), and outputs may be ephemeral, since no state is stored.
+/// As [`load`], for tests: provider configurations are not checked, because those of test files are not known yet (see
+/// [`Config::with_root_providers`]), and outputs may be ephemeral, because no state is stored.
 #[must_use]
 pub fn load_for_tests(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
     load_files(files, dir, options, Purpose::Tests)
 }
 
-/// As [`load`], to install what it needs. Nothing is said about a missing provider configuration or an ephemeral output of the
-/// root: tests bring their own configurations, and other commands say it. Terraform's `init` does the same.
+/// As [`load`], to install what the configuration needs. Missing provider configurations and ephemeral outputs of the
+/// root are not reported: tests bring their own configurations, and other commands report both. Terraform's `init` does
+/// the same.
 #[must_use]
 pub fn load_for_installation(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
     load_files(files, dir, options, Purpose::Installation)
 }
 
-/// What a configuration is loaded for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Installation,
@@ -205,6 +202,8 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
             .0
             .retain(|problem| problem.summary != providers::NOT_PRESENT);
     }
+    // Errors in `terraform`, `provider` or `module` blocks make the resolution doubtful: its errors may only be
+    // consequences.
     if !providers_in_doubt && purpose != Purpose::Tests {
         judged.extend(of_providers);
     }
@@ -234,7 +233,7 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
     }
 }
 
-/// Whether a directory has configuration files.
+/// Returns true if a directory has configuration files.
 pub fn has_configuration(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
     Ok(files
         .list(dir)?
@@ -242,7 +241,7 @@ pub fn has_configuration(files: &dyn FileSource, dir: &str) -> std::io::Result<b
         .any(|name| FileKind::from_name(name).is_some_and(|kind| !kind.query)))
 }
 
-/// Whether a directory has query files.
+/// Returns true if a directory has query files.
 pub fn has_queries(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
     let is_query = |name: &String| FileKind::from_name(name).is_some_and(|kind| kind.query);
     Ok(files.list(dir)?.iter().any(is_query))
@@ -255,23 +254,24 @@ struct Loader<'l> {
     modules: BTreeMap<String, Arc<Module>>,
     sources: SourceMap,
     diagnostics: Diagnostics,
-    /// What does not fit together between modules that are in order each by itself.
+    /// Problems between modules that are each valid by itself.
     between: Diagnostics,
-    /// The part of these that concerns evaluation only ([`Loaded::judged`]), and warnings of its kind.
+    /// Errors that matter to evaluation only ([`Loaded::judged`]), and warnings of that kind. They join `between` in
+    /// the end.
     judged: Diagnostics,
     missing: Vec<MissingModule>,
-    /// The modules that are not where they should be.
+    /// Errors of modules that are not installed or not readable.
     unavailable: Diagnostics,
-    /// Whether there are errors in the provider configurations of modules.
+    /// True if provider configurations of modules have errors.
     providers_in_doubt: bool,
-    /// Whether the configuration is loaded for tests.
+    /// True if the configuration is loaded for tests.
     tests: bool,
-    /// The directory whose query files are read, too.
+    /// Directory whose query files are read besides its configuration files.
     queries: Option<String>,
 }
 
 impl Loader<'_> {
-    /// The values of the root module's const variables. Problems of all variables are reported.
+    /// Returns the values of the root module's const variables. Problems of all variables are reported.
     fn root_values(&mut self, module: &Module) -> ConstValues {
         let given = match self.options.variables {
             RootVariables::None => ConstValues::new(),
@@ -280,7 +280,7 @@ impl Loader<'_> {
                 let collected = values::collect_const(module, set);
                 self.sources.extend(collected.sources);
                 if !self.tests {
-                    // A value may be meant for a test file, or for another module.
+                    // In tests, an undeclared value may be meant for a test file or for another module.
                     self.between.extend(collected.undeclared);
                 }
                 self.between.extend(collected.diagnostics);
@@ -300,7 +300,7 @@ impl Loader<'_> {
         of_const.filter_map(|v| Some((v.name.clone(), value(v)?))).collect()
     }
 
-    /// The node of a module, with everything below.
+    /// Builds the node of a module and, recursively, the nodes of the modules it calls.
     fn node(
         &mut self,
         path: addrs::Module,
@@ -325,6 +325,7 @@ impl Loader<'_> {
         for call in module.module_calls.values() {
             let path = node.path.child(call.name.clone());
             if let Some(child) = self.child(path, call, &early, ancestors) {
+                // A module for another version of the tool has that one diagnostic; its variables were not read.
                 if !child.module.refused {
                     check_inputs(call, &child.module, &mut self.judged);
                 }
@@ -349,6 +350,8 @@ impl Loader<'_> {
         let (dir, version) = match &address.source {
             ModuleSource::Local(relative) => {
                 let caller_dir = &early.module().source_dir;
+                // The real path, so that a directory reached through different links is one module, and a loop is
+                // noticed.
                 (self.files.real(&join(caller_dir, relative.as_str())), None)
             }
             ModuleSource::Registry(_) | ModuleSource::Remote(_) => self.installed(&path, &address, call, early)?,
@@ -389,7 +392,7 @@ impl Loader<'_> {
         Some(node)
     }
 
-    /// The values of the const variables of a called module, which are checked.
+    /// Evaluates and validates the const variables of a called module.
     fn call_values(&mut self, call: &ModuleCall, early: &EarlyModule<'_>, module: &Module) -> ConstValues {
         if !module.variables.values().any(|v| v.is_const) {
             return ConstValues::new();
@@ -401,7 +404,8 @@ impl Loader<'_> {
         early.into_values()
     }
 
-    /// Where a remote module is installed. One that is not, or not as the call wants it, is reported.
+    /// Returns the directory and version of an installed remote module. A module that is not installed, or not as the
+    /// call requires it, is reported.
     fn installed(
         &mut self,
         path: &addrs::Module,
@@ -411,6 +415,7 @@ impl Loader<'_> {
     ) -> Option<(String, Option<String>)> {
         let source = &address.source;
         let entry = self.options.manifest.modules.get(&Manifest::key(path));
+        // The manifest is that of an earlier `init`: the configuration may have changed since.
         let problem = match entry {
             None => Some((
                 "Module not installed",
@@ -464,7 +469,7 @@ impl Loader<'_> {
     }
 }
 
-/// Nothing that must not be stored can leave the root module, whose outputs are.
+/// Reports ephemeral outputs of the root module, because outputs of the root are stored in the state.
 fn root_outputs(module: &Module, diagnostics: &mut Diagnostics) {
     for output in module.outputs.values().filter(|o| o.ephemeral) {
         diagnostics.push(
@@ -481,6 +486,7 @@ fn root_outputs(module: &Module, diagnostics: &mut Diagnostics) {
 /// Checks the inputs of a call against the variables of the module.
 fn check_inputs(call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostics) {
     for attribute in &call.inputs.attributes {
+        // A part of the module that could not be parsed may declare the variable.
         if !module.variables.contains_key(&attribute.name) && !module.losses.may_declare(&attribute.name) {
             if matches!(attribute.expr, syntax::ast::Expr::Json(_)) {
                 let expected = module.variables.keys().map(|n| &**n);

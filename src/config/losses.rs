@@ -1,4 +1,5 @@
-//! What syntax errors may have garbled: nothing is reported about it until the text can be read.
+//! Parts of a configuration that syntax errors may have garbled. Nothing else is reported about them until the text can
+//! be read.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use syntax::ast::Body;
 use syntax::{Diagnostics, Range};
 
-/// An outermost block: where it is, and what it declares.
+/// An outermost block: its range and the names that it declares.
 pub(crate) struct Header {
     pub ty: Arc<str>,
     pub range: Range,
@@ -33,7 +34,7 @@ pub(crate) fn headers(body: &Body) -> impl Iterator<Item = Header> {
     })
 }
 
-/// Adds the names that a text that could not be read may declare: what begins a line, and what stands in quotes.
+/// Adds the names that an unreadable text may declare: the word that begins a line, and everything in quotes.
 pub(crate) fn names_in_text(text: &str, names: &mut BTreeSet<Arc<str>>) {
     for line in text.lines() {
         let line = line.trim_start();
@@ -49,6 +50,7 @@ pub(crate) fn names_in_text(text: &str, names: &mut BTreeSet<Arc<str>>) {
 /// of the block around them, at which what is missing in it is reported, and the whole of a block that is not closed.
 pub(crate) fn broken_parts(body: &Body, problems: &Diagnostics) -> Vec<Range> {
     let mut out: Vec<Range> = Vec::new();
+    // The parser returns blocks in source order, so the last one that begins before the error is the one around it.
     for place in problems
         .iter()
         .filter(|d| d.is_error())
@@ -61,6 +63,7 @@ pub(crate) fn broken_parts(body: &Body, problems: &Diagnostics) -> Vec<Range> {
         if place.start > block.range.end {
             continue;
         }
+        // The block is not closed: the error points at its opening brace, and where it would have ended is unknown.
         if place.start == block.open.start {
             out.push(block.range.clone());
             continue;
@@ -76,7 +79,7 @@ pub(crate) fn broken_parts(body: &Body, problems: &Diagnostics) -> Vec<Range> {
     out
 }
 
-/// Whether a place is inside of another, or at its end.
+/// Returns true if a range begins inside of another one, or at its end.
 pub(crate) fn surrounds(outer: &Range, inner: &Range) -> bool {
     outer.file == inner.file && outer.start <= inner.start && inner.start <= outer.end
 }

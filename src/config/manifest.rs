@@ -1,4 +1,4 @@
-//! `modules.json`: which module of the tree was installed where.
+//! `modules.json`: the directories in which the modules of the tree are installed.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,20 @@ use syntax::Diagnostic;
 
 use crate::files::{FileSource, join};
 
-/// Where the modules of a configuration are, by the path of calls that leads to them, joined by dots.
+/// Directories of a configuration's modules, by the path of calls that leads to each, joined by dots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
     /// The entries by key; the root's key is empty.
     pub modules: BTreeMap<String, ManifestEntry>,
 }
 
-/// One module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestEntry {
-    /// The source address of the call; empty for the root.
+    /// Source address of the call; empty for the root.
     pub source: String,
-    /// The version that was chosen, of registry modules.
+    /// The selected version, of registry modules only.
     pub version: Option<String>,
-    /// The directory, relative to the working directory.
+    /// Directory, relative to the working directory.
     pub dir: String,
 }
 
@@ -47,16 +46,16 @@ struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {
-    /// The content is not JSON of the expected form.
+    /// Content that is not JSON of the expected form.
     #[error("The module manifest is not valid: {0}.")]
     Json(String),
-    /// A module has two entries.
+    /// Two entries with one key.
     #[error("The module manifest has two entries for \"{0}\".")]
     TwoEntries(String),
 }
 
 impl Manifest {
-    /// Where the file stands inside the data directory.
+    /// Path of the file inside the data directory.
     pub const PATH: &'static str = "modules/modules.json";
 
     /// Reads the file inside a data directory; empty if there is none.
@@ -82,6 +81,7 @@ impl Manifest {
     /// # Errors
     /// It is not JSON of the expected form, or names a module twice.
     pub fn parse(bytes: &[u8]) -> Result<Manifest, ManifestError> {
+        // Terraform takes an empty file for an empty manifest, too.
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Manifest::default());
         }
@@ -94,6 +94,7 @@ impl Manifest {
             dir,
         } in file.modules
         {
+            // The manifest may have been written on Windows.
             let dir = crate::files::clean(&dir.replace('\\', "/"));
             if manifest
                 .modules
@@ -106,7 +107,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The content of the file: entries sorted by key, without line breaks.
+    /// Renders the file's content: entries sorted by key, without line breaks.
     #[must_use]
     pub fn to_json(&self) -> String {
         let entry = |(key, e): (&String, &ManifestEntry)| Entry {
@@ -118,11 +119,11 @@ impl Manifest {
         let file = File {
             modules: self.modules.iter().map(entry).collect(),
         };
-        // Text and nothing else: writing it cannot fail.
+        // Strings only: their serialization cannot fail.
         serde_json::to_string(&file).unwrap_or_default()
     }
 
-    /// The part of the manifest below a module, as the manifest of that module alone.
+    /// Returns the part of the manifest below a module, as a manifest with that module as its root.
     #[must_use]
     pub fn below(&self, path: &addrs::Module) -> Manifest {
         let prefix = format!("{}.", Manifest::key(path));
@@ -135,7 +136,6 @@ impl Manifest {
         }
     }
 
-    /// The key of a module.
     #[must_use]
     pub fn key(path: &addrs::Module) -> String {
         path.0.join(".")

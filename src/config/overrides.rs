@@ -1,7 +1,7 @@
-//! What override files replace.
+//! Merging of override files.
 //!
-//! An overriding block changes the block of the same name argument by argument. Nested blocks of a type that stands in
-//! the override replace all of that type.
+//! An overriding block changes the block of the same name argument by argument. Nested blocks replace all base blocks
+//! of their type.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
         file.clouds.iter().map(|c| &c.range),
         diagnostics,
     );
-    // Either one replaces whichever the base has.
+    // Backend and cloud block exclude each other, so either one replaces whichever the base has.
     if let Some(backend) = file.backends.into_iter().next_back() {
         module.backend = Some(backend);
         module.cloud = None;
@@ -90,6 +90,7 @@ fn override_providers(module: &mut Module, configs: Vec<ProviderConfig>, diagnos
     for config in configs {
         match (module.provider_configs.get_mut(&config.address), &config.address.alias) {
             (Some(base), _) => provider(base, config),
+            // Only a default configuration may be new in an override file: a module without one has it implicitly.
             (None, None) => {
                 module.provider_configs.insert(config.address.clone(), config);
             }
@@ -102,7 +103,7 @@ fn override_providers(module: &mut Module, configs: Vec<ProviderConfig>, diagnos
     }
 }
 
-/// Changes the blocks of a kind that has names. A block without a base is an error with this summary, about this kind.
+/// Changes the named blocks of a kind. A block without a base is an error with this summary, about this kind.
 fn override_named<V>(
     base: &mut BTreeMap<Arc<str>, V>,
     overriding: Vec<V>,
@@ -126,6 +127,7 @@ fn override_resources(
     actions: Vec<Action>,
     diagnostics: &mut Diagnostics,
 ) {
+    // Ephemeral resources are not merged, as in Terraform.
     for v in resources {
         if v.address.mode == addrs::Mode::Ephemeral {
             diagnostics.push(ignored("ephemeral", &v.range));
@@ -157,7 +159,7 @@ fn override_resources(
     }
 }
 
-/// Errors for all but the first of what an override file can have once.
+/// Reports all but the first of the blocks that an override file can have once.
 fn twice<'r>(summary: &str, ranges: impl Iterator<Item = &'r Range>, diagnostics: &mut Diagnostics) {
     let mut first: Option<&Range> = None;
     for range in ranges {
@@ -182,7 +184,7 @@ fn missing(summary: &str, what: &str, range: &Range) -> Diagnostic {
     .at(range)
 }
 
-/// The warning about a block that has no effect in an override file. Terraform ignores it silently.
+/// Builds the warning about a block that has no effect in an override file. Terraform ignores it silently.
 fn ignored(kind: &str, range: &Range) -> Diagnostic {
     Diagnostic::warning(
         "Block in override file ignored",
@@ -219,9 +221,11 @@ fn variable(base: &mut Variable, by: Variable, diagnostics: &mut Diagnostics) {
     }
     let inherited = by.written.default.is_none();
     replace(&mut base.written.default, by.written.default);
+    // Neither the default nor anything that its conversion depends on has changed.
     if inherited && !by.typed && !by.written.nullable {
         return;
     }
+    // The default is converted again: a new type or nullable decides about an inherited default, too.
     let mut problems = Diagnostics::new();
     base.default = decode::convert_default(base, &mut problems);
     for mut problem in problems {
@@ -272,6 +276,7 @@ fn resource(base: &mut Resource, by: Resource) {
     replace(&mut base.for_each, by.for_each);
     replace(&mut base.provider_ref, by.provider_ref);
     replace(&mut base.connection, by.connection);
+    // As a whole: provisioners have no names by which they could be merged.
     if !by.provisioners.is_empty() {
         base.provisioners = by.provisioners;
     }
@@ -285,7 +290,7 @@ fn resource(base: &mut Resource, by: Resource) {
         base.lifecycle.prevent_destroy_range = lifecycle.prevent_destroy_range;
     }
     match (&base.lifecycle.ignore_changes, lifecycle.ignore_changes) {
-        // Once everything is ignored, it stays so.
+        // As in Terraform, `all` cannot be narrowed by an override.
         (IgnoreChanges::All, _) | (_, IgnoreChanges::None) => {}
         (_, IgnoreChanges::Paths(paths)) if paths.is_empty() => {}
         (_, by) => base.lifecycle.ignore_changes = by,
@@ -312,9 +317,11 @@ fn body(base: &mut Arc<Body>, by: Arc<Body>) {
         return;
     }
     let base = Arc::make_mut(base);
+    // A `dynamic` block replaces, and is replaced by, blocks of the type it makes.
     let by = with_dynamic(Arc::unwrap_or_clone(by));
     *base = with_dynamic(std::mem::replace(base, Body::empty(&by.range)));
-    // A property in the JSON syntax may turn out to be blocks: then it replaces blocks, and is replaced by them.
+    // A property in the JSON syntax may turn out to be blocks when its schema is known: then it replaces blocks, and is
+    // replaced by them.
     let open: BTreeSet<Arc<str>> = by
         .attributes
         .iter()
@@ -335,13 +342,13 @@ fn body(base: &mut Arc<Body>, by: Arc<Body>) {
     base.blocks.extend(by.blocks);
 }
 
-/// A body whose dynamic blocks are blocks, in the JSON syntax, too.
+/// Returns a body whose dynamic blocks are recognized as blocks, in the JSON syntax, too.
 fn with_dynamic(body: Body) -> Body {
     let spec = BodySpec {
         attributes: &[],
         blocks: &[("dynamic", &["type"])],
     };
-    // Decoding the body reports what is wrong with them.
+    // Problems are dropped here: decoding the body reports them.
     if body.blocks.iter().all(|b| &*b.ty != "dynamic") && body.attribute("dynamic").is_some() {
         content::resolve(body, spec, &mut Diagnostics::new())
     } else {
@@ -349,7 +356,7 @@ fn with_dynamic(body: Body) -> Body {
     }
 }
 
-/// The type of block that a block is, or that a `dynamic` block makes.
+/// Returns the type of a block, or of the blocks that a `dynamic` block makes.
 fn schema_type(block: &Block) -> Arc<str> {
     match (&*block.ty, block.labels.first()) {
         ("dynamic", Some(label)) => label.text.clone(),

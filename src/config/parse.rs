@@ -10,12 +10,12 @@ pub(crate) fn file(name: &str, bytes: &[u8]) -> (Arc<Body>, Diagnostics) {
     syntax::parse_file(name, bytes)
 }
 
-/// Parses an expression that is a text of its own; `what` stands where a file name would.
+/// Parses an expression from a separate text; `what` takes the place of a file name.
 pub(crate) fn expression(text: &str, what: &str) -> (Expr, Diagnostics) {
     syntax::parse_expression(what, text, Pos::default())
 }
 
-/// Parses a traversal that stands at a place.
+/// Parses a traversal whose text begins at the start of a range.
 pub(crate) fn traversal(text: &str, at: &Range) -> Result<Traversal, Diagnostics> {
     syntax::parse_traversal(&at.file, text, at.start)
 }

@@ -1,6 +1,6 @@
-//! Which provider configuration each local name has in each module.
+//! Resolution of the provider configuration of each local name in each module.
 //!
-//! A module finds a configuration, in this order: what its caller hands over by `providers`; a block of its own; and, for
+//! A module finds a configuration, in this order: what its caller passes in `providers`; a block of its own; and, for
 //! the configuration without alias, what its caller finds for the same provider. The root finds its blocks, or an empty
 //! default configuration. Names are compared by provider address, not by local name.
 
@@ -12,7 +12,7 @@ use syntax::content::near;
 use syntax::{Diagnostic, Diagnostics, Range};
 use versions::Constraints;
 
-/// The summary of the problem that there is no provider configuration for something.
+/// Summary of the error about a missing provider configuration.
 pub(crate) const NOT_PRESENT: &str = "Provider configuration not present";
 
 use crate::model::{
@@ -20,21 +20,22 @@ use crate::model::{
     RequirementOrigin,
 };
 
-/// What a module sees: a provider and an alias, and the configuration behind it.
+/// Provider configurations visible to a module, by provider and alias.
 pub(crate) type Visible = BTreeMap<(Provider, Option<Arc<str>>), AbsProviderConfig>;
 
 fn key(module: &Module, local: &LocalProviderConfig) -> (Provider, Option<Arc<str>>) {
     (module.provider_for_local_name(&local.name), local.alias.clone())
 }
 
-/// Whether a block only declares that a configuration is expected from the caller, as in Terraform 0.10 to 0.12.
+/// Returns true if a block only declares that a configuration is expected from the caller, as in Terraform 0.10 to
+/// 0.12.
 fn is_proxy(config: &ProviderConfig) -> bool {
     config.body.attributes.is_empty() && config.body.blocks.is_empty() && config.version.is_none()
 }
 
 impl Config {
-    /// The same configuration with other `provider` blocks in the root module: these take the place of those with the same name
-    /// and alias, and others are added. Reports what does not fit together then.
+    /// Replaces `provider` blocks of the root module by those with the same name and alias, adds others, and reports
+    /// what does not fit together then.
     #[must_use]
     pub fn with_root_providers(&self, blocks: Vec<ProviderConfig>) -> (Config, Diagnostics) {
         let mut root = self.root.clone();
@@ -56,7 +57,7 @@ fn expects(module: &Module, config: &LocalProviderConfig) -> bool {
     required.is_some_and(|r| r.configuration_aliases.iter().any(|alias| alias.config == *config))
 }
 
-/// The detail of the error about an expected configuration in a root module.
+/// Builds the detail of the error about an expected configuration in a root module.
 fn without_caller(config: &LocalProviderConfig) -> String {
     format!(
         "This module expects the provider configuration {config} from its caller (configuration_aliases), and as the root module it has \
@@ -64,7 +65,7 @@ fn without_caller(config: &LocalProviderConfig) -> String {
     )
 }
 
-/// Fills in what every module of the tree sees, and reports what does not fit together.
+/// Sets the visible provider configurations of every module in the tree, and reports what does not fit together.
 pub(crate) fn resolve(root: &mut ModuleNode, diagnostics: &mut Diagnostics) {
     root.providers = own(root);
     local_names(root, diagnostics);
@@ -89,7 +90,8 @@ fn own(node: &ModuleNode) -> Visible {
     module.provider_configs.keys().map(abs).collect()
 }
 
-/// `repeats` is the argument that repeats the parent or lets it wait, if one does.
+/// Resolves the modules below `parent`. `repeats` is the argument (count, for_each or depends_on) that applies to it,
+/// if any.
 fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Diagnostics) {
     let caller = parent.module.clone();
     for (name, child) in &mut parent.children {
@@ -98,7 +100,8 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
         };
         let counted = call.count.as_ref().or(call.for_each.as_ref()).map(|e| e.range());
         let repeats = counted.or(call.depends_on.first().map(|r| &r.range)).or(repeats);
-        // What the caller sees by default flows down; what the module has itself comes before, what is handed over first.
+        // Lowest precedence first: defaults of the caller flow down, the module's own blocks replace them, and passed
+        // ones replace both.
         let mut visible: Visible = parent
             .providers
             .iter()
@@ -106,6 +109,7 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
         visible.extend(own(child));
+        // A refused module was not decoded, so what it expects is unknown.
         if child.module.refused {
             continue;
         }
@@ -133,6 +137,7 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
                     .at(&passed.parent.range),
                 );
             }
+            // After an error, an empty default stands in, so that resources of the module are not reported as well.
             visible.insert(expected, behind.unwrap_or_else(|| AbsProviderConfig::root(provider)));
         }
         check_call(call, child, repeats, diagnostics);
@@ -154,6 +159,7 @@ fn mismatch(passed: &PassedProvider, provider: &Provider, child: &ModuleNode, ex
         passed.child.config.name,
         expected.for_display()
     );
+    // The caller may have meant another name of the module for its provider.
     let other = child
         .module
         .required_providers
@@ -192,6 +198,7 @@ fn check_call(call: &ModuleCall, child: &ModuleNode, repeats: Option<&Range>, di
         }
     }
     check_passed(call, child, diagnostics);
+    // Provider configurations are resolved once for each module, not for each of its instances.
     if let (Some(at), Some(config)) = (repeats, module.provider_configs.values().find(|c| !is_proxy(c))) {
         diagnostics.push(
             Diagnostic::error(
@@ -208,7 +215,7 @@ fn check_call(call: &ModuleCall, child: &ModuleNode, repeats: Option<&Range>, di
     redundant_proxies(module, diagnostics);
 }
 
-/// Checks the configurations that a call hands over.
+/// Checks the configurations that a call passes.
 fn check_passed(call: &ModuleCall, child: &ModuleNode, diagnostics: &mut Diagnostics) {
     let module = &child.module;
     let expected = |config: &LocalProviderConfig| {
@@ -234,7 +241,7 @@ fn check_passed(call: &ModuleCall, child: &ModuleNode, diagnostics: &mut Diagnos
                     ""
                 }
             );
-            // Which provider is meant can be guessed of a plain name only.
+            // A warning for a plain name, whose provider can be guessed; otherwise an error.
             let summary = "Reference to undefined provider";
             let diagnostic = if implied {
                 Diagnostic::warning(summary, detail)
@@ -266,6 +273,7 @@ fn redundant_proxies(module: &Module, diagnostics: &mut Diagnostics) {
         proxies.entry(&address.name).or_default().push(&config.range);
     }
     for (name, ranges) in proxies {
+        // Compared as text: the choice need only be the same in each run.
         if let Some(first) = ranges.into_iter().min_by_key(|r| r.to_string()) {
             diagnostics.push(
                 Diagnostic::warning(
@@ -282,7 +290,7 @@ fn redundant_proxies(module: &Module, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports configurations that a module hands over to those it calls without having them.
+/// Reports configurations that a module passes to modules it calls without having them.
 fn handed_on(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &mut Diagnostics) {
     let module = &node.module;
     let passed = module.module_calls.values().flat_map(|c| c.providers.iter().flatten());
@@ -341,10 +349,12 @@ fn local_names(node: &ModuleNode, diagnostics: &mut Diagnostics) {
             && required.name != provider.ty
             && module.provider_configs.keys().any(|c| c.name == provider.ty)
         {
+            // A provider block uses the implied name, which is a second one.
             diagnostics.push(twice(provider, &required.name, &provider.ty, &required.range));
         }
     }
     for resource in module.resources.values() {
+        // Without a `provider` argument, a resource uses the implied name.
         let implied = resource.address.implied_provider();
         if resource.provider_ref.is_some()
             || resource.address.mode == addrs::Mode::Ephemeral
@@ -359,7 +369,7 @@ fn local_names(node: &ModuleNode, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports resources and actions whose provider configuration has an alias that nothing stands behind.
+/// Reports resources and actions whose provider configuration has an unknown alias.
 fn unknown_aliases(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &mut Diagnostics) {
     let module = &node.module;
     let resources = module.resources.values();
@@ -403,7 +413,7 @@ fn unknown_aliases(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &m
     }
 }
 
-/// Reports what stands in a called module and has no effect there, or none at all.
+/// Reports blocks in a called module that have an effect in the root module only.
 pub(crate) fn misplaced(node: &ModuleNode, diagnostics: &mut Diagnostics) {
     let module = &node.module;
     if let Some(range) = module.backend.as_ref().map(|b| &b.range) {
@@ -429,12 +439,13 @@ pub(crate) fn misplaced(node: &ModuleNode, diagnostics: &mut Diagnostics) {
 }
 
 impl ModuleNode {
-    /// Which configuration stands behind a name by which this module speaks of one.
+    /// Returns the provider configuration behind a local name of this module.
     #[must_use]
     pub fn provider(&self, local: &LocalProviderConfig) -> AbsProviderConfig {
         let key = key(&self.module, local);
         match (self.providers.get(&key), key) {
             (Some(found), _) => found.clone(),
+            // Without a configuration anywhere up the tree, the provider has an empty default in the root module.
             (None, (provider, None)) => AbsProviderConfig::root(provider),
             (None, (provider, alias)) => AbsProviderConfig {
                 module: self.path.clone(),
@@ -446,8 +457,8 @@ impl ModuleNode {
 }
 
 impl Config {
-    /// Every provider configuration: each block of each module, and the default configurations that are needed without
-    /// being written. In order of address.
+    /// Returns every provider configuration, in order of address: each block of each module, and the default
+    /// configurations that are needed without being written.
     #[must_use]
     pub fn provider_configs(&self) -> Vec<ProviderSource<'_>> {
         let mut out: BTreeMap<AbsProviderConfig, ProviderSource<'_>> = BTreeMap::new();
@@ -455,7 +466,7 @@ impl Config {
         for node in &nodes {
             for (local, block) in &node.module.provider_configs {
                 let address = node.provider(local);
-                // A block in whose place something was handed over configures nothing.
+                // A block that a passed configuration replaces configures nothing.
                 if address.module == node.path {
                     out.insert(
                         address.clone(),
@@ -494,10 +505,7 @@ impl Config {
         out.into_values().collect()
     }
 
-    /// The version constraints of each provider that a block requires.
-    ///
-    /// # Errors
-    /// A constraint cannot be parsed.
+    /// Returns the version constraints of each required provider.
     pub fn version_constraints(&self) -> Result<BTreeMap<Provider, Constraints>, Diagnostics> {
         let mut problems = Diagnostics::new();
         let mut out = BTreeMap::new();
@@ -518,7 +526,7 @@ impl Config {
         problems.into_result(out)
     }
 
-    /// Which providers are needed, and in which versions, by all modules together.
+    /// Returns the providers that all modules together need, with the requirements of each.
     #[must_use]
     pub fn provider_requirements(&self) -> BTreeMap<Provider, Vec<Requirement>> {
         let mut out: BTreeMap<Provider, Vec<Requirement>> = BTreeMap::new();
@@ -535,6 +543,7 @@ impl Config {
                     module: node.path.clone(),
                 });
             };
+            // After an entry in required_providers, further uses of the provider in this module add nothing.
             let mut said: BTreeSet<Provider> = BTreeSet::new();
             for required in module.required_providers.values() {
                 said.insert(required.provider.clone());
@@ -568,7 +577,7 @@ impl Config {
                     need(action.provider.clone(), None, origin, &action.range);
                 }
             }
-            // What is imported into a called module has the provider that its resource has there.
+            // An import into a called module uses the provider of its resource there, which that module requires.
             for import in module.imports.iter().filter(|i| i.to_resource.module.is_root()) {
                 if said.insert(import.provider.clone()) {
                     need(import.provider.clone(), None, RequirementOrigin::Import, &import.range);

@@ -1,4 +1,4 @@
-//! The files of a configuration as a plan file contains them, so that applying reads exactly what was planned.
+//! Configuration files inside a plan file, so that apply reads exactly what was planned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,21 +10,19 @@ use crate::model::{Config, ModuleNode};
 /// The files of every module of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The modules by their key in the manifest: the path of calls, joined by dots.
+    /// Modules by key in the manifest: the path of calls, joined by dots.
     pub modules: BTreeMap<String, SnapshotModule>,
 }
 
 /// The files of one module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotModule {
-    /// Its entry in the manifest.
     pub entry: ManifestEntry,
-    /// The files, by name.
     pub files: BTreeMap<String, Arc<[u8]>>,
 }
 
 impl Snapshot {
-    /// The snapshot's files as something to load from.
+    /// Returns the files as a source to load from.
     #[must_use]
     pub fn files(&self) -> MemoryFiles {
         let mut files = MemoryFiles::default();
@@ -37,7 +35,8 @@ impl Snapshot {
             if let Some(caller) = self.modules.get(caller).filter(|_| !key.is_empty())
                 && (source.starts_with("./") || source.starts_with("../"))
             {
-                // The directory of a module is recorded as it is without links.
+                // The recorded directory is the real path. If the call's path goes through a link, loading needs that
+                // link as well.
                 let written = join(&caller.entry.dir, source);
                 if written != module.entry.dir {
                     files.link(&written, &module.entry.dir);
@@ -47,7 +46,7 @@ impl Snapshot {
         files
     }
 
-    /// The manifest of the snapshot's modules.
+    /// Returns the manifest of the snapshot's modules.
     #[must_use]
     pub fn manifest(&self) -> Manifest {
         Manifest {
@@ -59,7 +58,7 @@ impl Snapshot {
         }
     }
 
-    /// The directory of the root module.
+    /// Returns the directory of the root module.
     #[must_use]
     pub fn root_dir(&self) -> &str {
         self.modules.get("").map_or(".", |m| &m.entry.dir)
@@ -67,7 +66,7 @@ impl Snapshot {
 }
 
 impl Config {
-    /// The manifest of all modules as they were loaded.
+    /// Returns the manifest of all modules as they were loaded.
     #[must_use]
     pub fn manifest(&self) -> Manifest {
         let entry = |node: &&ModuleNode| (Manifest::key(&node.path), node.manifest_entry());
@@ -76,7 +75,7 @@ impl Config {
         }
     }
 
-    /// The files of every module.
+    /// Returns the files of every module.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let modules = self.nodes().into_iter().map(|node| {

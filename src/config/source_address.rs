@@ -7,33 +7,31 @@ use crate::files::clean;
 /// A module's source address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModuleSource {
-    /// A directory relative to the calling module: begins with `./` or `../`.
+    /// A directory relative to the calling module; begins with `./` or `../`.
     Local(String),
-    /// A module of a registry.
     Registry(RegistrySource),
-    /// Anything else: fetched by its own protocol.
+    /// Any other address, fetched by its own protocol.
     Remote(RemoteSource),
 }
 
 /// A module of a registry: `[HOST/]NAMESPACE/NAME/SYSTEM[//SUBDIR]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegistrySource {
-    /// The registry's host name.
+    /// Host name of the registry.
     pub host: String,
     pub namespace: String,
     pub name: String,
-    /// The target system.
     pub system: String,
-    /// The directory inside the package.
+    /// Directory inside the package.
     pub subdir: Option<String>,
 }
 
-/// A package somewhere, and perhaps a directory in it.
+/// A package at any other address, and possibly a directory in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteSource {
-    /// The package with all shorthands written out: `git::https://example.com/a.git?ref=v1`.
+    /// Package address with all shorthands expanded: `git::https://example.com/a.git?ref=v1`.
     pub package: String,
-    /// The directory inside the package.
+    /// Directory inside the package.
     pub subdir: Option<String>,
 }
 
@@ -41,51 +39,48 @@ pub struct RemoteSource {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceAddressError {
-    /// Only addresses of registries have versions.
+    /// A version for an address that is not a registry's.
     #[error(
         "\"{0}\" is not the address of a module in a registry, and only such a module has versions. Remove the \"version\" argument."
     )]
     VersionWithoutRegistry(String),
-    /// There is no text.
+    /// An empty text.
     #[error("The source address must not be empty.")]
     Empty,
-    /// The part after `//` leads out of the package.
+    /// A path after `//` that leads out of the package.
     #[error("The subdirectory \"{0}\" leads out of the module package it should be in.")]
     SubdirectoryOutsidePackage(String),
-    /// The address has a scheme, but cannot be a URL because of its port.
+    /// An address with a scheme that is no URL because of its port.
     #[error(
         "\"{0}\" is neither a registry address nor any other known kind of module source. The port in it is not a number; if it is \
          meant as the scp-like form of a git address, leave out \"ssh://\"."
     )]
     Port(String),
-    /// The address is of no known kind.
+    /// An address of no known kind.
     #[error(
         "\"{0}\" is neither a registry address nor any other known kind of module source. If it is a local directory, it must begin \
          with \"./\" or \"../\", like \"./{0}\"."
     )]
     UnknownKind(String),
-    /// An address at a host of git repositories does not name a repository.
+    /// An address at a host of git repositories that names no repository.
     #[error("A {service} address needs a user and a repository: {host}/USER/REPOSITORY.")]
-    Repository {
-        /// The service's name.
-        service: &'static str,
-        /// Its host name.
-        host: &'static str,
-    },
-    /// An address at Google does not name an object.
+    Repository { service: &'static str, host: &'static str },
+    /// An address at Google that names no object.
     #[error("An address in Google Cloud Storage has the form www.googleapis.com/storage/v1/BUCKET/OBJECT.")]
     GoogleObject,
-    /// An address at Amazon does not name an object.
+    /// An address at Amazon that names no object.
     #[error("An address in Amazon S3 has the form s3.amazonaws.com/BUCKET/OBJECT or BUCKET.s3.amazonaws.com/OBJECT.")]
     AmazonObject,
 }
 
 impl ModuleSource {
-    /// Reads a source address. Only registry modules may have a `version` argument, which `has_version` stands for.
+    /// Reads a source address. `has_version` tells if the call has a `version` argument, which only registry modules
+    /// may have.
     ///
     /// # Errors
     /// The text is no source address, or one that cannot have a version.
     pub fn parse(text: &str, has_version: bool) -> Result<ModuleSource, SourceAddressError> {
+        // Backslashes are Windows' way to write a local directory; Terraform accepts them everywhere.
         if ["./", "../", ".\\", "..\\"]
             .iter()
             .any(|prefix| text.starts_with(prefix))
@@ -98,13 +93,14 @@ impl ModuleSource {
         if has_version {
             return Err(SourceAddressError::VersionWithoutRegistry(text.to_owned()));
         }
+        // Only after the question of a version: it is the more helpful of the two errors.
         if text.is_empty() {
             return Err(SourceAddressError::Empty);
         }
         RemoteSource::parse(text).map(ModuleSource::Remote)
     }
 
-    /// Whether the module is part of the package of the calling one.
+    /// Returns true if the module is part of the caller's package.
     #[must_use]
     pub fn is_local(&self) -> bool {
         matches!(self, ModuleSource::Local(_))
@@ -123,7 +119,8 @@ fn clean_local(text: &str) -> String {
 }
 
 impl RegistrySource {
-    /// `None` if the text is something else; an error if it can be nothing else, but is wrong.
+    /// Reads a registry address. `None` if the text is of another kind; an error if it can be of no other kind, but is
+    /// wrong.
     fn parse(text: &str) -> Result<Option<RegistrySource>, SourceAddressError> {
         let (package, subdir) = match text.split_once("//") {
             Some((package, subdir)) => (package, Some(subdir)),
@@ -139,6 +136,7 @@ impl RegistrySource {
         let version_control = ["github.com", "bitbucket.org"];
         let lower_case = !system.is_empty() && system.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         if version_control.contains(&host)
+            // A namespace that looks like a host means a missing part, as in `HOST/NAME/SYSTEM`.
             || host_like(namespace)
             || !host_like(host)
             || !word(namespace)
@@ -156,14 +154,14 @@ impl RegistrySource {
         }))
     }
 
-    /// The address without the directory.
+    /// Returns the address without the subdirectory.
     #[must_use]
     pub fn package(&self) -> String {
         format!("{}/{}/{}/{}", self.host, self.namespace, self.name, self.system)
     }
 }
 
-/// A directory inside a package, cleaned; `None` for the package itself.
+/// Cleans a directory inside a package; `None` for the package itself.
 fn subdir_inside(subdir: &str) -> Result<Option<String>, SourceAddressError> {
     if subdir.is_empty() {
         return Ok(None);
@@ -199,13 +197,15 @@ fn word(text: &str) -> bool {
 }
 
 impl RemoteSource {
-    /// Reads the address of a package, and writes out its shorthand.
+    /// Reads the address of a package, and expands its shorthand.
     ///
     /// # Errors
     /// The text is of no known kind, or its subdirectory leads out of the package.
     pub fn parse(text: &str) -> Result<RemoteSource, SourceAddressError> {
         let (package, subdir) = split_subdir(text);
         let subdir = subdir_inside(subdir)?;
+        // An expanded shorthand can have a subdirectory of its own (github.com/USER/REPOSITORY/DIR), and the written
+        // one is below it.
         let (package, found) = split_subdir_owned(&normalise(&package)?);
         let found = subdir_inside(&found)?;
         let subdir = match (found, subdir) {
@@ -215,14 +215,14 @@ impl RemoteSource {
         Ok(RemoteSource { package, subdir })
     }
 
-    /// The forced way to fetch it, if there is one (`git` of `git::https://…`), and the rest.
+    /// Splits off the forced protocol, if there is one (`git` of `git::https://…`).
     #[must_use]
     pub fn forced(&self) -> (Option<&str>, &str) {
         forced(&self.package)
     }
 }
 
-/// The forced way to fetch something (`git` of `git::https://…`), and the rest.
+/// Splits the forced protocol off an address, if there is one (`git` of `git::https://…`).
 #[must_use]
 pub fn forced(address: &str) -> (Option<&str>, &str) {
     match address.split_once("::") {
@@ -233,9 +233,10 @@ pub fn forced(address: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// An address and the directory that `//` names in it, before the query.
+/// Splits an address into package and the directory after `//`. The query belongs to the package.
 fn split_subdir(text: &str) -> (String, &str) {
     let (path, query) = text.split_at(text.find('?').unwrap_or(text.len()));
+    // The slashes of a scheme do not begin a subdirectory.
     let begin = path.find("://").map_or(0, |i| i + 3);
     match path.get(begin..).and_then(|rest| rest.find("//")) {
         None => (text.to_owned(), ""),
@@ -251,7 +252,7 @@ fn split_subdir_owned(text: &str) -> (String, String) {
     (package, subdir.to_owned())
 }
 
-/// Writes out the shorthand of an address.
+/// Expands the shorthand of an address.
 fn normalise(text: &str) -> Result<String, SourceAddressError> {
     let (force, address) = forced(text);
     if is_url(address) {
@@ -276,6 +277,7 @@ fn normalise(text: &str) -> Result<String, SourceAddressError> {
             false => SourceAddressError::UnknownKind(address.to_owned()),
         });
     };
+    // A protocol that the user wrote wins over the one that the shorthand implies.
     let (implied, found) = forced(&found);
     Ok(match force.or(implied) {
         Some(way) => format!("{way}::{found}{query}"),
@@ -283,7 +285,7 @@ fn normalise(text: &str) -> Result<String, SourceAddressError> {
     })
 }
 
-/// Whether it begins with a scheme, and is not only the scp-like form of something.
+/// Returns true if a text begins with a scheme, and is not the scp-like form of an address.
 fn is_url(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -297,13 +299,14 @@ fn is_url(text: &str) -> bool {
     };
     let authority = authority.split(['/', '?', '#']).next().unwrap_or("");
     let host = authority.rsplit('@').next().unwrap_or("");
+    // In `user@host:path` the text after the colon is a path; a URL has only digits there.
     match host.rsplit_once(':') {
         Some((_, port)) if !host.ends_with(']') => port.bytes().all(|b| b.is_ascii_digit()),
         _ => true,
     }
 }
 
-/// `USER/REPOSITORY[/SUBDIR]` of a host of git repositories.
+/// Expands `USER/REPOSITORY[/SUBDIR]` of a host of git repositories.
 fn hosted(host: &'static str, service: &'static str, rest: &str) -> Result<String, SourceAddressError> {
     let mut parts = rest.splitn(3, '/');
     let (Some(user), Some(repository)) = (parts.next(), parts.next()) else {
@@ -314,7 +317,7 @@ fn hosted(host: &'static str, service: &'static str, rest: &str) -> Result<Strin
     Ok(format!("git::https://{host}/{user}/{repository}{ending}{subdir}"))
 }
 
-/// `git@HOST:PATH`.
+/// Expands `git@HOST:PATH`, the form that scp and git use.
 fn scp_like(path: &str) -> Option<String> {
     let (host, path) = path.strip_prefix("git@")?.split_once(':')?;
     let path = path.strip_prefix('/').unwrap_or(path);
@@ -345,7 +348,7 @@ fn amazon(path: &str) -> Result<String, SourceAddressError> {
     }
 }
 
-/// As the module manifest has it: a registry address always with its host.
+/// Formats as in the module manifest: a registry address always has its host.
 impl fmt::Display for ModuleSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -387,7 +390,7 @@ mod tests {
         }
     }
 
-    /// As Terraform has them.
+    /// Forms that Terraform accepts.
     #[test]
     fn kinds_of_sources() {
         for (text, expected) in [
@@ -490,7 +493,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// What is written to the manifest is read back as the same.
+        /// An address in the manifest is read back as the same address.
         #[test]
         fn displayed_sources_parse_equal(text in "[a-z./:?@=&A-Z0-9~-]{0,40}") {
             if let Ok(source) = ModuleSource::parse(&text, false) {

@@ -1,8 +1,8 @@
-//! The values of the root module's input variables: from the environment, from variable files, from flags.
+//! Values of the root module's input variables: from the environment, from variable files, from flags.
 //!
 //! Later sources win over earlier ones: `TF_VAR_name`, then `terraform.tfvars`, `terraform.tfvars.json`, the
-//! `*.auto.tfvars` and `*.auto.tfvars.json` in the order of their names, then `-var` and `-var-file` in the order of the
-//! command line. Only the value with the highest precedence is evaluated.
+//! `*.auto.tfvars` and `*.auto.tfvars.json` in the order of their names, then `-var` and `-var-file` in the order of
+//! the command line. Only the value with the highest precedence is evaluated.
 
 mod stored;
 
@@ -23,27 +23,24 @@ use crate::model::{Module, Variable};
 use crate::parse;
 pub use stored::{StoredValue, complete};
 
-/// Where a variable's value comes from.
+/// The source of a variable's value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueSource {
-    /// An environment variable `TF_VAR_name`.
     Environment,
-    /// A variable file that is read by itself, or named by `-var-file`.
+    /// A variable file that is loaded automatically, or named by `-var-file`.
     File(Range),
-    /// The flag `-var`.
     Flag,
-    /// The workspace of a server that keeps a value for its own runs.
+    /// A workspace of HCP Terraform that keeps a value for its own runs.
     Workspace,
-    /// The prompt for the variable.
     Prompt,
-    /// The plan that is applied.
+    /// The saved plan that is applied.
     Plan,
-    /// The default of its block.
+    /// The default of the `variable` block.
     Default,
 }
 
 impl ValueSource {
-    /// The place in a variable file.
+    /// Range in a variable file; `None` for other sources.
     #[must_use]
     pub fn range(&self) -> Option<&Range> {
         match self {
@@ -53,14 +50,13 @@ impl ValueSource {
     }
 }
 
-/// A value, converted to its variable's type, and where it comes from.
+/// A value, converted to its variable's type, and its source.
 #[derive(Clone, PartialEq)]
 pub struct VariableValue {
-    /// The value, without marks.
+    /// Value, without marks.
     pub value: Value,
-    /// The value as it was set, before conversion; `None` for a default.
+    /// Value as it was set, before conversion; `None` for a default.
     pub given: Option<Value>,
-    /// Where it comes from.
     pub source: ValueSource,
 }
 
@@ -74,13 +70,13 @@ impl fmt::Debug for VariableValue {
     }
 }
 
-/// The values of the root module's variables, by name.
+/// Values of the root module's variables, by name.
 pub type VariableValues = BTreeMap<Arc<str>, VariableValue>;
 
-/// A flag that gives values, in the order of the command line.
+/// A flag that sets variables, in the order of the command line.
 #[derive(Clone, PartialEq)]
 pub enum VariableFlag {
-    /// `-var 'name=text'`: what follows `-var`.
+    /// `-var 'name=text'`: the text after `-var`.
     Var(String),
     /// `-var-file`: the path.
     File(String),
@@ -96,12 +92,12 @@ impl fmt::Debug for VariableFlag {
     }
 }
 
-/// Where values may come from.
+/// Inputs from which values are read.
 #[derive(Clone, Copy)]
 pub struct ValueInputs<'i> {
-    /// The files: `terraform.tfvars` and its like are searched in the working directory.
+    /// File source; `terraform.tfvars` and the like are searched in the working directory.
     pub files: &'i dyn FileSource,
-    /// The environment: variables whose name begins with `TF_VAR_`, that prefix taken off.
+    /// Environment variables that begin with `TF_VAR_`, without that prefix.
     pub environment: &'i BTreeMap<String, String>,
     pub flags: &'i [VariableFlag],
 }
@@ -115,28 +111,27 @@ impl fmt::Debug for ValueInputs<'_> {
     }
 }
 
-/// The values that were set.
+/// Values of variables, with the problems found on the way.
 #[derive(Clone, Debug, Default)]
 pub struct CollectedValues {
-    /// The values. A variable whose value was wrong (which has been reported) has none.
+    /// Values by name. A variable with an invalid value (which has been reported) has none.
     pub values: VariableValues,
-    /// Required variables without value, by name: prompt for them, or report them with
-    /// [`missing_variable`].
+    /// Required variables without value: prompt for them, or report them with [`missing_variable`].
     pub missing: Vec<Arc<str>>,
-    /// The text of every variable file.
+    /// Text of every variable file.
     pub sources: SourceMap,
-    /// Every problem of declared variables.
+    /// Problems of declared variables.
     pub diagnostics: Diagnostics,
-    /// What is set and not declared.
+    /// Problems of names that are set and not declared.
     pub undeclared: Diagnostics,
 }
 
-/// Everything that sets variables: the environment, variable files and flags, read once for a command. What depends on their values
-/// (the sources of modules, the plan) is decided by the same texts, whatever becomes of the files meanwhile.
+/// All settings of variables: the environment, variable files and flags, read once for a command. Everything that
+/// depends on them (the sources of modules, the plan) uses the same texts, even if the files change meanwhile.
 #[derive(Clone, Default)]
 pub struct SetVariables {
     given: BTreeMap<Arc<str>, Given>,
-    /// The files that flags name.
+    /// Paths of variable files that flags name.
     named: BTreeSet<String>,
     sources: SourceMap,
     diagnostics: Diagnostics,
@@ -154,6 +149,7 @@ impl SetVariables {
     #[must_use]
     pub fn read(inputs: &ValueInputs<'_>) -> SetVariables {
         let mut out = SetVariables::default();
+        // Later settings replace earlier ones: this order is that of precedence.
         for (name, text) in inputs.environment {
             out.give(
                 name.as_str().into(),
@@ -166,7 +162,7 @@ impl SetVariables {
         out
     }
 
-    /// The same with more flags, which win over everything before.
+    /// Returns a copy with more flags, which win over everything before.
     #[must_use]
     pub fn with_flags(&self, files: &dyn FileSource, flags: &[VariableFlag]) -> SetVariables {
         let mut out = self.clone();
@@ -198,13 +194,14 @@ enum Content {
     Value(Value, Range),
 }
 
-/// Gathers the values of a root module's variables.
+/// Evaluates the values of a root module's variables.
 #[must_use]
 pub fn collect(module: &Module, set: &SetVariables) -> CollectedValues {
     let mut out = set.reported(module);
     for variable in module.variables.values() {
         let value = collected(variable, set.given.get(&variable.name), &mut out);
         if let Some(value) = value {
+            // A default is not set by the user, whom the warning is for.
             let warning = deprecated_variable(variable, &value.value).filter(|_| value.source != ValueSource::Default);
             out.diagnostics.extend(warning);
             out.values.insert(variable.name.clone(), value);
@@ -213,7 +210,8 @@ pub fn collect(module: &Module, set: &SetVariables) -> CollectedValues {
     out
 }
 
-/// Gathers the values of a root module's const variables. Of other variables, only what cannot be read is reported.
+/// Evaluates the values of a root module's const variables. Other variables are only parsed, and syntax errors
+/// reported.
 #[must_use]
 pub fn collect_const(module: &Module, set: &SetVariables) -> CollectedValues {
     let mut out = set.reported(module);
@@ -229,7 +227,7 @@ pub fn collect_const(module: &Module, set: &SetVariables) -> CollectedValues {
     out
 }
 
-/// The value of a variable; `None` if it has none, or a wrong one.
+/// Evaluates a variable; `None` if it has no value, or an invalid one.
 fn collected(variable: &Variable, given: Option<&Given>, out: &mut CollectedValues) -> Option<VariableValue> {
     match (given, &variable.default) {
         (Some(given), _) => evaluate(variable, given, out),
@@ -245,7 +243,7 @@ fn collected(variable: &Variable, given: Option<&Given>, out: &mut CollectedValu
     }
 }
 
-/// The value that was typed at the prompt for a variable.
+/// Evaluates the text that was typed at the prompt for a variable.
 pub fn from_prompt(variable: &Variable, text: &str) -> Result<VariableValue, Diagnostics> {
     let mut out = CollectedValues::default();
     let given = Given {
@@ -255,14 +253,14 @@ pub fn from_prompt(variable: &Variable, text: &str) -> Result<VariableValue, Dia
     evaluate(variable, &given, &mut out).ok_or(out.diagnostics)
 }
 
-/// The warning for a deprecated variable of the root module that is set.
+/// Builds the warning for a deprecated variable of the root module that is set.
 fn deprecated_variable(variable: &Variable, value: &Value) -> Option<Diagnostic> {
     let deprecated = variable.deprecated.as_ref().filter(|_| value.is_present())?;
     let warning = Diagnostic::warning("Deprecated variable got a value", &*deprecated.message);
     Some(warning.at(&deprecated.range).within(&variable.range))
 }
 
-/// The error for a required variable that has no value.
+/// Builds the error for a required variable that has no value.
 #[must_use]
 pub fn missing_variable(variable: &Variable) -> Diagnostic {
     Diagnostic::error(
@@ -277,7 +275,7 @@ pub fn missing_variable(variable: &Variable) -> Diagnostic {
 }
 
 impl SetVariables {
-    /// No values yet, and the problems of what is set as a whole.
+    /// Creates an empty result with the problems that concern no single variable.
     fn reported(&self, module: &Module) -> CollectedValues {
         let mut out = CollectedValues {
             sources: self.sources.clone(),
@@ -304,7 +302,7 @@ impl SetVariables {
         self.given.insert(name, Given { content, source });
     }
 
-    /// The files that are read without being named.
+    /// Reads the variable files that are loaded automatically.
     fn automatic_files(&mut self, files: &dyn FileSource) {
         let mut names = match files.list(".") {
             Ok(names) => names,
@@ -316,7 +314,9 @@ impl SetVariables {
                 return;
             }
         };
+        // Sorted: a file later in the order wins.
         names.sort();
+        // Before the `.auto.tfvars` files, which win over these.
         for first in ["terraform.tfvars", "terraform.tfvars.json"] {
             if names.iter().any(|n| n == first) {
                 self.file(files, first);
@@ -337,6 +337,7 @@ impl SetVariables {
             )));
             return;
         };
+        // A common mistake: blanks around the equals sign, as in a file.
         if name.ends_with(' ') {
             self.diagnostics.push(invalid(format!(
                 "The name of the variable, \"{name}\", ends with a blank. Did you mean -var=\"{}={}\"?",
@@ -362,6 +363,7 @@ impl SetVariables {
                 return;
             }
         };
+        // Before the parser, whose diagnostics show the text.
         self.sources.insert(path, String::from_utf8_lossy(&bytes).as_ref());
         if path.ends_with(".json") {
             self.json_file(path, &bytes)
@@ -402,6 +404,7 @@ impl SetVariables {
             Ok(node) => node,
             Err(problem) => return self.diagnostics.push(problem),
         };
+        // A property twice would make its value depend on the reader; HCL refuses it, too.
         if let Some(problem) = node.duplicate() {
             return self.diagnostics.push(problem);
         }
@@ -412,6 +415,7 @@ impl SetVariables {
             );
             return self.diagnostics.push(problem.at(&node.start_range()));
         };
+        // In HCL's JSON syntax, a property named "//" is a comment.
         for member in members.iter().filter(|m| &*m.name != "//") {
             let range = member.value.range.clone();
             let content = Content::Value(member.value.literal(), range.clone());
@@ -420,7 +424,7 @@ impl SetVariables {
     }
 }
 
-/// How many values for undeclared variables are warned about one by one.
+/// Number of undeclared variables in files that have a warning of their own. The rest is counted in one.
 const UNDECLARED_IN_FULL: usize = 2;
 
 fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnostics: &mut Diagnostics) {
@@ -451,7 +455,7 @@ fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnos
                     ));
                 }
             }
-            // The environment may be meant for other configurations, too.
+            // The environment is shared by several configurations, so undeclared names are normal there.
             _ => {}
         }
     }
@@ -466,7 +470,7 @@ fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnos
     }
 }
 
-/// The value that a variable is set to, before conversion, and where that is written. Problems are reported.
+/// Returns the value that a variable is set to, before conversion, and its range. Problems are reported.
 fn written<'g>(variable: &Variable, given: &'g Given, out: &mut CollectedValues) -> Option<(Value, Option<&'g Range>)> {
     let name = &variable.name;
     Some(match &given.content {
@@ -487,11 +491,12 @@ fn written<'g>(variable: &Variable, given: &'g Given, out: &mut CollectedValues)
     })
 }
 
-/// The value of a variable when set to this. Problems are reported.
+/// Evaluates a setting of a variable. Problems are reported.
 fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Option<VariableValue> {
     let name = &variable.name;
     let (value, written) = written(variable, given, out)?;
     match (variable.fit(&value), written) {
+        // With nullable = false, null means "not set".
         (Ok(fitting), _) if fitting.is_null() && !variable.nullable => match &variable.default {
             Some(default) => Some(VariableValue {
                 value: default.clone(),

@@ -1,20 +1,18 @@
-//! Constraints on versions as the configuration has them: read, and with their place.
+//! Version constraints of the configuration, with their range.
 
 use syntax::Range;
 use versions::{Constraints, VersionError};
 pub use versions::{Dialect, Version};
 
-/// A constraint as written, with its place.
+/// A constraint as written, with its range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constraint {
     pub text: String,
     pub constraints: Constraints,
-    /// Where it is written.
     pub range: Range,
 }
 
 impl Constraint {
-    /// Reads a constraint.
     pub fn parse(text: &str, dialect: Dialect, range: &Range) -> Result<Constraint, VersionError> {
         Ok(Constraint {
             text: text.to_owned(),
@@ -23,7 +21,7 @@ impl Constraint {
         })
     }
 
-    /// Whether a version satisfies it.
+    /// Returns true if a version satisfies the constraint.
     #[must_use]
     pub fn allows(&self, version: &Version) -> bool {
         self.constraints.allows(version)

@@ -6,21 +6,21 @@ use std::sync::Arc;
 use crate::convert::unify_values;
 use crate::{Kind, Type, Value};
 
-/// The default values in a type constraint: a tree beside the type, with nodes only where there are defaults below.
+/// Default values in a type constraint: a tree parallel to the type, with nodes only above defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Defaults {
-    /// For an object type: the default values of its optional attributes, each of the attribute's type.
+    /// For an object type: default values of its optional attributes, each of the attribute's type.
     pub values: BTreeMap<Arc<str>, Value>,
-    /// For an object type: the defaults inside its attributes.
+    /// For an object type: defaults inside of its attributes.
     pub attributes: BTreeMap<Arc<str>, Defaults>,
-    /// For a tuple type: the defaults inside its elements, by position.
+    /// For a tuple type: defaults inside of its elements, by position.
     pub elements: BTreeMap<usize, Defaults>,
-    /// For a list, set or map type: the defaults inside its elements.
+    /// For a list, set or map type: defaults inside of its elements.
     pub element: Option<Box<Defaults>>,
 }
 
 impl Defaults {
-    /// Whether there is no default anywhere.
+    /// Returns true if there is no default anywhere in the tree.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
@@ -29,10 +29,10 @@ impl Defaults {
             && self.element.as_ref().is_none_or(|d| d.is_empty())
     }
 
-    /// The value with defaults put in wherever an optional attribute is missing or null, at any depth. To be done before
-    /// the value is converted to the constraint; what does not fit it is left alone, for the conversion to complain.
+    /// Returns the value with defaults in place of optional attributes that are missing or null, at any depth. Call it
+    /// before the conversion to the constraint; parts that do not fit are left for the conversion to report.
     ///
-    /// A null or unknown value as a whole stays what it is.
+    /// A null or unknown value as a whole stays unchanged.
     #[must_use]
     pub fn apply(&self, value: Value) -> Value {
         if !value.is_present() || self.is_empty() {
@@ -43,6 +43,8 @@ impl Defaults {
             (Kind::Seq(items), Type::Tuple(_)) => Value::tuple(self.apply_each(items)),
             (Kind::Seq(items), Type::List(_)) if !items.is_empty() => {
                 let items = self.apply_each(items);
+                // Defaults can change the types of elements; without a common type, the conversion that follows
+                // decides.
                 match unify_values(&items) {
                     Ok(Some((element, items))) if same_type(&element, &items) => Value::list(element, items),
                     _ => Value::tuple(items),
@@ -94,7 +96,8 @@ impl Defaults {
         for (name, default) in &self.values {
             match out.get(name) {
                 Some(existing) if !existing.is_null() => {
-                    // Whatever comes of an unknown value: a null would be replaced.
+                    // An unknown value may become null, and then it would get the default: so it is not null either
+                    // way.
                     if default.is_certainly_not_null() && !existing.is_known() {
                         let refined = existing.clone().refine_not_null();
                         out.insert(name.clone(), refined);

@@ -1,8 +1,8 @@
 //! Types and values of the configuration language.
 //!
-//! All crates share these: a [`Type`], a [`Value`] of that type, and a [`Path`] into it. A value may be *null* (absent on
-//! purpose) or *unknown* (not computed yet, perhaps with [`Refinements`] of what is certain about it), and it may carry
-//! [`Marks`] (sensitive, ephemeral) that follow it through every operation.
+//! All crates share these: a [`Type`], a [`Value`] of that type, and a [`Path`] into it. A value may be *null*
+//! (deliberately absent) or *unknown* (not computed yet, possibly with [`Refinements`], facts that are certain
+//! already). It may carry [`Marks`] (sensitive, ephemeral) that follow it through every operation.
 //!
 //! Three properties hold everywhere:
 //! - A value is cheap to clone: text and collections are shared.

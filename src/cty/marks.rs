@@ -1,34 +1,34 @@
-//! Marks: facts that travel with a value.
+//! Marks: facts that accompany a value.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// A small set of marks. The empty set is the usual case and costs two bytes.
+/// A small set of marks. The empty set is the common case and costs two bytes.
 ///
 /// The low bits are flags; the others are the number of a set of deprecations in [`SETS`], 0 for none.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Marks(u16);
 
-/// How many bits are flags.
+/// Number of bits that are flags.
 const FLAG_BITS: u32 = 3;
 const FLAGS: u16 = (1 << FLAG_BITS) - 1;
 const MAX_SETS: usize = (u16::MAX >> FLAG_BITS) as usize;
 
-/// A value that should not be used any more.
+/// A deprecation of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Deprecation {
-    /// What to do about it.
+    /// Advice on what to do instead.
     pub message: Arc<str>,
-    /// What has declared it, as shown; empty where that is told already.
+    /// Declaring object, as displayed; empty if the message names it.
     pub origin: Arc<str>,
 }
 
 type Set = Arc<[Deprecation]>;
 
 /// Every set of deprecations in use, so that [`Marks`] are small and cheap to copy. A configuration declares few
-/// deprecations, and values meet in few combinations of them; the sets live as long as the process. Where there are more
-/// sets than numbers, a set that is new stays without one: the first of its deprecations that has one stands for it.
+/// deprecations, and few combinations of them occur; the sets live as long as the process. When all numbers are in use,
+/// a new set has none: the first of its deprecations that has a number represents it.
 #[derive(Default)]
 struct Sets {
     all: Vec<Set>,
@@ -47,6 +47,7 @@ impl Sets {
     }
 
     fn number(&mut self, mut set: Vec<Deprecation>) -> u16 {
+        // Sorted and without duplicates, so that equal sets have one number.
         set.sort();
         set.dedup();
         if set.is_empty() {
@@ -72,6 +73,7 @@ impl Sets {
 
 fn combined(a: u16, b: u16, combine: impl FnOnce(&[Deprecation], &[Deprecation]) -> Vec<Deprecation>) -> u16 {
     let mut sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
+    // A panic elsewhere leaves the sets usable: they only grow.
     let set = combine(sets.get(a), sets.get(b));
     sets.number(set)
 }
@@ -85,14 +87,14 @@ impl Marks {
         self.0 & FLAGS
     }
 
-    /// The number of the set of deprecations.
+    /// Number of the set of deprecations.
     const fn set(self) -> u16 {
         self.0 >> FLAG_BITS
     }
 
-    /// No marks.
+    /// The empty set of marks.
     pub const NONE: Marks = Marks(0);
-    /// The value must not be shown.
+    /// The value must not be displayed.
     pub const SENSITIVE: Marks = Marks(1);
     /// The value must not be stored in a plan or a state.
     pub const EPHEMERAL: Marks = Marks(2);
@@ -109,7 +111,7 @@ impl Marks {
         Marks::new(0, combined(0, 0, |_, _| vec![deprecation]))
     }
 
-    /// Both sets together.
+    /// Returns the union of both sets.
     #[must_use]
     pub fn union(self, other: Marks) -> Marks {
         let deprecations = match (self.set(), other.set()) {
@@ -121,7 +123,7 @@ impl Marks {
         Marks::new(self.flags() | other.flags(), deprecations)
     }
 
-    /// What is in `self` and not in `other`.
+    /// Returns the marks of `self` that are not in `other`.
     #[must_use]
     pub fn without(self, other: Marks) -> Marks {
         let deprecations = match (self.set(), other.set()) {
@@ -132,44 +134,44 @@ impl Marks {
         Marks::new(self.flags() & !other.flags(), deprecations)
     }
 
-    /// Whether every mark of `other` is in `self`.
+    /// Returns true if every mark of `other` is in `self`.
     #[must_use]
     pub fn contains(self, other: Marks) -> bool {
         other.without(self).is_empty()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no marks.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether the sensitive mark is present.
+    /// Returns true if the value is sensitive.
     #[must_use]
     pub const fn is_sensitive(self) -> bool {
         self.0 & Marks::SENSITIVE.0 != 0
     }
 
-    /// Whether the ephemeral mark is present.
+    /// Returns true if the value is ephemeral.
     #[must_use]
     pub const fn is_ephemeral(self) -> bool {
         self.0 & Marks::EPHEMERAL.0 != 0
     }
 
-    /// Whether there is a deprecation.
+    /// Returns true if there is a deprecation.
     #[must_use]
     pub const fn is_deprecated(self) -> bool {
         self.set() != 0
     }
 
-    /// The deprecations.
+    /// Returns the deprecations, sorted.
     #[must_use]
     pub fn deprecations(self) -> Vec<Deprecation> {
         let sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
         sets.get(self.set()).to_vec()
     }
 
-    /// The set without deprecations.
+    /// Returns the marks without deprecations.
     #[must_use]
     pub const fn without_deprecations(self) -> Marks {
         Marks(self.flags())

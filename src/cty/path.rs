@@ -1,43 +1,43 @@
-//! Paths: the way from a value to a part of it.
+//! Paths from a value to its parts.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Kind, Type, Value};
 
-/// One step of a [`Path`].
+/// A step of a [`Path`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// To an attribute of an object.
+    /// Step to an attribute of an object.
     Attribute(Arc<str>),
-    /// To an element of a list or tuple (number), a map (string), or a set (the element itself).
+    /// Step to an element of a list or tuple (number), a map (string), or a set (the element itself).
     Index(Value),
 }
 
-/// The way from a value to a part of it, step by step.
+/// A path from a value to a part of it, step by step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Path(pub Vec<Step>);
 
 impl Path {
-    /// The path to the value itself.
+    /// Returns the path to the value itself.
     #[must_use]
     pub fn root() -> Path {
         Path(Vec::new())
     }
 
-    /// This path and one more step, to an attribute.
+    /// Returns this path with a further step to an attribute.
     #[must_use]
     pub fn attribute(&self, name: impl Into<Arc<str>>) -> Path {
         self.with(Step::Attribute(name.into()))
     }
 
-    /// This path and one more step, to an element.
+    /// Returns this path with a further step to an element.
     #[must_use]
     pub fn index(&self, key: Value) -> Path {
         self.with(Step::Index(key))
     }
 
-    /// This path and one more step.
+    /// Returns this path with a further step.
     #[must_use]
     pub fn with(&self, step: Step) -> Path {
         let mut steps = self.0.clone();
@@ -45,13 +45,14 @@ impl Path {
         Path(steps)
     }
 
-    /// Whether this path begins with all the steps of `prefix`.
+    /// Returns true if this path begins with all steps of `prefix`.
     #[must_use]
     pub fn starts_with(&self, prefix: &Path) -> bool {
         self.0.len() >= prefix.0.len() && self.0[..prefix.0.len()] == prefix.0[..]
     }
 
-    /// The part of `value` at this path, or `None` where it has no such part, or one on the way is null or unknown.
+    /// Returns the part of `value` at this path; `None` if there is no such part, or if a part on the way is null or
+    /// unknown.
     #[must_use]
     pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         let mut at = value;
@@ -61,7 +62,7 @@ impl Path {
         Some(at)
     }
 
-    /// The type at this path inside a type; `any` from where that is `any`.
+    /// Returns the type at this path inside of a type; `any` below an `any`.
     #[must_use]
     pub fn get_type<'t>(&self, ty: &'t Type) -> Option<&'t Type> {
         let mut at = ty;
@@ -79,7 +80,7 @@ impl Path {
 }
 
 impl Step {
-    /// The part of `value` this step leads to.
+    /// Returns the part of `value` that this step leads to.
     #[must_use]
     pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         match self {
@@ -94,7 +95,7 @@ impl Step {
     }
 }
 
-/// The path as it is written after a reference: `.a[0]["k"]`.
+/// Formats the path as written after a reference: `.a[0]["k"]`.
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for step in &self.0 {

@@ -1,4 +1,4 @@
-//! Refinements: what is already known about an unknown value.
+//! Refinements: facts about an unknown value.
 
 use std::sync::Arc;
 
@@ -6,25 +6,25 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::{Number, Type, Value};
 
-/// What is known about an unknown value. By default, nothing is known.
+/// Facts about an unknown value. The default has none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Refinements {
-    /// The value will certainly not be null.
+    /// The value will not be null.
     pub not_null: bool,
-    /// The string will start with this text.
+    /// The string will begin with this text.
     pub prefix: Option<Arc<str>>,
-    /// The number will be at least this (inclusive if the flag is set).
+    /// Lower bound of the number (inclusive if the flag is set).
     pub number_min: Option<(Number, bool)>,
-    /// The number will be at most this (inclusive if the flag is set).
+    /// Upper bound of the number (inclusive if the flag is set).
     pub number_max: Option<(Number, bool)>,
-    /// The collection will have at least so many elements.
+    /// Minimum number of elements of the collection.
     pub length_min: Option<usize>,
-    /// The collection will have at most so many elements.
+    /// Maximum number of elements of the collection.
     pub length_max: Option<usize>,
 }
 
 impl Refinements {
-    /// The refinement "not null" alone.
+    /// Returns the single refinement "not null".
     #[must_use]
     pub fn not_null() -> Refinements {
         Refinements {
@@ -33,13 +33,13 @@ impl Refinements {
         }
     }
 
-    /// Whether nothing is known.
+    /// Returns true if there are no refinements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Refinements::default()
     }
 
-    /// What both say together: of two bounds the tighter, of two prefixes the longer.
+    /// Combines two sets of refinements: the tighter of two bounds, the longer of two prefixes.
     #[must_use]
     pub fn merge(&self, other: &Refinements) -> Refinements {
         let longer = |a: &Option<Arc<str>>, b: &Option<Arc<str>>| match (a, b) {
@@ -49,6 +49,7 @@ impl Refinements {
         };
         type Bound = Option<(Number, bool)>;
         let tighter = |a: &Bound, b: &Bound, inward: fn(&Number, &Number) -> bool| match (a, b) {
+            // Of two equal bounds, the exclusive one is tighter.
             (Some((x, x_inclusive)), Some((y, y_inclusive))) if x == y => {
                 Some((x.clone(), *x_inclusive && *y_inclusive))
             }
@@ -66,7 +67,7 @@ impl Refinements {
         }
     }
 
-    /// What these say about a value of this type; nothing about a value of unknown type.
+    /// Drops refinements that do not apply to the type; a value of unknown type has none.
     pub(crate) fn fit(self, ty: &Type) -> Refinements {
         let string = *ty == Type::String;
         let number = *ty == Type::Number;
@@ -81,7 +82,8 @@ impl Refinements {
         }
     }
 
-    /// The one value these leave, if they do. A list of a known length counts, with elements that are unknown.
+    /// Returns the single value that the refinements permit, if there is one. A list of a certain length counts, with
+    /// unknown elements.
     pub(crate) fn only_value(&self, ty: &Type) -> Option<Value> {
         if !self.not_null {
             return None;
@@ -99,6 +101,7 @@ impl Refinements {
             Type::List(e) if length <= MAX_SPELLED_OUT => {
                 Some(Value::list((**e).clone(), vec![Value::unknown((**e).clone()); length]))
             }
+            // Unknown elements may be equal, so a longer set cannot be written out.
             Type::Set(e) if length <= 1 => Some(Value::set((**e).clone(), vec![Value::unknown((**e).clone()); length])),
             Type::Map(e) if length == 0 => Some(Value::map((**e).clone(), std::collections::BTreeMap::new())),
             _ => None,
@@ -106,14 +109,13 @@ impl Refinements {
     }
 }
 
-/// How long a list of unknown elements may become when only its length is known: a plugin may claim any length.
+/// Limit on a list of unknown elements made from its length, because a plugin may claim any length.
 const MAX_SPELLED_OUT: usize = 1 << 16;
 
-/// The part of this text that no text behind it can change: text that begins with the whole begins with that part, also
-/// after normalisation.
+/// Returns the part of a text that no following text can change, even by normalization.
 ///
-/// A combining mark behind a letter makes both another character, so the last character is cut off unless it is one of a
-/// few that do not combine, such as brackets and slashes.
+/// A combining mark changes the letter before it, so the last character is cut off, unless it is one of a few that do
+/// not combine, such as brackets and slashes.
 #[must_use]
 pub fn safe_prefix(text: &str) -> String {
     let text = crate::value::normalize(text);
@@ -170,9 +172,9 @@ mod tests {
         assert_eq!(list, Value::list(Type::Bool, vec![Value::unknown(Type::Bool); 2]));
         assert_eq!(Value::unknown_refined(Type::map(Type::Bool), length(0)).len(), Some(0));
         assert!(!Value::unknown_refined(Type::set(Type::Bool), length(2)).is_known());
-        // A plugin may claim any length, and does not get the memory for it.
+        // A plugin may claim any length, but does not get the memory for it.
         assert!(!Value::unknown_refined(Type::list(Type::Bool), length(usize::MAX)).is_known());
-        // A null has none.
+        // A null has no length.
         let open = Refinements {
             not_null: false,
             ..length(0)

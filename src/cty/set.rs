@@ -1,8 +1,8 @@
-//! Sets: canonical order and removal of duplicates.
+//! Canonical order of sets, and removal of duplicates.
 //!
-//! The order is the one users see when they iterate over a set, so it is Terraform's: text by its bytes, numbers
-//! ascending, `false` before `true`, compound values by a text made of their content; unknown values after those, and
-//! nulls last. Values that are not wholly known are never equal to anything: each may turn out to be another.
+//! Users see this order when they iterate over a set, so it is Terraform's: text by its bytes, numbers ascending,
+//! `false` before `true`, compound values by a text made of their content; then unknown values, and nulls last. Values
+//! that are not wholly known never equal each other, because each may turn out to be different.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use gotext::quote::quoted;
 
 use crate::{Kind, Type, Value};
 
-/// The elements of a set in canonical order without duplicates.
+/// Returns the elements of a set in canonical order without duplicates.
 #[must_use]
 pub fn canonical(element: &Type, items: Vec<Value>) -> Vec<Value> {
     if items.len() < 2 {
@@ -18,16 +18,18 @@ pub fn canonical(element: &Type, items: Vec<Value>) -> Vec<Value> {
     }
     let mut items = items;
     if element.is_primitive() {
+        // Sets are often built from elements of other sets, which are sorted already.
         if !items.is_sorted_by(|a, b| compare_known(a, b).is_lt()) {
             items.sort_by(compare_known);
         }
         items.dedup_by(|b, a| is_duplicate(a, b));
         return items;
     }
+    // Each key is built once, not in each comparison.
     let mut keyed: Vec<(String, Value)> = items.into_iter().map(|item| (key_of(&item), item)).collect();
     keyed.sort_by(|(k, a), (l, b)| {
         rank(a).cmp(&rank(b)).then_with(|| k.cmp(l)).then_with(|| {
-            // Equal texts may be of different values: numbers are cut to ten digits there.
+            // Equal texts may belong to different values, because numbers in them have ten digits.
             if a.is_wholly_known() && b.is_wholly_known() {
                 compare_known(a, b)
             } else {
@@ -39,7 +41,8 @@ pub fn canonical(element: &Type, items: Vec<Value>) -> Vec<Value> {
     keyed.into_iter().map(|(_, item)| item).collect()
 }
 
-/// Whether a set with these elements has this value. Sets distinguish zero and minus zero, although they are equal.
+/// Returns true if a set with these elements contains a value. Sets distinguish zero and minus zero, although these are
+/// equal.
 #[must_use]
 pub fn has_element(items: &[Value], value: &Value) -> bool {
     let mut key = None;
@@ -66,7 +69,7 @@ fn is_duplicate(a: &Value, b: &Value) -> bool {
     same_zero && a.is_wholly_known() && a == b
 }
 
-/// Present values, then unknown ones, then nulls.
+/// Ranks present values, then unknown ones, then nulls.
 fn rank(value: &Value) -> u8 {
     match value.kind() {
         Kind::Unknown(_) => 1,
@@ -75,7 +78,7 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// A total order of wholly known values of one type, in which equal values of the language are equal.
+/// Compares wholly known values of one type: a total order, in which values that are equal in the language are equal.
 fn compare_known(a: &Value, b: &Value) -> Ordering {
     match (a.kind(), b.kind()) {
         (Kind::Bool(x), Kind::Bool(y)) => x.cmp(y),
@@ -103,8 +106,9 @@ fn compare_each<'v>(pairs: impl Iterator<Item = (&'v Value, &'v Value)>, left: u
         .unwrap_or_else(|| left.cmp(&right))
 }
 
-/// The text by which compound elements are ordered.
+/// Appends the text by which compound elements are ordered.
 fn write_key(value: &Value, out: &mut String) {
+    // The form is that of Terraform's hash of a value, whose text decides the order of such sets.
     match value.kind() {
         Kind::Unknown(_) => out.push('?'),
         Kind::Null => out.push('~'),
@@ -176,7 +180,7 @@ mod tests {
 
     #[test]
     fn compound_values_are_in_the_order_of_their_text() {
-        // As Terraform shows them: 10 stands between 1 and 9.
+        // As in Terraform's output: 10 is between 1 and 9.
         let o = |n: &str| Value::object([("a", number(n))]);
         check(&[o("9"), o("1"), o("10"), o("0")], &[o("0"), o("10"), o("1"), o("9")]);
         check(
@@ -189,7 +193,7 @@ mod tests {
             &[s("ü"), s("z"), s("\n"), null.clone(), s("Z")],
             &[s("Z"), s("\n"), s("z"), s("ü"), null],
         );
-        // Equal to ten digits is not equal.
+        // Numbers that agree in ten digits are still different.
         check(
             &[o("12345678902"), o("12345678901"), o("12345678902")],
             &[o("12345678901"), o("12345678902")],

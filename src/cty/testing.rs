@@ -22,7 +22,7 @@ pub fn number() -> impl Strategy<Value = Number> {
         4 => (-20_i64..20).prop_map(Number::from),
         2 => any::<i64>().prop_map(Number::from),
         1 => any::<u64>().prop_map(Number::from),
-        // Doubles above this are rounded whole numbers, which the wire formats do not distinguish from exact ones.
+        // Doubles above this limit are rounded whole numbers, which encodings do not distinguish from exact ones.
         2 => (-1e15..1e15).prop_filter_map("a number", Number::from_f64),
         1 => (-1e-9..1e-9).prop_filter_map("a number", Number::from_f64),
         2 => "-?[0-9]{1,30}\\.[0-9]{1,30}(e-?[0-9]{1,2})?".prop_filter_map("a number", |s| Number::parse(&s)),
@@ -105,12 +105,12 @@ fn unknown_of(ty: &Type) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// A type and a value of it.
+/// A value of a random type.
 pub fn typed_value(unknowns: bool) -> impl Strategy<Value = Value> {
     concrete_type().prop_flat_map(move |ty| value_of(&ty, unknowns))
 }
 
-/// Whether there is an infinity anywhere inside.
+/// Returns true if there is an infinity anywhere in the value.
 pub fn has_infinity(value: &Value) -> bool {
     let mut found = false;
     value.walk(|_, part| {

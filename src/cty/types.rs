@@ -3,22 +3,22 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// The type of a value. Cloning costs a reference count at most.
+/// A type of values. Cloning costs at most a reference count.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Type {
-    /// Not known yet: the placeholder written `any`.
+    /// The unknown type, written `any`.
     Dynamic,
-    /// Unicode text, normalised to NFC.
+    /// Unicode text, normalized to NFC.
     String,
     /// A number of any size; see [`crate::Number`].
     Number,
-    /// True or false.
+    /// The booleans true and false.
     Bool,
     /// An ordered sequence of values of one type.
     List(Arc<Type>),
     /// An unordered collection of distinct values of one type.
     Set(Arc<Type>),
-    /// Values of one type by string key.
+    /// Values of one type, by string key.
     Map(Arc<Type>),
     /// A fixed sequence, each element with its own type.
     Tuple(Arc<Vec<Type>>),
@@ -32,55 +32,55 @@ pub struct ObjectType {
     attributes: Vec<ObjectAttribute>,
 }
 
-/// One attribute of an object type.
+/// An attribute of an object type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectAttribute {
-    /// The attribute's name.
+    /// Name of the attribute.
     pub name: Arc<str>,
-    /// The attribute's type.
+    /// Type of the attribute.
     pub ty: Type,
-    /// Whether conversion to this type may supply a null for it. Only meaningful in a type constraint: the type of a
-    /// value has no optional attributes.
+    /// True if a conversion to this type may supply null for the attribute. Only type constraints have optional
+    /// attributes; the type of a value has none.
     pub optional: bool,
 }
 
 impl ObjectType {
-    /// An object type of these attributes; of two with one name the last counts.
+    /// Builds an object type; the last of two attributes with one name counts.
     pub fn new(attributes: impl IntoIterator<Item = ObjectAttribute>) -> ObjectType {
         let mut list: Vec<ObjectAttribute> = attributes.into_iter().collect();
         list.sort_by(|a, b| a.name.cmp(&b.name));
-        // Keep the last of equal names: walk backwards over the stable order.
+        // Reversed, so that the last of equal names comes first: `dedup_by` keeps the first.
         list.reverse();
         list.dedup_by(|a, b| a.name == b.name);
         list.reverse();
         ObjectType { attributes: list }
     }
 
-    /// The attributes in order of their names.
+    /// Returns the attributes, sorted by name.
     #[must_use]
     pub fn attributes(&self) -> &[ObjectAttribute] {
         &self.attributes
     }
 
-    /// Where the attribute of this name stands.
+    /// Returns the position of an attribute.
     #[must_use]
     pub fn index_of(&self, name: &str) -> Option<usize> {
         self.attributes.binary_search_by(|a| (*a.name).cmp(name)).ok()
     }
 
-    /// The type of the attribute of this name.
+    /// Returns the type of an attribute.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Type> {
         self.index_of(name).map(|i| &self.attributes[i].ty)
     }
 
-    /// How many attributes there are.
+    /// Returns the number of attributes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.attributes.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no attributes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.attributes.is_empty()
@@ -88,30 +88,30 @@ impl ObjectType {
 }
 
 impl Type {
-    /// `list(element)`.
+    /// Builds the type `list(element)`.
     #[must_use]
     pub fn list(element: Type) -> Type {
         Type::List(Arc::new(element))
     }
 
-    /// `set(element)`.
+    /// Builds the type `set(element)`.
     #[must_use]
     pub fn set(element: Type) -> Type {
         Type::Set(Arc::new(element))
     }
 
-    /// `map(element)`.
+    /// Builds the type `map(element)`.
     #[must_use]
     pub fn map(element: Type) -> Type {
         Type::Map(Arc::new(element))
     }
 
-    /// `tuple([…])`.
+    /// Builds the type `tuple([…])`.
     pub fn tuple(elements: impl IntoIterator<Item = Type>) -> Type {
         Type::Tuple(Arc::new(elements.into_iter().collect()))
     }
 
-    /// `object({…})` without optional attributes.
+    /// Builds the type `object({…})` without optional attributes.
     pub fn object<N: Into<Arc<str>>>(attributes: impl IntoIterator<Item = (N, Type)>) -> Type {
         Type::Object(Arc::new(ObjectType::new(attributes.into_iter().map(|(name, ty)| {
             ObjectAttribute {
@@ -122,31 +122,31 @@ impl Type {
         }))))
     }
 
-    /// The object type without attributes.
+    /// Returns the object type without attributes.
     #[must_use]
     pub fn empty_object() -> Type {
         Type::Object(Arc::new(ObjectType::default()))
     }
 
-    /// Whether this is string, number or bool.
+    /// Returns true for string, number and bool.
     #[must_use]
     pub fn is_primitive(&self) -> bool {
         matches!(self, Type::String | Type::Number | Type::Bool)
     }
 
-    /// Whether this is a list, set or map.
+    /// Returns true for lists, sets and maps.
     #[must_use]
     pub fn is_collection(&self) -> bool {
         matches!(self, Type::List(_) | Type::Set(_) | Type::Map(_))
     }
 
-    /// Whether this is a tuple or an object.
+    /// Returns true for tuples and objects.
     #[must_use]
     pub fn is_structural(&self) -> bool {
         matches!(self, Type::Tuple(_) | Type::Object(_))
     }
 
-    /// The element type of a list, set or map.
+    /// Returns the element type of a list, set or map.
     #[must_use]
     pub fn element(&self) -> Option<&Type> {
         match self {
@@ -155,7 +155,7 @@ impl Type {
         }
     }
 
-    /// The object type, if this is one.
+    /// Returns the object type, if this is one.
     #[must_use]
     pub fn as_object(&self) -> Option<&Arc<ObjectType>> {
         match self {
@@ -164,7 +164,7 @@ impl Type {
         }
     }
 
-    /// Whether this is `any`, or contains it anywhere.
+    /// Returns true if this is `any`, or contains it.
     #[must_use]
     pub fn has_dynamic(&self) -> bool {
         match self {
@@ -176,8 +176,8 @@ impl Type {
         }
     }
 
-    /// Whether this is the target type, or would be if every `any` in that were filled in. Which attributes are optional
-    /// does not matter.
+    /// Returns true if this is the target type, or would be with every `any` in that replaced. Optional attributes do
+    /// not matter.
     #[must_use]
     pub fn conforms_to(&self, want: &Type) -> bool {
         match (self, want) {
@@ -197,9 +197,10 @@ impl Type {
         }
     }
 
-    /// This type with every attribute required: the type that a value converted to this constraint has.
+    /// Returns the type with every attribute required: the type of a value that was converted to this constraint.
     #[must_use]
     pub fn without_optional(&self) -> Type {
+        // Most types have none, and are shared instead of copied.
         if !self.has_optional() {
             return self.clone();
         }
@@ -223,7 +224,7 @@ impl Type {
         }
     }
 
-    /// Whether any attribute anywhere in this type is optional.
+    /// Returns true if the type contains an optional attribute.
     #[must_use]
     pub fn has_optional(&self) -> bool {
         match self {
@@ -234,7 +235,7 @@ impl Type {
         }
     }
 
-    /// The name used in messages: `string`, `list of number`, `object`.
+    /// Returns the name for messages: `string`, `list of number`, `object`.
     #[must_use]
     pub fn friendly_name(&self) -> String {
         match self {
@@ -251,7 +252,7 @@ impl Type {
     }
 }
 
-/// The type as a type expression of the language: `list(string)`, `object({a=number})`.
+/// Formats the type as a type expression: `list(string)`, `object({a=number})`.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

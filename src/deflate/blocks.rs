@@ -1,21 +1,21 @@
-//! Blocks: literals and matches as bits, in the shortest of the three forms that a block can have.
+//! Blocks: literals and matches as bits, in the shortest of the three forms of a block.
 
 use crate::codes::{Code, codes, fixed_codes};
 use crate::symbols::{DISTANCES, LITERALS, LONGEST, Token};
 
-/// The code lengths of the code lengths are sent in this order.
+/// The order in which a header has the lengths of the code length codes.
 const LENGTH_ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 const END_OF_BLOCK: usize = 256;
 const LONGEST_STORED: usize = 65535;
 
-/// A length or a distance as its symbol and the number and value of the bits behind it.
+/// A length or distance as a symbol with extra bits.
 struct Symbol {
     code: usize,
     bits: u32,
     rest: usize,
 }
 
-/// The symbol of a value counted from 0, in a scale whose steps double every `1 << fine` symbols.
+/// Returns the symbol of a value counted from 0, on a scale whose steps double every `1 << fine` symbols.
 fn symbol(value: usize, fine: u32) -> Symbol {
     if value < 2 << fine {
         return Symbol {
@@ -33,6 +33,7 @@ fn symbol(value: usize, fine: u32) -> Symbol {
 }
 
 fn length_symbol(length: usize) -> Symbol {
+    // The longest match has a symbol of its own, without extra bits.
     if length == LONGEST {
         return Symbol {
             code: 285,
@@ -51,10 +52,9 @@ fn distance_symbol(distance: usize) -> Symbol {
     symbol(distance - 1, 1)
 }
 
-/// The bits of a stream, the lowest first.
+/// The bits of a stream, lowest first.
 #[derive(Default)]
 pub(crate) struct Bits {
-    /// The bytes that are complete.
     pub bytes: Vec<u8>,
     open: u64,
     count: u32,
@@ -82,7 +82,7 @@ impl Bits {
         }
     }
 
-    /// A block of bytes as they are; at most 65535.
+    /// Writes a stored block of at most 65535 bytes.
     pub fn stored(&mut self, text: &[u8], last: bool) {
         self.put(usize::from(last), 3);
         self.align();
@@ -91,7 +91,7 @@ impl Bits {
         self.bytes.extend(text);
     }
 
-    /// A block in the shortest of its three forms.
+    /// Writes a block in the shortest of its three forms.
     pub fn block(&mut self, tokens: &[Token], text: Option<&[u8]>) {
         let mut literals = [0u32; LITERALS];
         let mut distances = [0u32; DISTANCES];
@@ -108,6 +108,7 @@ impl Bits {
                 }
             }
         }
+        // A dynamic block has at least one distance code, used or not.
         if distances.iter().all(|n| *n == 0) {
             distances[0] = 1;
         }
@@ -124,18 +125,20 @@ impl Bits {
             codes.iter().zip(counts).map(|(c, n)| (c.length * n) as usize).sum()
         };
         let stored = text.filter(|t| t.len() <= LONGEST_STORED);
-        // Whether text can be stored decides whether these bits count; they are the same for both kinds of codes.
+        // As in Go, these bits count only if the text can be stored. They are the same for both kinds of codes.
         let extra = stored.map_or(0, |_| extra as usize);
         let (fixed_literals, fixed_distances) = fixed_codes();
         let fixed = 3 + size(&fixed_literals, &literals) + size(&fixed_distances, &distances) + extra;
         let dynamic = header.size + size(&own_literals, &literals) + size(&own_distances, &distances) + extra;
         if let Some(text) = stored
+            // Stored text has five bytes before it: the type of the block, padded to a byte, and its length twice.
             && (text.len() + 5) * 8 < dynamic.min(fixed)
         {
             self.stored(text, false);
             return;
         }
         let (literal_codes, distance_codes) = if dynamic < fixed {
+            // A block of dynamic codes, not the last one: the stream ends with an empty stored block.
             self.put(4, 3);
             self.put(literals_used - 257, 5);
             self.put(distances_used - 1, 5);
@@ -161,12 +164,12 @@ impl Bits {
     }
 }
 
-/// The lengths of a block's codes, as they are sent: runs shortened, and coded in turn.
+/// The header of a dynamic block: its code lengths, run-length coded, and the codes for these.
 struct Header {
-    /// Symbol, value behind it, number of its bits.
+    /// Symbol, extra bits, and their count.
     items: Vec<(usize, usize, u32)>,
     codes: Vec<Code>,
-    /// How many of the code lengths' code lengths are sent.
+    /// The count of code length codes in the header.
     sent: usize,
     size: usize,
 }
@@ -174,6 +177,8 @@ struct Header {
 impl Header {
     fn new(lengths: &[u32]) -> Header {
         let mut items = Vec::new();
+        // Symbol 18 repeats a zero 11 to 138 times, 17 repeats it 3 to 10 times, and 16 the previous length 3 to 6
+        // times.
         for run in lengths.chunk_by(|a, b| a == b) {
             let length = run[0] as usize;
             let mut left = run.len();

@@ -1,4 +1,4 @@
-//! Prefix codes: which symbol gets how many bits, and which.
+//! Prefix codes: the bits of each symbol.
 
 use crate::symbols::{DISTANCES, LITERALS};
 
@@ -8,7 +8,7 @@ pub(crate) struct Code {
     pub length: u32,
 }
 
-/// The codes that need not be sent: those of literals and lengths, and those of distances.
+/// Returns the fixed codes of literals and lengths, and of distances.
 pub(crate) fn fixed_codes() -> (Vec<Code>, Vec<Code>) {
     let literals = (0..LITERALS).map(|symbol| match symbol {
         0..144 => 8,
@@ -23,13 +23,14 @@ pub(crate) fn fixed_codes() -> (Vec<Code>, Vec<Code>) {
     (codes, canonical(&[5; DISTANCES]))
 }
 
-/// Codes of at most so many bits for symbols that occur so often; no code for those that do not.
+/// Builds codes of at most `longest` bits from the counts of symbols. Symbols without occurrences get no code.
 pub(crate) fn codes(counts: &[u32], longest: usize) -> Vec<Code> {
     let mut leaves: Vec<(u32, usize)> = (0..counts.len())
         .filter(|s| counts[*s] > 0)
         .map(|s| (counts[s], s))
         .collect();
     let mut lengths = vec![0u32; counts.len()];
+    // One bit is enough; a single symbol gets a code, too.
     if leaves.len() <= 2 {
         for (_, symbol) in &leaves {
             lengths[*symbol] = 1;
@@ -50,10 +51,10 @@ pub(crate) fn codes(counts: &[u32], longest: usize) -> Vec<Code> {
     canonical(&lengths)
 }
 
-/// How many codes there are of each length, by merging packages: on each level, leaves and pairs of the level below stand
-/// in the order of their weight, pairs first where they weigh the same.
+/// Returns the count of codes for each length with the package-merge algorithm: each level has the leaves and the pairs
+/// of the level below by weight, pairs before leaves of the same weight.
 fn lengths_needed(leaves: &[(u32, usize)], longest: usize) -> Vec<usize> {
-    /// A node's weight, and whether it is a leaf.
+    /// Weight of a node, and true for a leaf.
     type Level = Vec<(u32, bool)>;
     let mut levels: Vec<Level> = Vec::with_capacity(longest);
     for _ in 0..longest {
@@ -64,7 +65,7 @@ fn lengths_needed(leaves: &[(u32, usize)], longest: usize) -> Vec<usize> {
         }
         levels.push(level);
     }
-    // From the top, the nodes that are needed decide which are needed below.
+    // From the top, the needed nodes of a level determine those below.
     let mut deep = vec![0; longest + 1];
     let mut needed = 2 * leaves.len() - 2;
     let mut counts = Vec::with_capacity(longest);
@@ -74,14 +75,14 @@ fn lengths_needed(leaves: &[(u32, usize)], longest: usize) -> Vec<usize> {
         counts.push(leaf_count);
         needed = 2 * (taken.len() - leaf_count);
     }
-    // Those on the top level have codes of one bit at least, those on the next of two, and so on.
+    // Leaves of the top level have codes of one bit or more, those of the next two or more, and so on.
     for (i, n) in counts.iter().enumerate() {
         deep[i + 1] = n - counts.get(i + 1).copied().unwrap_or(0);
     }
     deep
 }
 
-/// The codes that belong to code lengths, their bits in the order of sending.
+/// Assigns canonical codes to code lengths, with their bits in the order of the stream.
 fn canonical(lengths: &[u32]) -> Vec<Code> {
     let mut out = vec![Code::default(); lengths.len()];
     let mut next = 0u32;

@@ -1,13 +1,12 @@
 //! DEFLATE compression with the same bytes as Go's standard library.
 //!
-//! Compressed text goes into arguments such as `user_data`, and into checksums that other objects depend on: any
-//! difference replaces a machine, or deploys code again. So it is not enough that the bytes decompress to the same
-//! text. Matches, block limits and code lengths follow the rules of the compressor of Go's standard library, at the two
-//! levels that are in use, which general libraries do not implement.
+//! Compressed text is in arguments such as `user_data`, and in checksums that other objects depend on: any difference
+//! replaces a machine, or deploys code again. So it is not enough that the bytes decompress to the same text. Matches,
+//! block limits and code lengths follow the rules of the compressor of Go's standard library at the two levels in use,
+//! which general libraries do not implement.
 //!
-//! [`Gzip`] and [`Deflate`] are
-//! writers over the parts: [`matches`] finds what repeats, [`blocks`] makes bits of it, with the prefix codes of
-//! [`codes`].
+//! [`Gzip`] and [`Deflate`] are writers over the parts: [`matches`] finds repetitions, [`blocks`] encodes them as bits
+//! with the prefix codes of [`codes`].
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 
@@ -22,7 +21,7 @@ use flate2::Crc;
 
 use crate::matches::Compressor;
 
-/// How long to search.
+/// The compression level: the effort of the search for matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The level of zip archives.
@@ -31,14 +30,13 @@ pub enum Level {
     Six,
 }
 
-/// A writer that compresses its input and writes it to the inner writer as a bare stream, without a header.
+/// A writer that compresses its input to the inner writer as a raw DEFLATE stream, without a header.
 pub struct Deflate<W> {
     packer: Compressor,
     out: W,
 }
 
 impl<W: Write> Deflate<W> {
-    /// A compressor of this level.
     pub fn new(out: W, level: Level) -> Deflate<W> {
         Deflate {
             packer: Compressor::new(level),
@@ -46,9 +44,10 @@ impl<W: Write> Deflate<W> {
         }
     }
 
-    /// Marks the end; gives back what is written to.
+    /// Ends the stream. Returns the inner writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.packer.finish();
+        // Like Go, ends the stream with an empty stored block instead of marking the last block of text.
         self.packer.out.stored(&[], true);
         self.hand_on()?;
         Ok(self.out)
@@ -68,14 +67,13 @@ impl<W: Write> Write for Deflate<W> {
         Ok(bytes.len())
     }
 
-    /// Hands on what can be: the end of the text waits for what follows it.
+    /// Flushes the inner writer. The end of the text stays in the compressor, because it may match text that follows.
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 }
 
-/// A writer that compresses its input and writes it to the inner writer as a gzip stream, without time and name in its
-/// header.
+/// A writer that compresses its input to the inner writer as a gzip stream, without time and name in the header.
 pub struct Gzip<W> {
     inner: Deflate<W>,
     crc: Crc,
@@ -83,7 +81,7 @@ pub struct Gzip<W> {
 }
 
 impl<W: Write> Gzip<W> {
-    /// A compressor of the default level.
+    /// Creates a compressor of the default level.
     pub fn new(out: W) -> Gzip<W> {
         Gzip {
             inner: Deflate::new(out, Level::Six),
@@ -94,24 +92,25 @@ impl<W: Write> Gzip<W> {
 
     fn begin(&mut self) -> io::Result<()> {
         if !self.begun {
+            // The header that Go writes: no flags, no time, unknown operating system.
             self.inner.out.write_all(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff])?;
             self.begun = true;
         }
         Ok(())
     }
 
-    /// Marks the end of the text so far by an empty block.
+    /// Ends the text so far with an empty block, as Go's `Flush` does.
     pub fn mark(&mut self) {
         self.inner.packer.finish();
         self.inner.packer.out.stored(&[], false);
     }
 
-    /// Marks the end; gives back what is written to.
+    /// Ends the stream. Returns the inner writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.begin()?;
         let mut out = self.inner.finish()?;
         out.write_all(&self.crc.sum().to_le_bytes())?;
-        // The length counts modulo 2³².
+        // The length in the trailer is modulo 2³².
         out.write_all(&self.crc.amount().to_le_bytes())?;
         Ok(out)
     }
@@ -141,7 +140,7 @@ mod tests {
         out.finish().unwrap()
     }
 
-    /// Written in pieces of this size.
+    /// Compresses a text that is written in pieces of this size.
     fn gzipped(text: &[u8], piece: usize) -> Vec<u8> {
         let mut out = Gzip::new(Vec::new());
         for piece in text.chunks(piece.max(1)) {
@@ -171,7 +170,7 @@ mod tests {
         }
     }
 
-    /// A text of so many bytes that repeats itself more or less.
+    /// Returns a text of this length with some repetitions.
     fn text(length: usize, letters: u32, step: u32) -> Vec<u8> {
         let mut x = 1u32;
         let mut out = Vec::new();
@@ -187,7 +186,8 @@ mod tests {
         out
     }
 
-    /// Length and CRC-32 of what compress/flate (at level 5) and compress/gzip of Go 1.26 make of such texts.
+    /// Lengths and CRC-32 checksums of the results of compress/flate (at level 5) and compress/gzip of Go 1.26 for such
+    /// texts.
     #[test]
     fn long_streams_are_those_of_go() {
         for (length, letters, step, five, six) in [

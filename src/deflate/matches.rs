@@ -1,42 +1,43 @@
-//! Matches: where a text repeats what came before.
+//! Matches: repetitions of earlier text.
 
 use crate::Level;
 use crate::blocks::Bits;
 use crate::symbols::{LONGEST, Token};
 
-/// The shortest and the longest match, and how far back one may reach.
+/// The length of the shortest match.
 const SHORTEST: usize = 4;
 const WINDOW: usize = 1 << 15;
-/// A block holds at most so many literals and matches.
+/// The maximum number of literals and matches in a block.
 const BLOCK_TOKENS: usize = 1 << 14;
-/// A match of this length makes the search for a better one brief; of that length, needless.
+/// The length from which a match shortens the search for a better one.
 const GOOD: usize = 8;
+/// The length from which a match ends the search.
 const LAZY: usize = 16;
 const HASH_BITS: u32 = 17;
 const NOWHERE: u64 = u64::MAX;
 
-/// Compresses a text that comes piece by piece. Positions are counted from the beginning of the text.
+/// A compressor of a text in pieces. Positions count from the beginning of the text.
 pub(crate) struct Compressor {
-    /// The stream so far. Bytes that were taken from its front are flushed.
+    /// The stream so far, without the bytes that were flushed from its front.
     pub out: Bits,
-    /// When the search for a match ends: at this length, or after so many candidates.
+    /// The limits of a search: the length of a match that ends it, and the number of candidates.
     nice: usize,
     chain: usize,
-    /// The window of the text, in two halves. It moves on by a half when little is left to look ahead at; what is
-    /// before it cannot be matched.
+    /// The window of the text, in two halves. It moves by a half when little text is left ahead; text before it cannot
+    /// be matched.
     window: Vec<u8>,
-    /// Where the window begins, and the place that is next.
+    /// The position of the window's beginning, and the next position.
     start: usize,
     at: usize,
-    /// Whether the byte before `at` is in no token yet, and the match that begins there.
+    /// True if the byte before `at` has no token yet. The match that begins there is in `length` and `distance`.
     pending: bool,
     length: usize,
     distance: usize,
     head: Option<usize>,
     tokens: Vec<Token>,
-    /// Where the text of the tokens begins; it cannot be stored as it is once it has left the window.
+    /// The beginning of the text of the tokens; `None` once it has left the window, because it can then not be stored.
     block_start: Option<usize>,
-    /// The last place of each hash, and the place before each place, by its low bits.
+    /// The last position of each hash, and the position before each position with the same hash, by its low bits.
     heads: Vec<u64>,
     before: Vec<u64>,
 }
@@ -65,7 +66,7 @@ impl Compressor {
         }
     }
 
-    /// Takes the next piece of the text.
+    /// Compresses the next piece of the text.
     pub fn write(&mut self, mut piece: &[u8]) {
         while !piece.is_empty() {
             if self.start + 2 * WINDOW - self.at < SHORTEST + LONGEST {
@@ -97,12 +98,12 @@ impl Compressor {
         self.start + self.window.len()
     }
 
-    /// The byte before `at`, as it is.
+    /// Emits the byte before `at` as a literal.
     fn literal(&mut self) {
         self.tokens.push(Token::Literal(self.window[self.at - 1 - self.start]));
     }
 
-    /// Goes on while so many bytes are ahead.
+    /// Compresses while at least `enough` bytes are ahead.
     fn advance(&mut self, enough: usize) {
         let end = self.end();
         while end - self.at >= enough {
@@ -121,12 +122,13 @@ impl Compressor {
                 (self.length, self.distance) = found;
             }
             if previous_length >= SHORTEST && self.length <= previous_length {
-                // What begins here is no better than what began one before.
+                // The match one byte before is at least as good.
                 self.tokens.push(Token::Match {
                     length: previous_length,
                     distance: previous_distance,
                 });
                 self.at += previous_length - 1;
+                // Later matches may begin inside this one.
                 for place in at + 1..self.at {
                     self.remember(place);
                 }
@@ -148,7 +150,7 @@ impl Compressor {
         }
     }
 
-    /// Remembers a place; gives the place before it with the same hash.
+    /// Records a position. Returns the previous position with the same hash.
     fn remember(&mut self, at: usize) -> Option<usize> {
         let four = self.window.get(at - self.start..at - self.start + SHORTEST)?;
         let word = u32::from_be_bytes([four[0], four[1], four[2], four[3]]);
@@ -159,19 +161,21 @@ impl Compressor {
         (previous != NOWHERE).then_some(previous as usize)
     }
 
-    /// The longest match, the nearest of several, for what is at a place.
+    /// Returns the length and distance of the longest match at a position, the nearest of several.
     fn longest(&self, at: usize, mut candidate: usize) -> Option<(usize, usize)> {
         let text = &self.window[..];
         let here = &text[at - self.start..text.len().min(at - self.start + LONGEST)];
         let nice = here.len().min(self.nice);
         let mut length = SHORTEST - 1;
         let mut found = None;
-        // A first candidate is never longer than `GOOD` here, so the chain is searched whole.
+        // The search begins below `GOOD` bytes, so the whole chain is searched.
         debug_assert!(length < GOOD);
         for _ in 0..self.chain {
             let there = &text[candidate - self.start..];
+            // A longer match has the same byte at this place: one comparison rejects most candidates.
             if here.get(length) == there.get(length) {
                 let same = here.iter().zip(there).take_while(|(a, b)| a == b).count();
+                // Go takes no match of four bytes from farther away.
                 if same > length && (same > SHORTEST || at - candidate <= 4096) {
                     length = same;
                     found = Some((same, at - candidate));
@@ -193,7 +197,7 @@ impl Compressor {
         found
     }
 
-    /// Ends a block before a place.
+    /// Ends the block before a position.
     fn block(&mut self, end: usize) {
         let text = self
             .block_start

@@ -1,10 +1,10 @@
-//! What a compressed text is made of.
+//! Symbols and tokens of a compressed text.
 
-/// How many symbols there are for literals and lengths, and for distances.
+/// The number of symbols for literals and lengths, and for distances.
 pub(crate) const LITERALS: usize = 286;
 pub(crate) const DISTANCES: usize = 30;
 
-/// What a text is made of.
+/// A literal byte or a match.
 #[derive(Clone, Copy)]
 pub(crate) enum Token {
     Literal(u8),

@@ -1,10 +1,9 @@
-//! The environment variables: read once by main, and passed on, so that tests can set others.
+//! Environment variables: read once by `main` and passed on, so that tests can set others.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Environment variables by name.
 #[derive(Clone, Debug, Default)]
 pub struct Environment(BTreeMap<String, String>);
 
@@ -15,12 +14,13 @@ impl<M: Into<BTreeMap<String, String>>> From<M> for Environment {
 }
 
 impl Environment {
-    /// From the variables of the process. Those that are not Unicode are left out, but for our own settings: one that is ignored could
-    /// switch off a check, while a damaged value is an error where it is used.
+    /// Collects the variables of the process. Variables that are not Unicode are dropped, except those of Monoform's
+    /// settings.
     pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Environment {
         let text = |(name, value): (OsString, OsString)| {
             let name = name.into_string().ok()?;
             let value = match value.into_string() {
+                // A dropped setting could switch off a check, while a damaged value is an error where it is used.
                 Err(value) if name.starts_with("MONOFORM_") => value.to_string_lossy().into_owned(),
                 value => value.ok()?,
             };
@@ -29,26 +29,26 @@ impl Environment {
         Environment(variables.into_iter().filter_map(text).collect())
     }
 
-    /// All variables, empty ones included.
+    /// Returns all variables, including empty ones.
     #[must_use]
     pub fn all(&self) -> &BTreeMap<String, String> {
         &self.0
     }
 
-    /// A variable's value; none if it is unset or empty.
+    /// Returns the value of a variable; `None` if it is unset or empty.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// The user's home directory.
+    /// Returns the user's home directory.
     #[must_use]
     pub fn home(&self) -> Option<PathBuf> {
         #[expect(clippy::disallowed_methods, reason = "without HOME, the system knows the directory")]
         self.get("HOME").map(PathBuf::from).or_else(std::env::home_dir)
     }
 
-    /// Text with `$NAME` and `${NAME}` replaced; variables that are not set become empty, and are named in the second part.
+    /// Replaces `$NAME` and `${NAME}`. Unset variables become empty; the second result has their names.
     #[must_use]
     pub fn expand(&self, text: &str) -> (String, Vec<String>) {
         let mut out = String::with_capacity(text.len());

@@ -1,18 +1,18 @@
-//! Output files and temporary files, and the environment variables that name directories.
+//! Output files, temporary files, and environment variables.
 //!
-//! [`Output`] is how every file is written that a user names or finds later: states, backups, plans, the dependency lock
-//! file, formatted configuration, indexes of mirrors. Readers see the old contents or the new, and a rename never turns a
+//! [`Output`] writes every file that users name or find later: states, backups, plans, the dependency lock file,
+//! formatted configuration, indexes of mirrors. Readers see the old contents or the new, and a rename never turns a
 //! pipe, a device or a link into a file.
 //!
-//! [`temporary`] creates files and directories for the time that a process runs. Leftovers of a killed process are
-//! distinguished from those in use, and removed by the next one.
+//! [`temporary`] creates files and directories for the lifetime of a process. Leftovers of a killed process are
+//! distinguished from files in use, and the next process removes them.
 //!
-//! [`mounts`] holds directories in memory that have paths in the file system.
+//! [`mounts`] has directories in memory that have paths in the file system.
 //!
-//! [`Environment`] holds the environment variables, for every crate that reads them.
+//! [`Environment`] has the environment variables, for every crate that reads them.
 //!
-//! [`io_reason`] is the operating system's reason for an error, as part of a sentence; [`json_reason`] that of JSON that cannot be
-//! read.
+//! [`io_reason`] describes an error of the operating system as part of a sentence, [`json_reason`] an error of the JSON
+//! parser.
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 

@@ -1,18 +1,18 @@
-//! Directories in memory that have paths in the file system, for this process only: where nothing can be written, a module package is
-//! read from them as if it had been unpacked.
+//! Directories in memory that have paths in the file system, for this process only: without a writable directory,
+//! module packages are read from them as if unpacked.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// How many links a path may lead through, as in Linux.
+/// The maximum number of links in the resolution of a path, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// A directory with everything below it, in memory.
+/// A directory in memory with all its descendants.
 #[derive(Debug, Default)]
 pub struct Directory {
-    /// By path, with slashes; the directory itself is not among them.
+    /// Descendants by path with slashes, without the directory itself.
     nodes: BTreeMap<String, Node>,
 }
 
@@ -24,12 +24,13 @@ enum Node {
 }
 
 impl Directory {
-    /// Adds a file, and the directories that it lies in.
+    /// Adds a file and its parent directories.
     pub fn add_file(&mut self, path: &str, content: impl Into<Arc<[u8]>>) {
         self.add(path, Node::File(content.into()));
     }
 
-    /// Adds a symbolic link, whose target is seen from the directory of the link. One that leads out of this directory leads nowhere.
+    /// Adds a symbolic link, whose target is relative to the link's directory. A link to a place outside this directory
+    /// is broken.
     pub fn add_link(&mut self, path: &str, target: &str) {
         self.add(path, Node::Link(target.to_owned()));
     }
@@ -44,7 +45,7 @@ impl Directory {
         self.nodes.insert(path.to_owned(), node);
     }
 
-    /// Resolves the links in a path; returns the resolved path, and the file or directory there.
+    /// Resolves the links of a path. Returns the resolved path, and the file or directory there.
     fn find(&self, path: &str) -> io::Result<(String, Found<'_>)> {
         let mut rest: VecDeque<&str> = path.split('/').collect();
         let mut done: Vec<&str> = Vec::new();
@@ -54,6 +55,7 @@ impl Directory {
             match step {
                 "" | "." => continue,
                 ".." => {
+                    // A step above the root would leave the directory.
                     done.pop().ok_or(ErrorKind::NotFound)?;
                     found = Found::Directory;
                     continue;
@@ -66,10 +68,12 @@ impl Directory {
                 Node::File(content) => Found::File(content),
                 Node::Link(target) => {
                     links += 1;
+                    // An absolute target would leave the directory.
                     if links > MAX_LINKS || target.starts_with('/') {
                         return Err(ErrorKind::NotFound.into());
                     }
                     done.pop();
+                    // In reverse, so that the first step of the target is the next one.
                     for step in target.rsplit('/') {
                         rest.push_front(step);
                     }
@@ -80,7 +84,7 @@ impl Directory {
         Ok((done.join("/"), found))
     }
 
-    /// The names in a directory, whose path has no links, and whether they are directories.
+    /// Returns the names in a directory, whose path has no links, and true for each directory.
     fn names(&self, path: &str) -> Vec<(String, bool)> {
         let prefix = match path {
             "" => String::new(),
@@ -97,28 +101,28 @@ impl Directory {
     }
 }
 
-/// A file or directory that a path leads to.
+/// The file or directory at a path.
 enum Found<'d> {
     File(&'d Arc<[u8]>),
     Directory,
 }
 
-/// The directories in memory, by path. Methods that take a path return `None` if it is in none of them.
+/// Mounted directories by path. Methods with a path return `None` if the path is in none of them.
 #[derive(Debug)]
 pub struct Mounts {
     base: PathBuf,
-    /// By absolute path.
+    /// Mounts by absolute path.
     mounted: RwLock<BTreeMap<PathBuf, Mount>>,
 }
 
 #[derive(Clone, Debug)]
 struct Mount {
-    /// The path as it was given.
+    /// The path as given by the caller.
     at: String,
     directory: Arc<Directory>,
 }
 
-/// The same object: two have never the same directories by chance.
+/// Compares by identity: two tables never have the same directories by accident.
 impl PartialEq for Mounts {
     fn eq(&self, other: &Mounts) -> bool {
         std::ptr::eq(self, other)
@@ -126,7 +130,7 @@ impl PartialEq for Mounts {
 }
 
 impl Mounts {
-    /// No directories yet. Relative paths are relative to `base`, which is absolute.
+    /// Creates an empty table. Relative paths are relative to `base`, an absolute path.
     #[must_use]
     pub fn new(base: &Path) -> Mounts {
         Mounts {
@@ -141,18 +145,19 @@ impl Mounts {
             at: at.to_owned(),
             directory,
         };
+        // A panic cannot leave the table incomplete: one insertion is its only change.
         let mut mounted = self.mounted.write().unwrap_or_else(PoisonError::into_inner);
         mounted.insert(self.absolute(Path::new(at)), mount);
     }
 
-    /// The directory that appears at exactly this path.
+    /// Returns the directory mounted at exactly this path.
     #[must_use]
     pub fn mounted_at(&self, at: &str) -> Option<Arc<Directory>> {
         let mounted = self.mounted.read().unwrap_or_else(PoisonError::into_inner);
         Some(mounted.get(&self.absolute(Path::new(at)))?.directory.clone())
     }
 
-    /// The content of a file.
+    /// Returns the content of a file.
     pub fn read(&self, path: &Path) -> Option<io::Result<Arc<[u8]>>> {
         let (mount, inside) = self.mount_of(path)?;
         let content = match mount.directory.find(&inside) {
@@ -163,14 +168,15 @@ impl Mounts {
         Some(content)
     }
 
-    /// Whether a directory is at a path; an error if nothing is.
+    /// Returns true if a directory is at the path; an error if nothing is.
     pub fn is_dir(&self, path: &Path) -> Option<io::Result<bool>> {
         let (mount, inside) = self.mount_of(path)?;
         let found = mount.directory.find(&inside);
         Some(found.map(|(_, found)| matches!(found, Found::Directory)))
     }
 
-    /// The names in a directory, and whether they are directories. Links count as what they lead to, and broken ones not at all.
+    /// Returns the names in a directory, and true for each directory. Links count as their targets; broken links are
+    /// left out.
     pub fn entries(&self, path: &Path) -> Option<io::Result<Vec<(String, bool)>>> {
         let (mount, inside) = self.mount_of(path)?;
         let names = match mount.directory.find(&inside) {
@@ -181,12 +187,12 @@ impl Mounts {
         Some(names)
     }
 
-    /// The names in a directory of the disk that lead to directories in memory.
+    /// Returns the names in a directory of the disk that lead to mounted directories.
     #[must_use]
     pub fn names_above(&self, path: &Path) -> BTreeSet<String> {
         let path = self.absolute(path);
         let mounted = self.mounted.read().unwrap_or_else(PoisonError::into_inner);
-        // Paths below another one follow it.
+        // Paths are ordered by components: descendants follow their ancestor.
         let below = mounted.range(path.clone()..);
         let below = below.map_while(|(at, _)| at.strip_prefix(&path).ok());
         let first = below.filter_map(|rest| rest.components().next());
@@ -195,7 +201,7 @@ impl Mounts {
             .collect()
     }
 
-    /// The path that a path leads to by way of links; relative if the directory was mounted at a relative path.
+    /// Resolves the links of a path. The result is relative if the directory is mounted at a relative path.
     #[must_use]
     pub fn real(&self, path: &Path) -> Option<String> {
         let (mount, inside) = self.mount_of(path)?;
@@ -206,7 +212,7 @@ impl Mounts {
         })
     }
 
-    /// The directory in memory that a path lies in, and the path in it.
+    /// Returns the mounted directory with this path, and the path in it.
     fn mount_of(&self, path: &Path) -> Option<(Mount, String)> {
         let path = self.absolute(path);
         let mounted = self.mounted.read().unwrap_or_else(PoisonError::into_inner);
@@ -215,12 +221,13 @@ impl Mounts {
         Some((mount.clone(), inside))
     }
 
-    /// A path from the root, without `.` and `..`, by its text alone.
+    /// Makes a path absolute and removes `.` and `..`, without access to the disk.
     fn absolute(&self, path: &Path) -> PathBuf {
         let mut out = PathBuf::new();
         for step in self.base.join(path).components() {
             match step {
                 Component::CurDir => {}
+                // By text: the path may not exist on the disk.
                 Component::ParentDir => drop(out.pop()),
                 step => out.push(step),
             }

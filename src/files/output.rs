@@ -1,4 +1,4 @@
-//! Writing an output file: by rename for regular files, else into the existing file.
+//! Output files: regular files are replaced by rename, others are written in place.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Cursor, Read as _, Seek, SeekFrom, Write};
@@ -9,34 +9,34 @@ use tempfile::NamedTempFile;
 
 use crate::temporary;
 
-/// How many symbolic links are followed to a file that does not exist yet.
+/// The maximum number of symbolic links to a file that does not exist yet.
 const MAX_LINKS: usize = 40;
 
-/// What an output file is like.
+/// The mode and durability of an output file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// The mode of a new file, before the umask.
     pub mode: u32,
-    /// Whether a replaced file has its old mode afterwards.
+    /// True if a replaced file keeps its mode.
     pub keep_mode: bool,
-    /// Whether the contents must be on the disk before the name is.
+    /// True if the contents must be on the disk before the name is.
     pub durable: bool,
 }
 
 impl Policy {
-    /// For states: new ones can be read by their owner only, existing ones stay as they are.
+    /// States: new ones are private to the owner, existing ones keep their mode.
     pub const STATE: Policy = Policy {
         mode: 0o600,
         keep_mode: true,
         durable: true,
     };
-    /// For plans: only the owner may read one, whatever was there before.
+    /// Plans: private to the owner, whatever the mode of a replaced file.
     pub const SECRET: Policy = Policy {
         mode: 0o600,
         keep_mode: false,
         durable: true,
     };
-    /// For configuration, lock files and indexes: readable by others as far as the umask allows.
+    /// Configuration, lock files and indexes: readable by others as far as the umask allows.
     pub const SHARED: Policy = Policy {
         mode: 0o666,
         keep_mode: true,
@@ -44,7 +44,7 @@ impl Policy {
     };
 }
 
-/// A file that is being written. Nothing is seen of it before [`Output::commit`]; dropped before that, nothing has
+/// A file that is being written. Nothing is visible before [`Output::commit`]; dropping it before has no effect.
 /// happened.
 ///
 /// - A regular file, or none, is replaced by a rename. It keeps its owner as far as that is allowed. Symbolic links are
@@ -68,12 +68,13 @@ impl Output {
     /// Begins to write the file at a path. Its directory must exist.
     ///
     /// # Errors
-    /// The path leads to a directory, or to none where a file can be created.
+    /// Returns an error if the path leads to a directory, or to a place where no file can be created.
     pub fn create(path: &Path, policy: Policy) -> io::Result<Output> {
         let target = match fs::metadata(path) {
             Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Ok(_) if !is_replaceable(path) => Target::Into(Cursor::default()),
             Ok(old) => {
+                // The link stays a link: the rename is at its target.
                 let place = fs::canonicalize(path)?;
                 match begin(&place, policy, Some(&old)) {
                     Ok(new) => Target::Replaced { new, place },
@@ -95,24 +96,27 @@ impl Output {
         })
     }
 
-    /// Puts the file in its place. On a pipe it blocks until there is a reader.
+    /// Puts the file in its place. Blocks on a pipe until there is a reader.
     ///
     /// # Errors
-    /// It cannot be written; a file that is replaced by a rename is then as it was.
+    /// Returns an error if the file cannot be written. A file that is replaced by rename is then unchanged.
     pub fn commit(self) -> io::Result<()> {
         match self.target {
             Target::Into(contents) => write_into(&self.path, &contents.into_inner()),
             Target::Replaced { new, place } => {
+                // Without this, a power failure after the rename could leave an empty file in place of the old one.
                 if self.policy.durable {
                     new.as_file().sync_all()?;
                 }
                 match new.persist(&place) {
                     Ok(_) => {
+                        // The rename itself is durable once the directory is on the disk.
                         if self.policy.durable {
                             sync_directory(directory(&place));
                         }
                         Ok(())
                     }
+                    // A file that is a mount point, as in containers, cannot be replaced.
                     Err(e) if keeps_names(&e.error) && place.exists() => {
                         let mut contents = Vec::new();
                         let mut new = e.file;
@@ -162,10 +166,10 @@ pub fn replace(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
     output.commit()
 }
 
-/// Writes a whole file in the place of what has its name, a link included: links are not followed.
+/// Writes a whole file in place of a file or link of its name. Links are not followed.
 ///
 /// # Errors
-/// As with [`Output`]; a link stays as it is if it cannot be replaced.
+/// As with [`Output`]; a link that cannot be replaced is unchanged.
 pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
     let old = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
     let written = begin(path, policy, old.as_ref()).and_then(|mut new| {
@@ -183,6 +187,7 @@ pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<
             Ok(())
         }
         Err(e) if keeps_names(&e) && old.is_some() => {
+            // The file may have been replaced by a link meanwhile.
             let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
             let file = OpenOptions::new().write(true).custom_flags(flags).open(path)?;
             write_into_file(file, contents)
@@ -191,10 +196,10 @@ pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<
     }
 }
 
-/// Whether a rename may put a file at this path: there is a regular file of its own, or nothing.
+/// Returns true if a rename may put a file at this path: there is a regular file of its own, or nothing.
 #[must_use]
 pub fn is_replaceable(path: &Path) -> bool {
-    // What these lead to is an open file of some process, by another name.
+    // Paths below these directories lead to open files of processes, which a rename would not reach.
     if ["/dev", "/proc"].iter().any(|dir| path.starts_with(dir)) {
         return false;
     }
@@ -204,7 +209,7 @@ pub fn is_replaceable(path: &Path) -> bool {
     }
 }
 
-/// Whether this error is about the names in a directory, which do not matter to who writes into the file.
+/// Returns true if the error concerns the names in a directory, which writing in place does not change.
 fn keeps_names(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -220,9 +225,10 @@ fn begin(place: &Path, policy: Policy, old: Option<&fs::Metadata>) -> io::Result
     if let Some(old) = old {
         let made = new.as_file().metadata()?;
         if (old.uid(), old.gid()) != (made.uid(), made.gid()) {
-            // Only root may give files away; for others the new owner is who writes.
+            // Only root may change the owner. For other users, the writer becomes the owner.
             let _ = fchown(new.as_file(), Some(old.uid()), Some(old.gid()));
         }
+        // After the owner: a change of owner clears the setuid and setgid bits.
         if policy.keep_mode {
             let mode = fs::Permissions::from_mode(old.mode() & 0o7777);
             new.as_file().set_permissions(mode)?;
@@ -231,9 +237,10 @@ fn begin(place: &Path, policy: Policy, old: Option<&fs::Metadata>) -> io::Result
     Ok(new)
 }
 
-/// Where a chain of links ends at which there is no file yet.
+/// Follows a chain of links to a file that does not exist yet.
 fn followed(path: &Path) -> PathBuf {
     let mut place = path.to_owned();
+    // The limit ends cycles of links.
     for _ in 0..MAX_LINKS {
         let Ok(target) = fs::read_link(&place) else { break };
         place = directory(&place).join(target);
@@ -247,6 +254,7 @@ fn write_into(path: &Path, contents: &[u8]) -> io::Result<()> {
 
 fn write_into_file(mut file: File, contents: &[u8]) -> io::Result<()> {
     let regular = file.metadata()?.is_file();
+    // Pipes and devices can be neither truncated nor synced.
     if regular {
         file.set_len(0)?;
     }
@@ -264,12 +272,13 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Brings the name of a file to the disk, after its contents: see [`sync_directory`].
+/// Syncs the directory of a file, so that the file's name is on the disk: see [`sync_directory`].
 pub fn sync_directory_of(file: &Path) {
     sync_directory(directory(file));
 }
 
-/// Brings the names in a directory to the disk. Not every file system can; without it, only the latest write can be lost.
+/// Syncs the names in a directory to the disk. Failure is not an error: some file systems cannot, and only the latest
+/// write could be lost.
 fn sync_directory(dir: &Path) {
     if let Err(e) = File::open(dir).and_then(|dir| dir.sync_all()) {
         tracing::debug!("cannot sync {}: {e}", dir.display());

@@ -1,19 +1,19 @@
-//! Why an operation on a file or a process failed, in words.
+//! Reasons of failures of files and processes, in words.
 
 use std::fmt::Display;
 use std::io;
 
-/// The operating system's reason for an error, without its number for the error: part of a sentence, in
-/// lower case, without a full stop.
+/// Returns the operating system's reason for an error, without its number: part of a sentence, in lower case, without a
+/// full stop.
 #[must_use]
 pub fn io_reason(error: &io::Error) -> String {
     let text = error.to_string();
-    // The library of temporary files appends their path, which the user does not know.
+    // The `tempfile` crate appends the path, which the user does not know.
     let text = match text.rsplit_once(" at path \"") {
         Some((reason, path)) if path.ends_with('"') => reason,
         _ => &text,
     };
-    // These are the standard library's own, and say nothing to a user.
+    // Messages of the standard library that say nothing to a user.
     match text {
         "file name contained an unexpected NUL byte" => return "a path cannot have the character U+0000".to_owned(),
         "stream did not contain valid UTF-8" => return "it is not valid Unicode text".to_owned(),
@@ -23,8 +23,8 @@ pub fn io_reason(error: &io::Error) -> String {
     plain(text)
 }
 
-/// The reason why JSON cannot be read, from the message of the library that reads it: with the position where it has one. Part of a
-/// sentence, in lower case, without a full stop.
+/// Returns the reason of a JSON error from the parser's message, with its position if it has one: part of a sentence,
+/// in lower case, without a full stop.
 #[must_use]
 pub fn json_reason(message: impl Display) -> String {
     let message = message.to_string();
@@ -39,10 +39,11 @@ pub fn json_reason(message: impl Display) -> String {
     }
 }
 
-/// As [`json_reason`], for a message without a position.
+/// Returns the reason as [`json_reason`] does, for a message without a position.
 #[must_use]
 pub fn json_mistake(message: &str) -> String {
     let quoted = |text: &str| text.split('`').nth(1).unwrap_or_default().to_owned();
+    // The parser has no structured form of these errors: its message is the only source.
     let found = message
         .strip_prefix("invalid type: ")
         .or(message.strip_prefix("invalid value: "));
@@ -140,7 +141,7 @@ fn found_in_words(found: &str) -> Option<String> {
     })
 }
 
-/// A text without the number of an operating system's error, and without its first capital if that begins a word.
+/// Removes the numbers of the operating system's errors from a text, and the capital of its first word.
 #[must_use]
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -153,6 +154,7 @@ pub fn plain(text: &str) -> String {
     out.push_str(rest);
     let mut letters = out.chars();
     match (letters.next(), letters.next()) {
+        // Two capitals begin an abbreviation, which keeps them.
         (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
             let tail = out.get(first.len_utf8()..).unwrap_or_default();
             first.to_lowercase().chain(tail.chars()).collect()

@@ -1,7 +1,7 @@
 //! Temporary files and directories that can be distinguished from leftovers.
 //!
-//! Each has a name of the form `.monoform-XXXXXX.tmp`, and its process holds a lock (`flock`) on it. The lock ends with
-//! its holder, however that ends, and is seen by programs in other containers, where process numbers mean nothing.
+//! Their names have the form `.monoform-XXXXXX.tmp`, and the process holds a lock (`flock`) on each. The lock ends with
+//! its holder, however that ends, and is visible in other containers, where process numbers mean nothing.
 
 #![expect(clippy::disallowed_methods, reason = "leftovers are recognized by their age")]
 
@@ -18,10 +18,11 @@ use tempfile::{NamedTempFile, TempDir};
 const PREFIX: &str = ".monoform-";
 const SUFFIX: &str = ".tmp";
 
-/// How old a leftover must be: what is younger may not have its lock yet.
+/// The minimum age of a leftover.
+// A younger file may not have its lock yet: creation and lock are two steps.
 const AGE: Duration = Duration::from_secs(60);
 
-/// A directory that only this user can use, whatever the umask. It is removed when dropped.
+/// A directory that only this user can use, whatever the umask. Removed when dropped.
 #[derive(Debug)]
 pub struct PrivateDirectory {
     dir: TempDir,
@@ -29,10 +30,10 @@ pub struct PrivateDirectory {
 }
 
 impl PrivateDirectory {
-    /// Creates one in this directory, and removes the leftovers that are there.
+    /// Creates a directory in `parent`, and removes leftovers from `parent`.
     ///
     /// # Errors
-    /// No directory can be created there.
+    /// Returns an error if no directory can be created there.
     pub fn create_in(parent: &Path) -> io::Result<PrivateDirectory> {
         sweep_once(parent);
         let mode = fs::Permissions::from_mode(0o700);
@@ -41,20 +42,19 @@ impl PrivateDirectory {
             .suffix(SUFFIX)
             .permissions(mode.clone())
             .tempdir_in(parent)?;
-        // The umask may have taken rights away from the owner, too.
+        // The umask may have removed permissions of the owner, too.
         fs::set_permissions(dir.path(), mode)?;
         let lock = File::open(dir.path()).ok().filter(|file| file.try_lock().is_ok());
         Ok(PrivateDirectory { dir, _lock: lock })
     }
 
-    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
 }
 
-/// A temporary file in this directory, to be renamed later. Leftovers that are there are removed.
+/// Creates a temporary file in a directory, to be renamed later, and removes leftovers from the directory.
 pub(crate) fn file(dir: &Path, mode: u32) -> io::Result<NamedTempFile> {
     sweep_once(dir);
     let file = tempfile::Builder::new()
@@ -62,12 +62,12 @@ pub(crate) fn file(dir: &Path, mode: u32) -> io::Result<NamedTempFile> {
         .suffix(SUFFIX)
         .permissions(fs::Permissions::from_mode(mode))
         .tempfile_in(dir)?;
-    // Where there are no such locks, leftovers stay.
+    // Without support of locks, leftovers stay.
     let _ = file.as_file().try_lock();
     Ok(file)
 }
 
-/// Removes the leftovers in a directory, the first time that this process has to do with it.
+/// Removes the leftovers in a directory, once in a process.
 fn sweep_once(dir: &Path) {
     static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let first = SWEPT
@@ -79,7 +79,7 @@ fn sweep_once(dir: &Path) {
     }
 }
 
-/// Removes what a program that is gone has left in a directory.
+/// Removes the leftovers of ended processes in a directory.
 pub fn sweep(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.filter_map(Result::ok) {
@@ -109,12 +109,15 @@ fn remove_leftover(path: &Path) -> io::Result<bool> {
         .ok()
         .and_then(|modified| SystemTime::now().duration_since(modified).ok())
         .is_some_and(|age| age >= AGE);
+    // In a shared directory a name proves nothing: other users can create it, as a link for example.
     let kind = found.file_type();
     if !old || found.uid() != rustix::process::getuid().as_raw() || !(kind.is_file() || kind.is_dir()) {
         return Ok(false);
     }
+    // The entry may have become a link since.
     let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(nofollow).open(path)?;
+    // A process that holds the lock still runs, perhaps in another container.
     if file.try_lock().is_err() {
         return Ok(false);
     }

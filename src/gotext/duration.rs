@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Units by name, in nanoseconds.
+/// Nanoseconds by unit.
 const UNITS: [(&str, i128); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -16,24 +16,24 @@ const UNITS: [(&str, i128); 8] = [
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DurationError<'t> {
-    /// There is no number where one must be, or the duration exceeds 64 bits of nanoseconds (about 292 years).
+    /// A number is missing, or the duration exceeds 64 bits of nanoseconds (about 292 years).
     Invalid,
-    /// A number has no unit behind it.
+    /// A number without a unit.
     NoUnit,
     UnknownUnit(&'t str),
 }
 
-/// Parses a duration. A negative one becomes zero, for callers that wait.
+/// Parses a duration. A negative duration becomes zero, for callers that wait.
 #[must_use]
 pub fn parse(text: &str) -> Option<Duration> {
     let nanos = nanoseconds(text).ok()?;
     Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)))
 }
 
-/// Parses a duration as signed nanoseconds. Fractions of a nanosecond are cut off.
+/// Parses a duration as signed nanoseconds. Fractions of a nanosecond are truncated.
 ///
 /// # Errors
-/// The text is not a duration, or is one that 64 bits cannot hold.
+/// Returns an error if the text is not a duration, or if the duration exceeds 64 bits.
 pub fn nanoseconds(text: &str) -> Result<i64, DurationError<'_>> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -45,6 +45,7 @@ pub fn nanoseconds(text: &str) -> Result<i64, DurationError<'_>> {
     if rest.is_empty() {
         return Err(DurationError::Invalid);
     }
+    // 128 bits: the magnitude of the least 64-bit number has no positive counterpart.
     let mut total: i128 = 0;
     while !rest.is_empty() {
         let (part, after) = term(rest)?;
@@ -54,7 +55,7 @@ pub fn nanoseconds(text: &str) -> Result<i64, DurationError<'_>> {
     i64::try_from(if negative { -total } else { total }).map_err(|_| DurationError::Invalid)
 }
 
-/// The nanoseconds of one number with its unit, and the text behind it.
+/// Parses one number with its unit. Returns nanoseconds and the text after them.
 fn term(text: &str) -> Result<(i128, &str), DurationError<'_>> {
     let (whole, rest) = split(text, |c| !c.is_ascii_digit());
     let (fraction, rest) = match rest.strip_prefix('.') {
@@ -81,8 +82,8 @@ fn term(text: &str) -> Result<(i128, &str), DurationError<'_>> {
             .and_then(|whole| whole.checked_mul(*unit))
             .ok_or(DurationError::Invalid)?,
     };
-    // The digits are summed before the division, so that no digit is rounded by itself. Digits beyond the eighteenth are less
-    // than a nanosecond of any unit.
+    // Digits are summed before the division, so that none of them is rounded alone. Digits beyond the eighteenth are
+    // less than a nanosecond of any unit.
     let (mut parts, mut scale) = (0, 1);
     for digit in fraction.bytes().take(18) {
         parts = parts * 10 + i128::from(digit - b'0') * unit;
@@ -92,7 +93,7 @@ fn term(text: &str) -> Result<(i128, &str), DurationError<'_>> {
     Ok((nanoseconds, rest))
 }
 
-/// The text up to the first character of a kind, and the rest.
+/// Splits the text before the first character that `ends` accepts.
 fn split(text: &str, ends: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(ends).unwrap_or(text.len()))
 }

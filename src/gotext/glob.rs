@@ -1,16 +1,16 @@
-//! Patterns of paths: `*`, `?`, `[a-z]` within one component, `**` for any number of directories, `{a,b}` for alternatives, and
-//! a backslash before a character that stands for itself.
+//! Path patterns: `*`, `?`, `[a-z]` within one component, `**` for any number of directories, `{a,b}` for alternatives,
+//! and a backslash before a literal character.
 //!
-//! The rules are those of Go's `path.Match`, extended as the `doublestar` package does, which Terraform and its providers use.
-//! [`Pattern::matches`] compares a whole path. A caller that walks directories compares their entries part by part
-//! ([`Pattern::alternatives`]), and enters only directories in which something can match.
+//! The rules are those of Go's `path.Match` with the extensions of the `doublestar` package, which Terraform and its
+//! providers use. [`Pattern::matches`] compares a whole path. Callers that walk directories compare entries component
+//! by component ([`Pattern::alternatives`]), and enter only directories in which an entry can match.
 
-/// More alternatives than this in one pattern are refused: each group multiplies them.
+/// The maximum number of alternatives of a pattern. Groups multiply them.
 const MAX_ALTERNATIVES: usize = 4096;
 
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// The components of the pattern, once for each choice among its `{a,b}`.
+    /// The components of the pattern for each choice among its groups.
     alternatives: Vec<Vec<Part>>,
 }
 
@@ -22,7 +22,7 @@ pub enum Part {
     Name(Name),
 }
 
-/// A pattern of one name, which has no separator in it.
+/// A pattern of one name without separators.
 #[derive(Clone, Debug)]
 pub struct Name(Vec<Token>);
 
@@ -66,8 +66,10 @@ impl std::fmt::Display for PatternError {
 impl std::error::Error for PatternError {}
 
 impl Pattern {
+    /// Parses a pattern.
+    ///
     /// # Errors
-    /// The pattern is malformed, or has too many alternatives.
+    /// Returns an error if the pattern is malformed or has too many alternatives.
     pub fn parse(text: &str) -> Result<Pattern, PatternError> {
         let alternatives = Parser::default().run(text)?;
         Ok(Pattern {
@@ -80,7 +82,7 @@ impl Pattern {
         &self.alternatives
     }
 
-    /// Returns true if the pattern matches the whole of a path with slashes.
+    /// Returns true if the pattern matches the whole path, whose separators are slashes.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {
         let path: Vec<Vec<char>> = path.split('/').map(|name| name.chars().collect()).collect();
@@ -100,7 +102,7 @@ impl Name {
         self.matches_chars(&name.chars().collect::<Vec<_>>())
     }
 
-    /// Returns true if the pattern is this text and nothing else.
+    /// Returns true if the pattern is the literal `text`.
     #[must_use]
     pub fn is(&self, text: &str) -> bool {
         self.0.len() == text.chars().count()
@@ -122,8 +124,7 @@ impl Name {
     }
 }
 
-/// Compares a sequence with a pattern, whose stars take none or any number of items. Of several stars only the last one is ever
-/// tried again, so that the time is at most the product of both lengths.
+/// Matches items against a pattern in which a star takes any number of items.
 fn fits<P, T>(pattern: &[P], items: &[T], is_star: impl Fn(&P) -> bool, takes: impl Fn(&P, &T) -> bool) -> bool {
     let (mut p, mut i) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
@@ -131,6 +132,7 @@ fn fits<P, T>(pattern: &[P], items: &[T], is_star: impl Fn(&P) -> bool, takes: i
         match pattern.get(p) {
             Some(part) if is_star(part) => {
                 p += 1;
+                // Only the last star is tried again, so that the time is at most the product of both lengths.
                 retry = Some((p, i));
             }
             Some(part) if takes(part, item) => {
@@ -147,21 +149,22 @@ fn fits<P, T>(pattern: &[P], items: &[T], is_star: impl Fn(&P) -> bool, takes: i
     pattern.iter().skip(p).all(is_star)
 }
 
-/// The components of an alternative.
+/// Splits an alternative into components.
 fn parts(tokens: Vec<Token>) -> Vec<Part> {
     tokens
         .split(|token| matches!(token, Token::Separator))
         .map(|name| match name {
+            // Two stars are special as a whole component only. Within a name they are one star.
             [Token::Star, Token::Star] => Part::Directories,
             name => Part::Name(Name(name.to_vec())),
         })
         .collect()
 }
 
-/// The alternatives of the group that is being read; the outermost "group" is the pattern itself.
+/// The alternatives of an open group. The pattern itself is the outermost group.
 struct Group {
     done: Vec<Vec<Token>>,
-    /// The sequence that is being read: once for each choice among the groups in it.
+    /// The open alternative, once for each choice among the groups in it.
     current: Vec<Vec<Token>>,
 }
 
@@ -187,7 +190,8 @@ impl Group {
 
 #[derive(Default)]
 struct Parser {
-    /// The groups around the one that is being read, outermost first. No recursion: a pattern can be any text.
+    /// The enclosing groups, outermost first.
+    // A stack instead of recursion: a pattern is arbitrary text and may be nested to any depth.
     around: Vec<Group>,
 }
 
@@ -208,9 +212,11 @@ impl Parser {
                     at = end;
                 }
                 '{' => self.around.push(std::mem::replace(&mut group, Group::new())),
+                // Outside a group, a comma is literal.
                 ',' if !self.around.is_empty() => group.end_alternative(),
                 '}' => match self.around.pop() {
                     Some(outer) => group = joined(outer, group)?,
+                    // A closing brace without its opening one is literal.
                     None => group.push(&Token::Char(c)),
                 },
                 '\\' => {
@@ -232,9 +238,10 @@ impl Parser {
     }
 }
 
-/// The outer group after a whole inner one: each of its sequences with each alternative behind it.
+/// Closes the inner group: each sequence of the outer group continues with each alternative.
 fn joined(mut outer: Group, mut inner: Group) -> Result<Group, PatternError> {
     inner.end_alternative();
+    // Checked before the product is built: nested groups reach any size with little text.
     if outer.done.len() + outer.current.len() * inner.done.len() > MAX_ALTERNATIVES {
         return Err(PatternError::TooManyAlternatives);
     }
@@ -251,7 +258,7 @@ fn joined(mut outer: Group, mut inner: Group) -> Result<Group, PatternError> {
     Ok(outer)
 }
 
-/// A class whose bracket is just before this place, and the place behind it.
+/// Parses a class after its opening bracket. Returns the class and the position after it.
 fn class(text: &[char], start: usize) -> Result<(Token, usize), PatternError> {
     let mut at = start;
     let negated = matches!(text.get(at), Some('!' | '^'));
@@ -270,7 +277,7 @@ fn class(text: &[char], start: usize) -> Result<(Token, usize), PatternError> {
         let (low, next) = member(text, at)?;
         at = next;
         let high = match text.get(at..at + 2) {
-            // A hyphen at the end of a class is one.
+            // A hyphen at the end of a class is literal.
             Some(['-', after]) if *after != ']' => {
                 let (high, next) = member(text, at + 1)?;
                 at = next;
@@ -285,7 +292,7 @@ fn class(text: &[char], start: usize) -> Result<(Token, usize), PatternError> {
     }
 }
 
-/// A character of a class, and the place behind it.
+/// Parses a character of a class. Returns the character and the position after it.
 fn member(text: &[char], at: usize) -> Result<(char, usize), PatternError> {
     match text.get(at) {
         None => Err(PatternError::Bracket),

@@ -1,15 +1,15 @@
-//! Text as Go's standard library and its usual packages read and write it.
+//! Text formats of Go's standard library and common packages.
 //!
-//! Settings, environment variables and file formats around Terraform are defined by Go programs: a duration is `1h30m`, a flag is
-//! `true` or `t` or `1`, a list of words is printed as `["a" "b"]`. The core and the plugins read and write these forms by this
-//! crate, so that one text means the same to all of them. It depends on nothing.
+//! Settings, environment variables and file formats around Terraform are defined by Go programs: a duration is `1h30m`,
+//! a flag is `true` or `t` or `1`, a list of words is printed as `["a" "b"]`. The core and the plugins read and write
+//! these formats with this crate, so that the same text means the same to all of them. The crate has no dependencies.
 //!
-//! - [`duration`]: `1h30m` as a length of time (`time.ParseDuration`).
-//! - [`glob`]: patterns of paths, with `**` and `{a,b}`.
-//! - [`quote`]: text in quotes with escapes (`%q`), and which characters are printable.
+//! - [`duration`]: durations such as `1h30m` (`time.ParseDuration`).
+//! - [`glob`]: path patterns with `**` and `{a,b}`.
+//! - [`quote`]: quoted text with escapes (`%q`), and printable characters.
 //! - [`boolean`]: truth values (`strconv.ParseBool`).
 //!
-//! Begin with [`duration`]. A caller that accepts more or less than Go says so itself.
+//! Start with [`duration`]. Callers that accept more or less than Go document the difference.
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 
@@ -17,7 +17,7 @@ pub mod duration;
 pub mod glob;
 pub mod quote;
 
-/// A truth value as flags and environment variables have it.
+/// Parses the truth value of a flag or environment variable.
 #[must_use]
 pub fn boolean(text: &str) -> Option<bool> {
     match text {

@@ -1,6 +1,6 @@
-//! Quoted text, with escapes for characters that are not printable.
+//! Quoted text with escapes for non-printable characters.
 
-/// Text as the verb `%q` prints it: in double quotes, characters that are not printable as escapes.
+/// Formats text like the verb `%q`: in double quotes, with escapes for non-printable characters.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
@@ -28,7 +28,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// Returns true if a character can be seen: no control, no space but the plain one, nothing of private use.
+/// Returns true if a character is visible: no control character, no whitespace except the ASCII space, no private use.
 #[must_use]
 pub fn is_printable(c: char) -> bool {
     let code = u32::from(c);

@@ -1,4 +1,4 @@
-//! AWS Signature Version 4, as requests to S3 and to other services of AWS carry it.
+//! AWS Signature Version 4 for requests to S3 and other services of AWS.
 
 use std::pin::pin;
 use std::task::{Context as TaskContext, Poll, Waker};
@@ -11,14 +11,14 @@ use reqwest::Method;
 use reqwest::header::{HOST, HeaderMap};
 use url::Url;
 
-/// A service and its region, which a signature names.
+/// The service and region in a signature.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'s> {
     pub service: &'s str,
     pub region: &'s str,
 }
 
-/// Reason why a request is not signed.
+/// The reason that a request cannot be signed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignError {
@@ -28,18 +28,18 @@ pub enum SignError {
     /// The credentials have expired, or cannot sign.
     #[error(transparent)]
     Signer(#[from] reqsign_core::Error),
-    /// The signed address is not one.
+    /// The signed address is not valid.
     #[error(transparent)]
     Address(#[from] url::ParseError),
-    /// The signer waits for something.
+    /// The signer did not finish at once.
     #[error("it is not signed at once")]
     Pending,
 }
 
-/// Returns the headers of a request with a signature among them. `Host` is left to the transport.
+/// Returns the headers of a request with its signature. The transport adds `Host`.
 ///
 /// # Errors
-/// The address cannot be signed, or the credentials have expired.
+/// Returns an error if the address cannot be signed, or if the credentials have expired.
 pub fn signed(
     scope: Scope<'_>,
     credential: &Credential,
@@ -52,10 +52,10 @@ pub fn signed(
     Ok(parts.headers)
 }
 
-/// The address of a GET request with a signature in its query, which is valid for this time.
+/// Returns the address of a GET request with a signature in its query, which is valid for the duration.
 ///
 /// # Errors
-/// The address cannot be signed, or the credentials expire before.
+/// Returns an error if the address cannot be signed, or if the credentials expire earlier.
 pub fn presigned(scope: Scope<'_>, credential: &Credential, url: &Url, valid: Duration) -> Result<Url, SignError> {
     let parts = sign(scope, credential, (&Method::GET, url, HeaderMap::new()), Some(valid))?;
     Ok(Url::parse(&parts.uri.to_string())?)
@@ -74,7 +74,7 @@ fn sign(
     let context = Context::new();
     {
         let signing = pin!(signer.sign_request(&context, &mut parts, Some(credential), valid));
-        // To sign is to compute: there is nothing to wait for.
+        // Signing is computation: there is nothing to wait for.
         match signing.poll(&mut TaskContext::from_waker(Waker::noop())) {
             Poll::Ready(signed) => signed?,
             Poll::Pending => return Err(SignError::Pending),

@@ -1,4 +1,4 @@
-//! Why requests come to nothing, in words.
+//! Errors of requests, in words.
 
 use reqwest::StatusCode;
 use url::Url;
@@ -10,108 +10,87 @@ use files::plain;
 use crate::reason::{Broken, TlsProblem, connection_reason};
 use crate::rules::SILENCE;
 
-/// Why a request came to nothing. Each is a sentence without its full stop.
+/// The reason that a request failed, as a sentence without a full stop. `url` is the address without passwords and
+/// queries ([`shown`]).
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
-    /// The host is not there, or accepts no connection.
+    /// The host does not exist or accepts no connection.
     #[error("{reason} (the request was for {url})")]
     Unreachable {
-        /// What was asked for, as it may be shown.
         url: String,
-        /// What the host did, and what to check.
+        /// The behaviour of the host, and advice.
         reason: String,
     },
-    /// The server's certificate is not trusted, or it does not speak TLS.
+    /// The server's certificate is not trusted, or the server does not speak TLS.
     #[error("the request to {url} failed: {reason}")]
     Tls {
-        /// What was asked for, as it may be shown.
         url: String,
-        /// Why.
         reason: String,
-        /// What both sides do not agree on.
         problem: TlsProblem,
     },
     /// A connection broke.
     #[error("the request to {url} failed: {reason}")]
-    Connection {
-        /// What was asked for, as it may be shown.
-        url: String,
-        /// Why.
-        reason: String,
-    },
+    Connection { url: String, reason: String },
     /// No answer in time, or no more of it.
     #[error("{url} {phase} {seconds} seconds")]
     Timeout {
-        /// What was asked for, as it may be shown.
         url: String,
-        /// How long we waited.
+        /// The time of waiting.
         seconds: u64,
-        /// What we waited for.
+        /// The awaited part of the answer.
         phase: Phase,
     },
-    /// An answer that is not a success.
+    /// The status is no success.
     #[error("{url} answered with status {status}")]
     Status {
-        /// What was asked for, as it may be shown.
         url: String,
-        /// The status: `404 Not Found`.
+        /// The status, such as `404 Not Found`.
         status: StatusCode,
     },
-    /// Redirects without an end.
+    /// More redirects than the limit.
     #[error("{url} redirects more than {limit} times")]
-    TooManyRedirects {
-        /// What was asked for, as it may be shown.
-        url: String,
-        /// How many would have been followed.
-        limit: usize,
-    },
-    /// A redirect that leads nowhere.
+    TooManyRedirects { url: String, limit: usize },
+    /// The target of a redirect cannot be used.
     #[error("{url} redirects to an address that cannot be used")]
     BadRedirect {
-        /// Who redirects.
+        /// The address that redirects.
         url: String,
-        /// The scheme of the address, if that is the problem.
+        /// The scheme of the target, if that is the problem.
         scheme: Option<String>,
     },
-    /// A response larger than the limit.
+    /// The response is larger than the limit.
     #[error("the answer of {url} is larger than the {limit} bytes that are accepted")]
     TooLarge {
-        /// What was asked for, as it may be shown.
         url: String,
-        /// How much is accepted.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The answer is not what was asked for.
+    /// The content of the answer cannot be used.
     #[error("the answer of {url} cannot be used: {reason}")]
-    BadAnswer {
-        /// What was asked for, as it may be shown.
-        url: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The machine does not let us make connections.
+    BadAnswer { url: String, reason: String },
+    /// The HTTP client cannot be created on this machine.
     #[error("connections cannot be prepared: {0}")]
     NoClient(String),
-    /// A value cannot be sent in a header.
+    /// A header cannot have this value.
     #[error("{what} cannot be sent: it contains {character}")]
     Header {
-        /// What it is and where it comes from.
+        /// The value and its source, in words.
         what: String,
-        /// The character that no header can have.
+        /// The forbidden character, in words.
         character: &'static str,
     },
-    /// There are no credentials for the request.
+    /// The credentials for the request cannot be had.
     #[error("{0}")]
     Credentials(String),
 }
 
-/// What a request waited for when its time was over.
+/// The awaited part of the answer at a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Connection,
     Head,
     Body,
-    /// The response as a whole, as a caller limits it.
+    /// The whole response, within a caller's limit.
     Whole,
 }
 
@@ -125,7 +104,7 @@ impl std::fmt::Display for Phase {
 }
 
 impl Error {
-    /// The status of the answer, if that was the problem.
+    /// Returns the status of the answer if that was the problem.
     #[must_use]
     pub fn status(&self) -> Option<StatusCode> {
         match self {
@@ -134,13 +113,13 @@ impl Error {
         }
     }
 
-    /// Whether no connection was made, or nothing came over it: perhaps there is no network.
+    /// Returns true if no connection was made, or nothing came over it: there may be no network.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Error::Unreachable { .. } | Error::Timeout { .. })
     }
 
-    /// Returns true if another try may succeed. A host that accepts a connection and is silent has had its time.
+    /// Returns true if another try may succeed. A host that accepts a connection and stays silent has had its time.
     #[must_use]
     pub fn worth_another_try(&self) -> bool {
         matches!(
@@ -154,7 +133,7 @@ impl Error {
         )
     }
 
-    /// The error without the address of the request, for texts that name the request themselves.
+    /// Returns the error without the address of the request, for texts that name the request themselves.
     #[must_use]
     pub fn reason(&self) -> String {
         match self {
@@ -166,11 +145,12 @@ impl Error {
     }
 }
 
-/// An address as people may see it: without a password, and without the query, which may hold signatures and keys.
+/// Returns an address for messages: without user name and password, and without the query, which may have signatures
+/// and keys.
 #[must_use]
 pub fn shown(url: &Url) -> String {
     let mut url = url.clone();
-    // Of an address that cannot have these parts, there is nothing to remove.
+    // Fails for addresses that cannot have these parts, which need no removal.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_query(None);
@@ -178,7 +158,7 @@ pub fn shown(url: &Url) -> String {
     url.into()
 }
 
-/// What broke a connection, in words. `proxy` is the proxy that requests to this address go by.
+/// Describes the error of a connection. `proxy` is the proxy of requests to this address.
 pub(crate) fn connection(url: &Url, error: &reqwest::Error, proxy: Option<&str>, connect_timeout: Duration) -> Error {
     let shown = shown(url);
     if error.is_timeout() {
@@ -192,7 +172,7 @@ pub(crate) fn connection(url: &Url, error: &reqwest::Error, proxy: Option<&str>,
             phase,
         };
     }
-    // The error itself names the address with all its parts: only its causes are told.
+    // The error itself contains the whole address with its secrets. Only its causes are used.
     let Some(cause) = std::error::Error::source(error) else {
         return Error::Connection {
             url: shown,

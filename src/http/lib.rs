@@ -1,20 +1,21 @@
-//! HTTP requests of the core and of plugins: one client, one set of rules.
+//! HTTP client of the core and of plugins, with one set of rules.
 //!
-//! Servers are not to be trusted with a secret that is meant for another, nor with our time or memory. What follows from that holds
-//! for registries and mirrors (`net`), state stores (`store-client`) and the provider `http` alike, so it is here:
+//! Servers must get neither secrets for other servers nor unlimited time and memory. The resulting rules are those of
+//! registries and mirrors (`net`), of state stores (`store-client`) and of the provider `http`, so they are here:
 //!
-//! - [`Transport`] sends a [`Request`]: trust anchors, proxies, redirects without secrets, limits of time. It is made once for each
-//!   peer or run, and costs nothing before its first request.
-//! - [`Response`]: its head has been read; its body is read with limits of size and silence.
-//! - [`retry`]: when another try may help, and how long to wait before: at most what a user would accept of a server.
-//! - [`rules`]: the limits in numbers, and which headers stay behind at a redirect.
+//! - [`Transport`] sends a [`Request`]: trust anchors, proxies, redirects without secrets, time limits. There is one
+//!   for each peer or run, and it costs nothing before its first request.
+//! - [`Response`]: the head was read; the body is read with limits of size and silence.
+//! - [`retry`]: the cases in which another try may help, and the pause before it: at most what a user would accept of a
+//!   server.
+//! - [`rules`]: the limits, and the headers that are removed at a redirect.
 //! - [`aws`]: signatures of requests to AWS.
-//! - [`Error`]: why there was no answer, in words, by `reason`.
+//! - [`Error`]: the reason of a failure in words, from `reason`.
 //!
-//! Callers add their own parts: `net` tokens and `.netrc`, `store-client` signatures, the provider the official one's behaviour.
-//! Redirects are followed here and not by the library below, because every caller has its own limit.
+//! Callers add their own parts: `net` tokens and `.netrc`, `store-client` signatures, the provider the behaviour of the
+//! official one. Redirects are followed here instead of in the library below, because every caller has its own limit.
 //!
-//! Begin with [`Transport`].
+//! Start with [`Transport`].
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 

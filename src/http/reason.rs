@@ -1,7 +1,7 @@
-//! I/O and network errors in words: the one place that says why something could not be read, written or reached.
+//! I/O and network errors in words: the one place for reasons of failed reads, writes and connections.
 //!
-//! The texts of the operating system and of the libraries below name numbers and layers (`os error 111`,
-//! `client error (Connect)`) that help no user; here they become what happened, to which host, and what to do.
+//! The texts of the operating system and of the libraries below have numbers and layers (`os error 111`, `client error
+//! (Connect)`) that help no user; here they become events, with the host and advice.
 
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
@@ -9,17 +9,17 @@ use std::io::{self, ErrorKind};
 use rustls::CertificateError;
 use url::Url;
 
-/// What became of a connection.
+/// The result of a failed connection.
 pub(crate) enum Broken {
-    /// None was made: the host is not there, or does not want one.
+    /// No connection: the host does not exist, or refuses it.
     Unreachable(String),
-    /// It was made, and failed.
+    /// The connection failed after it was made.
     Failed(String),
-    /// Both sides do not agree on TLS: trying again leads to the same.
+    /// TLS failed, and would fail again.
     Refused(String, TlsProblem),
 }
 
-/// Why a connection to the host of an address failed. `proxy` is the proxy that was to make it, if one was.
+/// Returns the reason that a connection to an address failed. `proxy` is the proxy that should have made it.
 pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), proxy: Option<&str>) -> Broken {
     let host = url.host_str().unwrap_or("the host");
     let peer = proxy.map_or_else(|| host.to_owned(), |proxy| format!("the proxy {proxy}"));
@@ -28,6 +28,7 @@ pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), pro
         let port = url.port_or_known_default().unwrap_or_default();
         return Broken::Refused(tls_reason(host, port, tls), tls_problem(tls));
     }
+    // The library has no types for these errors: their texts are the only source.
     if texts
         .iter()
         .any(|t| t.contains("dns error") || t.contains("failed to lookup address"))
@@ -73,14 +74,14 @@ pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), pro
     }
 }
 
-/// What client and server do not agree on in TLS.
+/// The disagreement of client and server in TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsProblem {
-    /// The server's certificate is signed by an authority that is not trusted.
+    /// The authority that signed the server's certificate is not trusted.
     UnknownIssuer,
-    /// The server's certificate cannot be used: it has expired, or is for other names.
+    /// The server's certificate has expired, or is for other names.
     Certificate,
-    /// The protocol, or the certificate of the client.
+    /// The protocol, or the client's certificate.
     Protocol,
 }
 
@@ -92,7 +93,7 @@ fn tls_problem(error: &rustls::Error) -> TlsProblem {
     }
 }
 
-/// Why there is no TLS connection to a host, as the end of a sentence.
+/// Returns the reason that TLS to a host failed, as a sentence.
 #[must_use]
 pub fn tls_reason(host: &str, port: u16, error: &rustls::Error) -> String {
     let why = match error {
@@ -110,7 +111,7 @@ pub fn tls_reason(host: &str, port: u16, error: &rustls::Error) -> String {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => "is for other names; check how the host's name is written",
         rustls::Error::InvalidCertificate(CertificateError::Revoked) => "was revoked",
-        // An issuer of the same name is trusted, with another key.
+        // A trusted issuer has the same name, but another key.
         rustls::Error::InvalidCertificate(CertificateError::BadSignature) => {
             "is not signed with the key of an issuer that this machine trusts"
         }
@@ -142,7 +143,7 @@ pub fn tls_reason(host: &str, port: u16, error: &rustls::Error) -> String {
     format!("the certificate of {host} {why}")
 }
 
-/// An error and its causes.
+/// Iterates over an error and its causes.
 fn layers<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |error| {
         let error: &'e (dyn StdError + 'static) = *error;
@@ -150,10 +151,11 @@ fn layers<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (
     })
 }
 
-/// The first of these errors among the causes, those inside I/O errors included.
+/// Returns the first error of type `T` among the causes, including those inside I/O errors.
 fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Option<&'e T> {
     layers(error).find_map(|layer| {
         layer.downcast_ref::<T>().or_else(|| {
+            // `source` of an I/O error skips the error inside it.
             let inner = innermost(layer.downcast_ref::<io::Error>()?).get_ref()?;
             let inner: &(dyn StdError + 'static) = inner;
             inner.downcast_ref::<T>()
@@ -161,7 +163,7 @@ fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Optio
     })
 }
 
-/// The I/O error inside others.
+/// Returns the innermost I/O error of nested ones.
 fn innermost(error: &io::Error) -> &io::Error {
     let mut found = error;
     while let Some(inner) = found.get_ref().and_then(|inner| inner.downcast_ref::<io::Error>()) {
@@ -170,7 +172,7 @@ fn innermost(error: &io::Error) -> &io::Error {
     found
 }
 
-/// An error with its causes. Layers that say only that something below failed are left out.
+/// Joins an error with its causes. Layers that only say that a lower one failed are left out.
 pub(crate) fn chain(error: &dyn StdError) -> String {
     let mut texts: Vec<String> = Vec::new();
     let mut next = Some(error);

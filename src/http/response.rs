@@ -1,4 +1,4 @@
-//! Responses: the head has been read, the body is read with limits.
+//! Responses with limits on the body, after the head was read.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::rules::{SILENCE, Silence};
 pub struct Response {
     /// The address that answered, after redirects.
     pub url: Url,
-    /// The proxy on the way to it.
+    /// The proxy of the address.
     pub(crate) proxy: Option<String>,
     pub(crate) connect_timeout: Duration,
     pub(crate) silence: Silence,
@@ -28,13 +28,12 @@ impl Response {
         self.inner.status()
     }
 
-    /// The text of a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.inner.headers().get(name).and_then(|v| v.to_str().ok())
     }
 
-    /// The texts of a header that may occur more than once.
+    /// Returns the values of a header that may occur more than once.
     pub fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
         let values = self.inner.headers().get_all(name).into_iter();
         values.filter_map(|value| value.to_str().ok())
@@ -45,13 +44,13 @@ impl Response {
         self.inner.headers()
     }
 
-    /// The size of the body, as far as it was announced.
+    /// Returns the size of the body, if the server announced it.
     #[must_use]
     pub fn announced_size(&self) -> Option<u64> {
         self.inner.content_length()
     }
 
-    /// The error of a response that is no success.
+    /// Returns the error for a response that is no success.
     #[must_use]
     pub fn failure(&self) -> Error {
         Error::Status {
@@ -60,8 +59,10 @@ impl Response {
         }
     }
 
+    /// Returns the response if it is a success.
+    ///
     /// # Errors
-    /// The status is no success.
+    /// Returns an error for any other status.
     pub fn success(self) -> Result<Response, Error> {
         if self.status().is_success() {
             Ok(self)
@@ -70,18 +71,18 @@ impl Response {
         }
     }
 
-    /// The pause that the server asks for before another try.
+    /// Returns the pause that the server requests before another try.
     #[must_use]
     pub fn asked_pause(&self) -> Option<Duration> {
         retry::asked_pause(self.inner.headers())
     }
 
-    /// The next part of the body; `None` at its end. The limit of silence is not left to the library, where it would count from the
-    /// request on and end the sending of a large body.
+    /// Returns the next part of the body; `None` at its end.
     ///
     /// # Errors
-    /// The connection broke, or the server is silent for too long.
+    /// Returns an error if the connection broke, or if the server is silent for too long.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
+        // The library's own limit would count from the request on, and end the sending of a large body.
         match self.silence.within(SILENCE, self.inner.chunk()).await {
             Some(part) => part.map_err(|e| connection(&self.url, &e, self.proxy.as_deref(), self.connect_timeout)),
             None => Err(Error::Timeout {
@@ -92,10 +93,10 @@ impl Response {
         }
     }
 
-    /// The whole body.
+    /// Returns the whole body.
     ///
     /// # Errors
-    /// The body is larger than the limit, or did not arrive whole.
+    /// Returns an error if the body is larger than the limit or incomplete.
     pub async fn bytes(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
         let url = shown(&self.url);
         let too_large = || Error::TooLarge {
@@ -107,6 +108,7 @@ impl Response {
         }
         let mut body = Vec::new();
         while let Some(chunk) = self.chunk().await? {
+            // The announced size is not trusted, and may be absent.
             if (body.len() + chunk.len()) as u64 > limit {
                 return Err(too_large());
             }

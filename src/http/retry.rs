@@ -1,4 +1,4 @@
-//! When a request is worth another try, and the pause before it.
+//! Retries: the requests that are worth another try, and the pause before it.
 
 #![expect(clippy::disallowed_methods, reason = "a server names a time to wait for")]
 
@@ -9,13 +9,13 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use crate::rules::LONGEST_PAUSE;
 
-/// Returns true if a server may answer the same request in another way later: too many requests, or its own error.
+/// Returns true if the same request may succeed later: after too many requests, or after an error of the server.
 #[must_use]
 pub fn may_change(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS || status.as_u16() >= 500 && status != StatusCode::NOT_IMPLEMENTED
 }
 
-/// Pauses that double with every try.
+/// Pauses that double with each try.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
     pub first: Duration,
@@ -23,7 +23,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The pause after so many repetitions.
+    /// Returns the pause after a number of repetitions.
     #[must_use]
     pub fn pause(&self, repetitions: u64) -> Duration {
         let factor = u32::try_from(repetitions).ok().and_then(|n| 1_u32.checked_shl(n));
@@ -31,20 +31,21 @@ impl Backoff {
     }
 }
 
-/// The pause that a server asks for by `Retry-After`, as far as it is acceptable.
+/// Returns the pause of `Retry-After`, up to [`LONGEST_PAUSE`].
 #[must_use]
 pub fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
     whole_asked_pause(headers).map(|asked| asked.min(LONGEST_PAUSE))
 }
 
-/// The pause that a server asks for by `Retry-After`, in seconds or up to a time, however long it is. For requests that a user wants to
-/// be repeated, as in a configuration.
+/// Returns the whole pause of `Retry-After`, in seconds or until a date. For requests that a user wants to be repeated,
+/// as in a configuration.
 #[must_use]
 pub fn whole_asked_pause(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     match text.parse() {
         Ok(seconds) => Some(Duration::from_secs(seconds)),
         Err(_) => {
+            // A date in the past is no pause.
             let until = httpdate::parse_http_date(text).ok()?;
             Some(until.duration_since(SystemTime::now()).unwrap_or_default())
         }

@@ -1,36 +1,38 @@
-//! The limits in numbers, and the headers that stay behind at a redirect.
+//! Limits, and headers that are removed at a redirect.
 
 use std::time::Duration;
 
-/// How long it may take until there is a connection, unless a caller has a limit of its own.
+/// The time limit of a connection, unless the caller has its own.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a server may take to begin its answer, once it has the request.
+/// The time limit of a server for the beginning of its answer.
 pub const FIRST_BYTE: Duration = Duration::from_secs(30);
 
-/// How long a server may be silent in the middle of an answer.
+/// The time limit of a server's silence in the middle of an answer.
 pub const SILENCE: Duration = Duration::from_secs(60);
 
-/// The largest state that is read from a server: more than any that can be planned with. An endless answer would fill the memory.
+/// The size limit of a state from a server: more than any state that can be planned with.
+// An endless answer would fill the memory.
 pub const LARGEST_STATE: usize = 1 << 30;
 
-/// How long a request waits before a user is told which host it waits for.
+/// The time after which a user is told the host of a slow request.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The longest pause that `Retry-After` can ask for. A server could make a command wait for hours otherwise, and say nothing.
+/// The longest pause that `Retry-After` can request.
+// A server could otherwise make a command wait silently for hours.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
-/// The slowest rate at which a request is taken to be on its way, in bytes a second.
+/// The slowest upload that counts as progress, in bytes a second.
 const SLOWEST_UPLOAD: u64 = 32 << 10;
 
-/// How long the first byte of an answer is waited for, with the time in which a body of this length is sent.
+/// Returns the time limit for the first byte of an answer, including the upload of a body of this length.
 #[must_use]
 pub fn first_byte_after(body: usize) -> Duration {
     FIRST_BYTE + Duration::from_secs(body as u64 / SLOWEST_UPLOAD)
 }
 
-/// Returns true if a header stays behind when a redirect leads to another origin (scheme, host or port): it is marked as a secret,
-/// or its name says that it is one. The name counts because a mark is easily forgotten.
+/// Returns true if a redirect to another origin (scheme, host or port) removes the header: it is marked as a secret, or
+/// its name is that of a secret.
 #[must_use]
 pub fn stays_behind(name: &str, is_marked: bool) -> bool {
     const SECRETS: &[&str] = &[
@@ -45,20 +47,21 @@ pub fn stays_behind(name: &str, is_marked: bool) -> bool {
         "token",
     ];
     let name = name.to_ascii_lowercase();
+    // The name counts because a mark is easily forgotten.
     is_marked || SECRETS.iter().any(|part| name.contains(part))
 }
 
-/// How long a server may be silent.
+/// The limit of a server's silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silence {
-    /// As long as [`SILENCE`] says, and for the first byte [`first_byte_after`].
+    /// [`SILENCE`], and [`first_byte_after`] for the first byte.
     Limited,
-    /// Without end: the caller has a limit of its own, or its user wants none.
+    /// No limit: the caller has its own, or its user wants none.
     Unlimited,
 }
 
 impl Silence {
-    /// Waits for a server, unless it is silent for too long.
+    /// Awaits a server; `None` if it is silent for longer than the limit.
     pub(crate) async fn within<T>(self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         match self {
             Silence::Limited => tokio::time::timeout(limit, work).await.ok(),

@@ -1,4 +1,4 @@
-//! Sending a request: the client of the library below, and redirects.
+//! HTTP transport: the client of the library below, and redirects.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -24,14 +24,15 @@ pub struct Settings {
     pub tls: Option<ClientConfig>,
     pub proxy: Proxy,
     pub connect_timeout: Duration,
-    /// Empty if requests name it themselves, or none is named.
+    /// The user agent; empty if requests set their own, or none.
     pub user_agent: String,
-    /// A socket of this machine that all requests go to, whatever their addresses.
+    /// A local socket for all requests, whatever their addresses.
     pub unix_socket: Option<PathBuf>,
     pub silence: Silence,
-    /// Writes names of headers as `Content-Type`, as far as HTTP/1 is spoken. Some servers know no other form.
+    /// True for names of headers such as `Content-Type` in HTTP/1. Some servers accept no other form.
     pub title_case_headers: bool,
-    /// Does not offer HTTP/2. There the host to ask for is part of the address, so a request with a header `Host` needs HTTP/1.
+    /// True to offer HTTP/1 only.
+    // In HTTP/2 the host is part of the address, so a request with its own header `Host` needs HTTP/1.
     pub http1_only: bool,
 }
 
@@ -53,24 +54,24 @@ impl Default for Settings {
 /// The rules for redirects.
 #[derive(Clone, Copy, Debug)]
 pub struct Redirects {
-    /// How many are followed. With none, a redirect is the response.
+    /// The maximum number of redirects. With 0, a redirect is the response.
     pub limit: usize,
     pub secrets: Secrets,
-    /// Names in `Referer` the address that a redirect came from, unless the request has that header.
+    /// Sends the redirecting address as `Referer`, unless the request has that header.
     pub referer: bool,
 }
 
-/// The servers that see the headers with secrets.
+/// The servers that receive headers with secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secrets {
-    /// Those of the first origin: scheme, host and port.
+    /// The first origin: scheme, host and port.
     Origin,
-    /// Those of the first host and of hosts below it, as in Go's client.
+    /// The first host and its subdomains, as in Go's client.
     HostAndBelow,
 }
 
 impl Redirects {
-    /// Follows redirects up to this number, with secrets for the first origin.
+    /// Returns rules that follow up to `limit` redirects, with secrets for the first origin.
     #[must_use]
     pub const fn within(limit: usize) -> Redirects {
         Redirects {
@@ -85,38 +86,39 @@ impl Redirects {
 #[derive(Clone, Debug)]
 pub enum Proxy {
     None,
-    /// This one, without exceptions.
+    /// One proxy, without exceptions.
     Always(String),
-    /// Those of variables, with their exceptions; servers on this machine are reached directly.
+    /// The proxies of variables, with their exceptions; servers on this machine are reached directly.
     Rules(Box<Proxies>),
 }
 
-/// Name and password for basic authentication.
+/// A name and password for basic authentication.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Login {
     pub name: String,
     pub password: String,
 }
 
-/// One request, and the rules for its redirects.
+/// One request and its rules for redirects.
 pub struct Request<'r> {
     pub method: Method,
     pub url: &'r Url,
     pub headers: HeaderMap,
     pub body: Option<Bytes>,
     pub redirects: Redirects,
-    /// The login for a host, asked for as long as redirects stay with the first origin.
+    /// Returns the login for a host. Used while redirects stay with the first origin.
     pub login: Option<&'r Logins<'r>>,
-    /// Called with a host that has not answered for a while.
+    /// The callback for a host that has not answered for a while.
     pub waiting: &'r (dyn Fn(&str) + Send + Sync),
 }
 
-/// The logins for hosts.
+/// A lookup of logins by host.
 pub type Logins<'r> = dyn Fn(&str) -> Option<Login> + Send + Sync + 'r;
 
-/// Sends requests. Nothing is prepared before the first one: without trust anchors the library would fail at that.
+/// The sender of requests.
 pub struct Transport {
     settings: Settings,
+    // Built at the first request: without trust anchors the library would fail.
     client: OnceLock<Result<reqwest::Client, Error>>,
 }
 
@@ -149,6 +151,7 @@ impl Transport {
         };
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(with_protocols(tls, self.settings.http1_only))
+            // Redirects are followed in `send`: each request has its own limit and removes its secrets.
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .connect_timeout(self.settings.connect_timeout);
@@ -175,7 +178,7 @@ impl Transport {
         builder.build().map_err(|e| failed(&e))
     }
 
-    /// The way to the server of an address: by a proxy of the environment, or directly.
+    /// Returns the way to the server of an address: through a proxy of the environment, or directly.
     #[must_use]
     pub fn way(&self, url: &Url) -> Way<'_> {
         match &self.settings.proxy {
@@ -184,7 +187,7 @@ impl Transport {
         }
     }
 
-    /// The host and the port of the proxy for an address, for errors.
+    /// Returns host and port of the proxy for an address, for errors.
     fn proxy_for(&self, url: &Url) -> Option<String> {
         let always = match &self.settings.proxy {
             Proxy::Always(text) => Url::parse(text).ok(),
@@ -200,7 +203,7 @@ impl Transport {
     /// Sends a request once and follows its redirects.
     ///
     /// # Errors
-    /// There was no response, or too many redirects.
+    /// Returns an error if there was no response, or if there were too many redirects.
     pub async fn send(&self, request: Request<'_>) -> Result<Response, Error> {
         let Request {
             mut method,
@@ -218,6 +221,7 @@ impl Transport {
         for _ in 0..=redirects.limit {
             tracing::debug!(%method, url = %shown(&url), "request");
             let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
+            // Credentials in the address or in a header precede the login.
             let own = at_home && url.username().is_empty() && !headers.contains_key(AUTHORIZATION);
             if let Some(login) = login.filter(|_| own)
                 && let Some(login) = url.host_str().and_then(login)
@@ -226,7 +230,7 @@ impl Transport {
             }
             let length = body.as_ref().map_or(0, Bytes::len);
             if let Some(body) = &body {
-                // Without this header an empty body is none, and some servers refuse that.
+                // Without this header, the library sends no body at all, and some servers refuse that.
                 if body.is_empty() {
                     request = request.header(CONTENT_LENGTH, 0);
                 }
@@ -238,6 +242,7 @@ impl Transport {
             else {
                 return Ok(response);
             };
+            // A redirect back to the first origin does not restore the login.
             if next.origin() != url.origin() {
                 at_home = false;
             }
@@ -249,7 +254,7 @@ impl Transport {
                 remove_secrets(&mut headers);
             }
             if is_whole {
-                // The host to ask for was that of the address before.
+                // The header was for the host of the previous address.
                 headers.remove(HOST);
             }
             if redirects.referer && !has_referer {
@@ -258,6 +263,7 @@ impl Transport {
                     None => headers.remove(REFERER),
                 };
             }
+            // 307 and 308 keep the method. For the others, browsers and Go's client change to GET.
             if response.status().as_u16() < 307 && !matches!(method, Method::GET | Method::HEAD) {
                 method = Method::GET;
                 body = None;
@@ -272,7 +278,7 @@ impl Transport {
         })
     }
 
-    /// Sends a request with a body of this length, and waits for the head of the response.
+    /// Sends a request with a body of this length, and reads the head of the response.
     async fn head(
         &self,
         url: &Url,
@@ -310,7 +316,7 @@ impl Transport {
     }
 }
 
-/// Runs work, and calls `notify` if it takes longer than a user waits without a word.
+/// Awaits work, and calls `notify` once if that takes longer than [`PATIENCE`].
 pub async fn patient<T>(notify: impl FnOnce(), work: impl Future<Output = T>) -> T {
     let mut work = std::pin::pin!(work);
     match tokio::time::timeout(PATIENCE, &mut work).await {
@@ -332,14 +338,15 @@ fn with_protocols(mut tls: ClientConfig, http1_only: bool) -> ClientConfig {
     tls
 }
 
-/// Where a response leads, if it is a redirect.
+/// Returns the target of a redirect; `None` if the response is not a redirect.
 #[must_use]
 pub fn redirect(status: StatusCode, headers: &HeaderMap) -> Option<&HeaderValue> {
+    // The redirects that Go's client follows.
     let leads = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
     headers.get(LOCATION).filter(|location| leads && !location.is_empty())
 }
 
-/// Removes the headers that another origin must not see.
+/// Removes the headers that another origin must not receive.
 pub fn remove_secrets(headers: &mut HeaderMap) {
     let secret: Vec<HeaderName> = headers
         .iter()
@@ -351,11 +358,11 @@ pub fn remove_secrets(headers: &mut HeaderMap) {
     }
 }
 
-/// The address that a redirect leads to.
+/// The target of a redirect.
 #[derive(Debug)]
 struct Target {
     url: Url,
-    /// Whether the redirect says all of the address, and not only how it differs.
+    /// True for an absolute address, false for a relative reference.
     is_whole: bool,
 }
 
@@ -375,7 +382,7 @@ fn target(url: &Url, location: &HeaderValue) -> Result<Target, Error> {
     })
 }
 
-/// Whether an address is on the host of another, or on one whose name is below that.
+/// Returns true if an address is on the host `home` or on a subdomain of it.
 fn is_at_or_below(url: &Url, home: &Url) -> bool {
     let (Some(host), Some(home)) = (url.host_str(), home.host()) else {
         return false;
@@ -385,13 +392,14 @@ fn is_at_or_below(url: &Url, home: &Url) -> bool {
         || (matches!(home, Host::Domain(_)) && host.strip_suffix(&name).is_some_and(|below| below.ends_with('.')))
 }
 
-/// The address that a redirect came from, as the next server may see it.
+/// Returns the redirecting address for the next server.
 fn referer(from: &Url, to: &Url) -> Option<HeaderValue> {
+    // As in browsers and Go's client: the address of a secure page is not sent over plain HTTP.
     if from.scheme() == "https" && to.scheme() == "http" {
         return None;
     }
     let mut from = from.clone();
-    // Of an address that cannot have these parts, there is nothing to remove.
+    // Fails for addresses that cannot have these parts, which need no removal.
     let _ = from.set_username("");
     let _ = from.set_password(None);
     from.set_fragment(None);

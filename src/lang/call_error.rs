@@ -5,11 +5,11 @@ use syntax::Diagnostic;
 /// Reason why a call of a function failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallError {
-    /// An argument is wrong: its position (from 0) and what is wrong with it.
+    /// An argument is invalid: its position (from 0) and a description.
     Argument(usize, String),
-    /// The call as a whole failed.
+    /// The call as a whole failed, with a description.
     Failed(String),
-    /// There is no such function, or it cannot be called here.
+    /// The function does not exist, or cannot be called here.
     Unknown(Diagnostic),
 }
 
@@ -24,6 +24,7 @@ impl CallError {
 }
 
 impl From<cty::ops::OpError> for CallError {
+    // Diagnostics of calls have an introduction of their own.
     fn from(error: cty::ops::OpError) -> CallError {
         CallError::Failed(error.detail.trim_start_matches("Error during operation: ").to_owned())
     }

@@ -1,4 +1,4 @@
-//! Checks of references against schemas, before any value is there.
+//! Checks of references against schemas, before any value exists.
 
 use addrs::{Referenceable, Resource};
 use cty::{Type, Value};
@@ -9,19 +9,16 @@ use syntax::{Diagnostic, Range};
 use crate::eval::apply_steps;
 use schema::{BlockSchema, Nesting};
 
-/// How something is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repetition {
-    /// Not at all: there is one instance, without a key.
+    /// One instance, without a key.
     None,
-    /// By `count`.
     Count,
-    /// By `for_each`.
     ForEach,
 }
 
-/// Checks the steps that follow a reference to a whole resource: an instance key exactly where the resource is repeated,
-/// then only what its schema has.
+/// Checks the steps after a reference to a whole resource: an instance key exactly if the resource is repeated, then
+/// only parts of its schema.
 pub fn resource_steps(
     resource: &Resource,
     repetition: Repetition,
@@ -42,7 +39,7 @@ pub fn resource_steps(
     block_steps(schema, rest)
 }
 
-/// A key where there is one instance only.
+/// Builds the error for a key on a resource with a single instance.
 #[must_use]
 pub fn unexpected_key(resource: &Resource, range: &Range) -> Diagnostic {
     Diagnostic::error(
@@ -55,7 +52,7 @@ pub fn unexpected_key(resource: &Resource, range: &Range) -> Diagnostic {
     .at(range)
 }
 
-/// No key where there are several instances.
+/// Builds the error for a missing key on a resource with several instances.
 #[must_use]
 pub fn missing_key(resource: &Resource, repetition: Repetition, range: &Range) -> Diagnostic {
     let (argument, key) = match repetition {
@@ -92,7 +89,7 @@ pub fn block_steps(schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), 
         return match nested.nesting {
             Nesting::Single | Nesting::Group => block_steps(&nested.block, rest),
             Nesting::List => list_block_steps(name, &nested.block, rest),
-            // The key of a map can be an attribute or an index; evaluation checks it.
+            // A map's key can be written as attribute or as index; evaluation checks it.
             Nesting::Map => block_steps(&nested.block, rest.get(1..).unwrap_or_default()),
             Nesting::Set => match rest.first() {
                 Some(TraversalStep::Attribute { range, .. } | TraversalStep::Index { range, .. }) => Err(Diagnostic::error(
@@ -113,7 +110,7 @@ pub fn block_steps(schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), 
     .misspelt(name, range, near.as_ref()))
 }
 
-/// Checks steps into blocks that form a list. Which keys there are only evaluation knows.
+/// Checks steps into blocks that form a list. Evaluation checks if the elements exist.
 fn list_block_steps(name: &str, schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), Diagnostic> {
     match steps {
         [TraversalStep::Index { .. }, rest @ ..] => block_steps(schema, rest),
@@ -128,6 +125,7 @@ fn list_block_steps(name: &str, schema: &BlockSchema, steps: &[TraversalStep]) -
 
 /// Checks steps into any value of a type.
 fn value_steps(ty: Type, steps: &[TraversalStep]) -> Result<(), Diagnostic> {
+    // Steps after a splat apply to each element, whose checks are left to the evaluation.
     let splat = steps
         .iter()
         .position(|s| matches!(s, TraversalStep::Splat { .. }))
@@ -135,7 +133,7 @@ fn value_steps(ty: Type, steps: &[TraversalStep]) -> Result<(), Diagnostic> {
     apply_steps(Value::unknown(ty), &steps[..splat]).map(|_| ())
 }
 
-/// The resource that a reference is about, if it is about one.
+/// Returns the resource that a reference is about, if any.
 #[must_use]
 pub fn resource_of(subject: &Referenceable) -> Option<&Resource> {
     match subject {

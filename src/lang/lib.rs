@@ -1,15 +1,15 @@
-//! From tree to value: evaluation, static references and built-in functions.
+//! Evaluation of expressions, static references and built-in functions.
 //!
-//! Three questions about a piece of configuration are answered here, independent of planning and applying: which
-//! objects does it refer to ([`refs`]), what value does it have when those have these values ([`eval`], given a
-//! [`scope::Scope`]), and what object does a block body form under a provider's schema ([`body`]).
+//! This crate answers three questions about a piece of configuration, independently of planning and applying: the
+//! objects that it refers to ([`refs`]), its value when those objects have given values ([`eval`], in a
+//! [`scope::Scope`]), and the object that a block body forms under a provider's schema ([`body`]).
 //!
 //! Where to begin: [`scope`] (the evaluation environment), then [`eval`]. [`checks`] applies schemas to references;
-//! [`typeexpr`] reads type constraints; [`render`] prints values for people. The functions are one file a group under
-//! [`functions`].
+//! [`typeexpr`] reads type constraints; [`render`] prints values for people. [`functions`] has a file for each group of
+//! functions.
 //!
-//! The behaviour of expressions is specified by the recordings of `tests/conformance`: values and error summaries of the
-//! console of Terraform, and the intended deviations with their reasons.
+//! The recordings of `tests/conformance` specify the behaviour of expressions: values and error summaries of
+//! Terraform's console, and the intended deviations with their reasons.
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 

@@ -1,4 +1,4 @@
-//! Static references: what an expression or a block body refers to, found without evaluating anything.
+//! Static references: the objects that an expression or a block body refers to, found without evaluation.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::resolve::resolve;
 pub use crate::scope::Reference;
 use schema::BlockSchema;
 
-/// Words that later versions of the language may give a meaning at the root of a reference.
+/// Roots that later versions of the language may define.
 const RESERVED: &[&str] = &["template", "lazy", "arg"];
 
-/// What a traversal refers to, as specifically as its static steps say: with an instance key, down to the output of a
-/// module. For building graphs.
+/// Returns the object that a traversal refers to, as specifically as its static steps determine it: with an instance
+/// key, down to the output of a module. For building graphs.
 pub fn reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
     let mut whole = whole_reference(traversal)?;
     let Some(first) = whole.remaining.first().cloned() else {
@@ -65,7 +65,7 @@ pub fn reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
                     whole.range = whole.range.to(&range);
                     Referenceable::ModuleOutput(name, key, output)
                 }
-                // A splat over instances needs them all.
+                // A splat over instances needs all of them.
                 Some(TraversalStep::Splat { .. }) if key.is_none() => Referenceable::Module(name),
                 Some(other) => {
                     return Err(Diagnostic::error(
@@ -81,8 +81,8 @@ pub fn reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
     Ok(whole)
 }
 
-/// What a traversal refers to, with resources and modules as a whole: instance keys and output names are among the
-/// remaining steps. For evaluating.
+/// Returns the object that a traversal refers to, with resources and modules as a whole: instance keys and output names
+/// are among the remaining steps. For evaluation.
 pub fn whole_reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
     let root = &traversal.root;
     let steps = traversal.steps.as_slice();
@@ -138,7 +138,7 @@ pub fn whole_reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
     }
 }
 
-/// A reference to an action, with its key among the remaining steps.
+/// Reads a reference to an action, with its key among the remaining steps.
 fn action(traversal: &Traversal) -> Result<Reference, Diagnostic> {
     let steps = traversal.steps.as_slice();
     let invalid = |detail: &str, at: &Range| Err(Diagnostic::error("Invalid reference", detail).at(at));
@@ -219,7 +219,7 @@ fn resource(traversal: &Traversal, mode: Mode, ty: Arc<str>, steps: &[TraversalS
     }
 }
 
-/// What a word by itself may be meant as.
+/// Describes the likely meaning of a word by itself.
 fn meant(traversal: &Traversal, mode: Mode) -> String {
     let word = &*traversal.root;
     if mode != Mode::Managed || word == "resource" {
@@ -233,7 +233,7 @@ fn meant(traversal: &Traversal, mode: Mode) -> String {
     }
 }
 
-/// A traversal as it would be written as text: names with dots between them.
+/// Renders a traversal as text: names with dots between them. `None` if it has other steps.
 pub(crate) fn as_text(traversal: &Traversal) -> Option<String> {
     let mut text = traversal.root.to_string();
     for step in &traversal.steps {
@@ -246,7 +246,7 @@ pub(crate) fn as_text(traversal: &Traversal) -> Option<String> {
     Some(text)
 }
 
-/// The instance key that an index step's key means.
+/// Converts the key of an index step to an instance key.
 pub fn instance_key(key: &Value, range: &Range, what: &str) -> Result<InstanceKey, Diagnostic> {
     if let Some(text) = key.as_arc_str() {
         return Ok(InstanceKey::String(text.clone()));
@@ -265,14 +265,14 @@ pub fn instance_key(key: &Value, range: &Range, what: &str) -> Result<InstanceKe
     }
 }
 
-/// Something met while walking an expression.
+/// A node of interest in a walk over an expression.
 enum Node<'e> {
     Traversal(&'e Traversal),
     Call(&'e Arc<str>, &'e Range),
     Conditional(Conditional<'e>),
 }
 
-/// Every traversal in an expression whose root is not an iterator variable of a `for` around it.
+/// Returns every traversal in an expression, except those of iterator variables.
 #[must_use]
 pub fn traversals(expr: &Expr) -> Vec<&Traversal> {
     traversals_except(expr, &[])
@@ -291,7 +291,7 @@ pub fn traversals_except<'e>(expr: &'e Expr, iterators: &[Arc<str>]) -> Vec<&'e 
     found
 }
 
-/// The local names of the providers whose functions an expression calls, and where.
+/// Returns the local names of providers whose functions an expression calls, with the range of each call's name.
 #[must_use]
 pub fn provider_functions(expr: &Expr) -> Vec<(Arc<str>, Range)> {
     let mut found = Vec::new();
@@ -305,18 +305,17 @@ pub fn provider_functions(expr: &Expr) -> Vec<(Arc<str>, Range)> {
     found
 }
 
-/// A conditional expression.
+/// Ranges of a conditional expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conditional<'e> {
-    /// The whole expression.
     pub range: &'e Range,
-    /// The result if the condition is true.
+    /// Result if the condition is true.
     pub yes: &'e Range,
-    /// The result if it is false.
+    /// Result if the condition is false.
     pub no: &'e Range,
 }
 
-/// Every conditional expression in an expression, outer ones first.
+/// Returns every conditional in an expression, outer ones first.
 #[must_use]
 pub fn conditionals(expr: &Expr) -> Vec<Conditional<'_>> {
     let mut found = Vec::new();
@@ -328,7 +327,7 @@ pub fn conditionals(expr: &Expr) -> Vec<Conditional<'_>> {
     found
 }
 
-/// Every reference of an expression, in the order of the source.
+/// Returns every reference of an expression, in source order.
 #[must_use]
 pub fn references_in_expr(expr: &Expr) -> (Vec<Reference>, Diagnostics) {
     let mut out = Vec::new();
@@ -337,7 +336,7 @@ pub fn references_in_expr(expr: &Expr) -> (Vec<Reference>, Diagnostics) {
     (out, diagnostics)
 }
 
-/// Every reference of a body: its attributes, nested blocks and dynamic blocks.
+/// Returns every reference of a body: of its attributes, nested blocks and dynamic blocks.
 #[must_use]
 pub fn references_in_body(body: &Body, schema: &BlockSchema) -> (Vec<Reference>, Diagnostics) {
     let BodyReferences {
@@ -351,16 +350,16 @@ pub fn references_in_body(body: &Body, schema: &BlockSchema) -> (Vec<Reference>,
 
 #[derive(Debug, Default)]
 pub struct BodyReferences {
-    /// Those that are evaluated whenever the body is.
+    /// References that are evaluated whenever the body is.
     pub always: Vec<Reference>,
-    /// Those in the content of dynamic blocks: they are evaluated, and have to be right, only once it is known that there is such a
+    /// References in the content of dynamic blocks. They are evaluated, and must be valid, only if there is such a
     /// block ([`Scope::check`](crate::scope::Scope::check)).
     pub in_content: Vec<Reference>,
-    /// What cannot be a reference, outside of such content.
+    /// Traversals outside of such content that are no references.
     pub problems: Diagnostics,
 }
 
-/// As [`references_in_body`], with those apart that may never be evaluated.
+/// As [`references_in_body`], with references separate that may never be evaluated.
 #[must_use]
 pub fn references_of_body(body: &Body, schema: &BlockSchema) -> BodyReferences {
     let mut out = BodyReferences::default();
@@ -368,7 +367,7 @@ pub fn references_of_body(body: &Body, schema: &BlockSchema) -> BodyReferences {
     out
 }
 
-/// Every reference of an expression whose root is none of these iterator variables.
+/// Returns every reference of an expression, except those to these iterator variables.
 #[must_use]
 pub(crate) fn references_except(expr: &Expr, iterators: &[Arc<str>]) -> (Vec<Reference>, Diagnostics) {
     let mut out = Vec::new();
@@ -377,7 +376,8 @@ pub(crate) fn references_except(expr: &Expr, iterators: &[Arc<str>]) -> (Vec<Ref
     (out, diagnostics)
 }
 
-/// The local names of the providers whose functions are called anywhere in a body, and where.
+/// Returns the local names of providers whose functions are called anywhere in a body, with the range of each call's
+/// name.
 #[must_use]
 pub fn provider_functions_in_body(body: &Body) -> Vec<(Arc<str>, Range)> {
     let own = body.attributes.iter().flat_map(|a| provider_functions(&a.expr));
@@ -385,7 +385,7 @@ pub fn provider_functions_in_body(body: &Body) -> Vec<(Arc<str>, Range)> {
         .collect()
 }
 
-/// Whether a traversal is a word alone that names a type, as in `convert(x, string)`: it refers to nothing.
+/// Returns true if a traversal is a single word that names a type, as in `convert(x, string)`: it refers to nothing.
 pub(crate) fn is_type_name(traversal: &Traversal) -> bool {
     traversal.steps.is_empty() && matches!(&*traversal.root, "string" | "number" | "bool" | "any")
 }
@@ -404,11 +404,11 @@ fn collect(expr: &Expr, iterators: &[Arc<str>], out: &mut Vec<Reference>, diagno
 
 fn in_body(body: &Body, schema: &BlockSchema, iterators: &[Arc<str>], in_content: bool, out: &mut BodyReferences) {
     let nothing = BlockSchema::default();
-    // Decoding reports what is wrong with it.
+    // Decoding reports the problems.
     let body = &*resolve(body, schema, &mut Diagnostics::new());
     for attribute in &body.attributes {
         if in_content {
-            // What is no reference is reported where it is evaluated.
+            // A traversal that is no reference is reported when it is evaluated.
             collect(&attribute.expr, iterators, &mut out.in_content, &mut Diagnostics::new());
         } else {
             collect(&attribute.expr, iterators, &mut out.always, &mut out.problems);
@@ -426,6 +426,7 @@ fn in_body(body: &Body, schema: &BlockSchema, iterators: &[Arc<str>], in_content
             let inside: Vec<Arc<str>> = iterators.iter().cloned().chain([iterator.into()]).collect();
             for attribute in &block.body.attributes {
                 match &*attribute.name {
+                    // The collection does not see the block's own iterator; labels do.
                     "for_each" => collect(&attribute.expr, iterators, &mut out.always, &mut out.problems),
                     "iterator" => {}
                     _ => collect(&attribute.expr, &inside, &mut out.always, &mut out.problems),
@@ -441,7 +442,7 @@ fn in_body(body: &Body, schema: &BlockSchema, iterators: &[Arc<str>], in_content
     }
 }
 
-/// Walks an expression in source order, keeping track of the iterator variables in force.
+/// Walks an expression in source order, and keeps track of the iterator variables in scope.
 fn walk<'e>(expr: &'e Expr, bound: &mut Vec<Arc<str>>, f: &mut dyn FnMut(Node<'e>)) {
     match expr {
         Expr::Literal { .. } | Expr::SplatElement { .. } | Expr::Invalid { .. } => {}
@@ -484,7 +485,7 @@ fn walk<'e>(expr: &'e Expr, bound: &mut Vec<Arc<str>>, f: &mut dyn FnMut(Node<'e
             walk(no, bound, f);
         }
         Expr::Binary { .. } => {
-            // A long chain of operators leans to the left: go down it without recursion.
+            // Long chains of operators lean to the left; they are descended without recursion.
             let mut rights = Vec::new();
             let mut at = expr;
             while let Expr::Binary { left, right, .. } = at {

@@ -1,9 +1,9 @@
-//! Values in human-readable form, as `console` and `output` print them.
+//! Values in human-readable form, for `console` and `output`.
 
 use crate::functions::is_shown;
 use cty::{Kind, Marks, Type, Value};
 
-/// The value as an expression of the language, as far as it can be shown; lines after the first indented by so much.
+/// Renders a value as an expression of the language, as far as it can be displayed. Lines after the first are indented.
 #[must_use]
 pub fn format_value(value: &Value, indent: usize) -> String {
     let mut out = String::new();
@@ -14,13 +14,13 @@ pub fn format_value(value: &Value, indent: usize) -> String {
 fn write(value: &Value, indent: usize, out: &mut String) {
     let marks = value.marks();
     if marks.contains(Marks::TYPE) {
-        // What `type` gives: its text stands in a tuple.
+        // The result of `type` is a tuple that contains its text.
         let text = value.as_seq().and_then(|items| items.first()).and_then(Value::as_str);
         out.push_str(text.unwrap_or_default());
         return;
     }
     if !value.is_known() {
-        // An unknown value is rendered as unknown even if it is sensitive.
+        // Before the marks: even a sensitive value is rendered as unknown.
         out.push_str("(known after apply)");
         return;
     }
@@ -105,16 +105,18 @@ fn sequence(value: &Value, indent: usize, out: &mut String) {
     out.push(']');
 }
 
-/// A string, as a heredoc if it has several lines.
+/// Writes a string, as a heredoc if it has several lines.
 fn text(text: &str, indent: usize, out: &mut String) {
     if !text.contains('\n') {
         out.push_str(&quote(text));
         return;
     }
     let mut delimiter = String::from("EOT");
+    // The delimiter must not be one of the lines.
     while text.split('\n').any(|l| l.trim() == delimiter) {
         delimiter.push('_');
     }
+    // Nested, the heredoc is indented, and `<<-` removes that again.
     out.push_str(if indent > 0 { "<<-" } else { "<<" });
     out.push_str(&delimiter);
     for part in text.split('\n') {
@@ -125,7 +127,7 @@ fn text(text: &str, indent: usize, out: &mut String) {
     out.push_str(&delimiter);
 }
 
-/// Text in double quotes, with escapes for what cannot be seen.
+/// Quotes a text, with escapes for invisible characters.
 #[must_use]
 pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
@@ -151,7 +153,7 @@ pub fn quote(text: &str) -> String {
     out
 }
 
-/// A type as the console's `type` function prints it.
+/// Renders a type as the console's `type` function does.
 #[must_use]
 pub fn format_type(ty: &Type) -> String {
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Bodies in the JSON syntax, in which only the schema tells blocks from attributes.
+//! Resolution of bodies in the JSON syntax, in which only the schema distinguishes blocks from attributes.
 
 use std::borrow::Cow;
 
@@ -7,19 +7,19 @@ use syntax::Diagnostics;
 use syntax::ast::{Body, Expr};
 use syntax::content::{self, BodySpec};
 
-/// The labels of the blocks of a map, and of dynamic blocks.
+/// Labels of blocks that form a map, and of dynamic blocks.
 const KEY: &[&str] = &["key"];
 const TYPE: &[&str] = &["type"];
 
-/// A `dynamic` block.
+/// Content of a `dynamic` block.
 pub(crate) const DYNAMIC: BodySpec<'static> = BodySpec {
     attributes: &[("for_each", true), ("iterator", false), ("labels", false)],
     blocks: &[("content", &[])],
 };
 
-/// A body in which the blocks of the schema are blocks. In the JSON syntax only the schema distinguishes them from
-/// attributes; a body in the native syntax is returned unchanged.
+/// Turns properties that the schema knows as blocks into blocks. A body in the native syntax is returned unchanged.
 pub fn resolve<'b>(body: &'b Body, schema: &BlockSchema, diagnostics: &mut Diagnostics) -> Cow<'b, Body> {
+    // Only a JSON body needs a copy.
     if !body.attributes.iter().any(|a| matches!(a.expr, Expr::Json(_))) {
         return Cow::Borrowed(body);
     }

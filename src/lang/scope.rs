@@ -1,4 +1,4 @@
-//! The evaluation environment: the values that references have, and how functions behave here.
+//! The evaluation environment: values of references, and settings of functions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,28 +13,28 @@ use syntax::{Diagnostic, Diagnostics, Range};
 use crate::call_error::CallError;
 use crate::provider_function::Signature;
 
-/// A reference: what is named, where, and the steps from there.
+/// A reference: the object, its range, and the steps from there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
-    /// What is named.
+    /// Object that is referred to.
     pub subject: Referenceable,
-    /// Where it is named; without the remaining steps.
+    /// Range of the object's name, without the remaining steps.
     pub range: Range,
-    /// The steps from the subject's value.
+    /// Steps from the object's value.
     pub remaining: Vec<TraversalStep>,
 }
 
-/// The reason why something has no value.
+/// Reason why an object has no value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EvaluationError {
-    /// What it depends on has failed, and that has been reported where it failed.
+    /// A dependency has failed, and its error has been reported.
     Reported,
-    /// Problems that are still to be reported.
+    /// Problems that have not been reported yet.
     Problems(Diagnostics),
 }
 
 impl EvaluationError {
-    /// What is still to be reported; nothing if all is.
+    /// Returns the problems that have not been reported yet.
     #[must_use]
     pub fn unreported(self) -> Diagnostics {
         match self {
@@ -57,58 +57,59 @@ impl From<Diagnostic> for EvaluationError {
 }
 
 /// Watches evaluation: which expressions are evaluated, and which way conditionals go.
+// For the coverage that tests report: kept apart from values, so that evaluation without a witness costs nothing.
 pub trait Witness: Send + Sync + std::fmt::Debug {
-    /// An expression is evaluated as a whole.
+    /// Called when an expression is evaluated as a whole.
     fn evaluated(&self, at: &Range);
 
-    /// The condition of a conditional expression is known.
+    /// Called when the condition of a conditional expression is known.
     fn chosen(&self, conditional: &Range, yes: bool);
 }
 
-/// The surroundings of an expression.
+/// The environment of an expression.
 ///
-/// [`Scope::lookup`] is called once for each reference an evaluation meets, so it must be cheap: hand out values that
-/// are built already and shared.
+/// [`Scope::lookup`] is called once for each reference of an evaluation, so it must be cheap: return values that are
+/// built already and shared.
 pub trait Scope: Sync {
-    /// The value of a reference's subject.
+    /// Returns the value of a reference's subject.
     ///
     /// The subject is a variable, a local value, a whole resource or module call (all instances), one of `count`,
     /// `each`, `path`, `terraform`, or `self`: never an instance or an output. Instance keys and output names are the
-    /// first of the remaining steps. An implementation may use them: for an error about a missing key, or to return
-    /// a module object that holds only the referenced output.
+    /// first of the remaining steps. An implementation may use them: for an error about a missing key, or to return a
+    /// module object that holds only the referenced output.
     fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError>;
 
-    /// Explains why the value of a reference's subject cannot be followed further, in the place of what the value tells.
+    /// Replaces an error about the steps from a subject's value by one with more knowledge of the subject.
     fn explain(&self, _reference: &Reference, problem: Diagnostic) -> Diagnostic {
         problem
     }
 
-    /// Checks a reference in the content of a dynamic block, before the content is evaluated: that what it names is declared.
-    /// References elsewhere are checked before anything is evaluated.
+    /// Checks that a reference in the content of a dynamic block names a declared object, before the content is
+    /// evaluated. References elsewhere are checked before any evaluation.
     fn check(&self, _reference: &Reference) -> Result<(), Diagnostic> {
         Ok(())
     }
 
-    /// Whether only constants are allowed here, so that every reference is an error.
+    /// Returns true if only constants are allowed, so that every reference is an error.
     fn is_constant(&self) -> bool {
         false
     }
 
-    /// How functions behave here; `None` where functions may not be called at all.
+    /// Settings of functions; `None` if functions cannot be called.
     fn functions(&self) -> Option<&FunctionSettings>;
 
-    /// Who watches the evaluation of expressions here.
+    /// Observer of evaluations in this scope.
     fn witness(&self) -> Option<&dyn Witness> {
         None
     }
 
-    /// Compares the result of a function that reads files with that of an earlier call with the same arguments: in this run, or
-    /// in the plan that is applied. Nothing is compared where no results are kept.
+    /// Compares the result of a function that reads files with that of an earlier call with the same arguments: in this
+    /// run, or in the plan that is applied. By default nothing is compared.
     fn check_result(&self, _function: &str, _arguments: &[Value], _result: &Value) -> Result<(), CallError> {
         Ok(())
     }
 
-    /// What a function of a provider takes and gives; an error if it cannot be called here.
+    /// Returns the signature of a provider function; an error if it cannot be called here.
     fn provider_function(&self, provider: &str, function: &str) -> Result<Arc<Signature>, CallError> {
         Err(CallError::Unknown(Diagnostic::error(
             "Unknown provider function",
@@ -119,30 +120,29 @@ pub trait Scope: Sync {
         )))
     }
 
-    /// Calls a function of a provider, the arguments converted to its parameters' types and free of marks.
+    /// Calls a provider function. The arguments have the parameters' types and no marks.
     fn call_provider_function(&self, call: &ProviderCall<'_>) -> Result<Value, CallError> {
         self.provider_function(call.provider, call.function)
             .map(|signature| Value::unknown(signature.result.clone()))
     }
 }
 
-/// A call `provider::PROVIDER::FUNCTION(…)`.
+/// A call of `provider::PROVIDER::FUNCTION(…)`.
 #[derive(Clone, Copy, Debug)]
 pub struct ProviderCall<'a> {
-    /// The local name of the provider.
+    /// Local name of the provider.
     pub provider: &'a str,
-    /// The name of the function.
     pub function: &'a str,
     pub arguments: &'a [Value],
 }
 
-/// Makes files that do not exist unknown values instead of errors: for a plan to destroy, which needs none of the values that
-/// resources are configured with.
+/// Makes missing files unknown values instead of errors: for a destroy plan, which needs no value of a resource's
+/// configuration.
 #[derive(Clone, Debug, Default)]
 pub struct MissingFiles(Arc<AtomicBool>);
 
 impl MissingFiles {
-    /// Returns true if a function was asked for a file that does not exist.
+    /// Returns true if a function tried to read a missing file.
     #[must_use]
     pub fn are_found(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -159,46 +159,46 @@ impl PartialEq for MissingFiles {
     }
 }
 
-/// How functions behave in some surroundings.
+/// Settings of functions in a scope.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FunctionSettings {
-    /// What relative paths of file functions are relative to. Empty for the working directory.
+    /// Base directory of relative paths. Empty for the working directory.
     pub base_dir: PathBuf,
-    /// The directories in memory that file functions see beside those of the disk.
+    /// Directories in memory that file functions see besides those of the disk.
     pub mounts: Option<Arc<Mounts>>,
-    /// The time of planning, RFC 3339, once there is one.
+    /// Time of planning in RFC 3339; `None` outside of a plan.
     pub plan_timestamp: Option<String>,
-    /// Whether functions whose result changes from call to call (`timestamp`, `uuid`, `bcrypt`) give unknown values.
+    /// Makes results that differ in each call (`timestamp`, `uuid`, `bcrypt`) unknown values.
     pub pure: bool,
-    /// Whether the console's `type` function is there.
+    /// Makes the console's `type` function available.
     pub console: bool,
-    /// Set where a missing file is no error.
+    /// Set if a missing file is no error.
     pub missing_files: Option<MissingFiles>,
-    /// The most elements of an expression and instances of a block, where the user has set a limit.
+    /// Limit on the elements of an expression and the instances of a block, if the user has set one.
     pub max_elements: Option<u64>,
 }
 
 impl FunctionSettings {
-    /// The most elements that the `for` expressions inside one expression may produce together.
+    /// Limit on the elements that all `for` expressions inside of one expression may produce.
     #[must_use]
     pub fn max_elements(&self) -> u64 {
         self.max_elements.unwrap_or(10_000_000)
     }
 
-    /// The most instances that a `count` argument may ask for.
+    /// Limit on the instances of a `count` argument.
     #[must_use]
     pub fn max_instances(&self) -> u64 {
         self.max_elements.unwrap_or(1_000_000)
     }
 
-    /// The most numbers of a range: Terraform's limit, unless the user has set one.
+    /// Limit on the numbers of a range: Terraform's, unless the user has set one.
     #[must_use]
     pub fn max_range(&self) -> u64 {
         self.max_elements.unwrap_or(1024)
     }
 }
 
-/// A scope in which nothing may be referred to and no function called: what static arguments are evaluated in.
+/// A scope without references and functions, for static arguments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Constant;
 
@@ -220,7 +220,7 @@ impl Scope for Constant {
     }
 }
 
-/// A scope in which every reference has an unknown value: for checks of form only.
+/// A scope in which every reference is unknown, to check only the form of expressions.
 #[derive(Clone, Debug, Default)]
 pub struct Unknowns(pub FunctionSettings);
 

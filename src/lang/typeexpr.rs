@@ -12,17 +12,16 @@ use syntax::{Diagnostic, Diagnostics, Edit, Range};
 use crate::eval::{Context, describe_convert_error, evaluate};
 use crate::scope::Constant;
 
-/// The types that are a word alone.
+/// Types that are a single word.
 const TYPES: &[&str] = &["bool", "string", "number", "any"];
 
-/// The types that are made of others.
+/// Constructors of types.
 const CONSTRUCTORS: &[&str] = &["list", "set", "map", "object", "tuple"];
 
-/// How deep types may be nested.
+/// Depth limit of types.
 const MAX_DEPTH: usize = 100;
 
-/// The type of a constraint expression, and the default values of its optional attributes. Where there are
-/// errors, the type (or a part of it) is `any`.
+/// Reads a type constraint, with the default values of its optional attributes. Invalid parts are `any`.
 #[must_use]
 pub fn type_constraint(expr: &Expr) -> (Type, Defaults, Diagnostics) {
     let mut reader = Reader {
@@ -33,18 +32,18 @@ pub fn type_constraint(expr: &Expr) -> (Type, Defaults, Diagnostics) {
     (ty, defaults, reader.diagnostics)
 }
 
-/// As [`type_constraint`], for the `type` of a variable: there `list` and `map` alone mean `list(any)` and `map(any)`,
-/// and types in quotes, as they were once written, get a hint.
+/// As [`type_constraint`], for the `type` of a variable, in which `list` and `map` alone mean `list(any)` and
+/// `map(any)`, and types in quotes, the old form, have a hint.
 #[must_use]
 pub fn variable_type(expr: &Expr) -> (Type, Defaults, Diagnostics) {
     if let Expr::Json(json) = expr {
-        // There the quotes are those of the syntax.
+        // In JSON, the quotes belong to the syntax.
         return match json.unquoted() {
             Some((inner, problems)) if problems.is_empty() => match inner.as_keyword() {
                 Some("list" | "map") => variable_type(&inner),
                 Some(_) => {
                     let (ty, defaults, mut problems) = type_constraint(&inner);
-                    // A word is the whole string.
+                    // The range of a word is the whole string, as in Terraform.
                     for problem in &mut problems.0 {
                         problem.subject = Some(expr.range().clone());
                     }
@@ -315,7 +314,7 @@ impl Reader {
         (Type::Object(Arc::new(ObjectType::new(attributes))), out)
     }
 
-    /// The type and the default inside `optional(…)`.
+    /// Returns the type and the default in `optional(…)`.
     fn optional<'e>(&mut self, modifier: &'e Call) -> Option<(&'e Expr, Option<&'e Expr>)> {
         match modifier.args.as_slice() {
             [] => {
@@ -346,7 +345,7 @@ impl Reader {
         if failed {
             return;
         }
-        // The default of an object may leave out what has a default of its own.
+        // The default of an object may omit attributes that have a default.
         match cty::convert(&inner.apply(value), ty) {
             Ok(value) => {
                 out.values.insert(name.clone(), value);

@@ -1,10 +1,10 @@
-//! Lock records: who holds the lock of a state, and what for.
+//! Lock records: the holder and purpose of a state's lock.
 //!
-//! Terraform writes such a record as JSON beside a state file, and into the lock objects of its backends; other programs read it
-//! to say whom to wait for. The core, the plugin SDK and every state store use this one type, so that a record has the same bytes
-//! wherever it is written, and is read with the same tolerance.
+//! Terraform writes such a record as JSON next to a state file, and into the lock objects of its backends; other
+//! programs read it to name the holder. The core, the plugin SDK and every state store share this type, so that records
+//! have the same bytes everywhere and are read with the same tolerance.
 //!
-//! Begin with [`LockInfo`].
+//! Start with [`LockInfo`].
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 #![expect(clippy::disallowed_methods, reason = "a lock record names the user and the time")]
@@ -13,10 +13,10 @@ use std::fmt;
 
 use cty::json::Json;
 
-/// The record of a lock, with the fields of Terraform's.
+/// The record of a lock, with Terraform's fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockInfo {
-    /// The lock's ID: a UUID, unless the store names its locks itself.
+    /// The lock's ID: a UUID, unless the store names its locks.
     pub id: String,
     /// The holder's operation, such as `OperationTypeApply`.
     pub operation: String,
@@ -26,14 +26,14 @@ pub struct LockInfo {
     pub who: String,
     /// The version of the holder.
     pub version: String,
-    /// Time of locking, in RFC 3339.
+    /// The time of locking in RFC 3339.
     pub created: String,
-    /// Path or name of the locked state.
+    /// The path or name of the locked state.
     pub path: String,
 }
 
 impl LockInfo {
-    /// A new lock for this operation, taken by the current user now. Who takes the lock fills in the path.
+    /// Creates a lock of the current user for an operation, with the current time. The caller sets the path.
     #[must_use]
     pub fn new(operation: &str, version: &str) -> LockInfo {
         LockInfo {
@@ -46,15 +46,16 @@ impl LockInfo {
         }
     }
 
-    /// A lock taken by this process now, for callers that do not tell their version.
+    /// Creates a lock of this process, for callers without a version.
     #[must_use]
     pub fn of_this_process(operation: &str) -> LockInfo {
         LockInfo::new(operation, "")
     }
 
-    /// The JSON text, without line breaks, its keys in the order and its characters escaped as Terraform does it.
+    /// Returns the JSON on one line, with Terraform's order of keys and escapes.
     #[must_use]
     pub fn to_json(&self) -> String {
+        // Formatted by hand: a JSON object would sort its keys.
         let members = [
             ("ID", &self.id),
             ("Operation", &self.operation),
@@ -68,13 +69,13 @@ impl LockInfo {
         format!("{{{}}}", members.join(","))
     }
 
-    /// Reads JSON text; `None` if it is no object. Missing fields are empty.
+    /// Parses JSON; `None` if it is not an object. Missing fields are empty.
     #[must_use]
     pub fn from_json(text: &[u8]) -> Option<LockInfo> {
         let Json::Object(object) = Json::parse(text).ok()? else {
             return None;
         };
-        // Terraform's reader accepts keys in any case, so programs exist that write them in lower case.
+        // Terraform's parser accepts keys in any case, so there are programs that write them in lower case.
         let text = |name: &str| {
             let found = object.get(name).or_else(|| {
                 let same = |(key, _): &(&String, &Json)| key.eq_ignore_ascii_case(name);
@@ -93,7 +94,7 @@ impl LockInfo {
         })
     }
 
-    /// One field a line under a heading, as Terraform shows it.
+    /// Formats one field a line under a heading, like Terraform.
     #[must_use]
     pub fn details(&self) -> String {
         format!(
@@ -104,7 +105,7 @@ impl LockInfo {
     }
 }
 
-/// A part of a sentence: ID, holder, time and operation.
+/// Formats a part of a sentence: ID, holder, time and operation.
 impl fmt::Display for LockInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -115,9 +116,9 @@ impl fmt::Display for LockInfo {
     }
 }
 
-/// The current user's name; the user ID where the system does not know a name. The system is asked before the environment, whose
-/// variables stay those of another user under `sudo` and `su`.
+/// Returns the current user's name, or the user ID if no name is known.
 fn user() -> String {
+    // The system comes before the environment, whose variables stay those of another user under `sudo` and `su`.
     let uid = rustix::process::getuid().as_raw().to_string();
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let known = users.lines().find_map(|line| {

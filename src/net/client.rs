@@ -1,4 +1,4 @@
-//! Requests: one client for a run.
+//! The HTTP client of a run.
 
 use files::Environment;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,32 +15,31 @@ use crate::hosts::{CredentialsHelper, Host, HostSettings};
 use crate::netrc::Netrc;
 use crate::services::Services;
 
-/// How long making a connection may take: the system repeats its first packet two times in this time.
+/// The time limit of a connection: the system repeats the first packet two times within it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a client must know.
+/// The settings of a client.
 #[derive(Clone, Debug, Default)]
 pub struct NetSettings {
-    /// The environment variables.
     pub environment: Environment,
-    /// What the CLI configuration says about hosts.
+    /// Settings of hosts in the CLI configuration.
     pub hosts: HostSettings,
-    /// Where the program of a credentials helper may be.
+    /// Directories of credentials helper programs.
     pub helper_dirs: Vec<PathBuf>,
-    /// The version of Terraform we answer as; registries are told.
+    /// The version of Terraform that registries are told.
     pub terraform_version: String,
-    /// Our name and version, `Monoform/1.0.0`; servers are told.
+    /// Name and version of the program in the user agent, such as `Monoform/1.0.0`.
     pub product: String,
 }
 
-/// The path of an address without its escapes; `None` if that is no text.
+/// Returns the path of an address without percent escapes; `None` if that is not text.
 #[must_use]
 pub fn decoded_path(url: &Url) -> Option<String> {
     let bytes = percent_encoding::percent_decode_str(url.path());
     bytes.decode_utf8().ok().map(Into::into)
 }
 
-/// Names and values as the body of a form.
+/// Encodes names and values as the body of a form.
 #[must_use]
 pub fn form<'v>(pairs: impl IntoIterator<Item = (&'v str, &'v str)>) -> String {
     url::form_urlencoded::Serializer::new(String::new())
@@ -48,31 +47,32 @@ pub fn form<'v>(pairs: impl IntoIterator<Item = (&'v str, &'v str)>) -> String {
         .finish()
 }
 
-/// A request that is about to be tried again.
+/// A request before another try.
 #[derive(Clone, Debug)]
 pub struct Retry {
-    /// What came of the last try: a sentence without its full stop.
+    /// The result of the last try, as a sentence without a full stop.
     pub why: String,
-    /// How long we wait before the next one.
+    /// The pause before the next try.
     pub pause: Duration,
-    /// How many tries there were again so far, this one included.
+    /// The number of repetitions, including this one.
     pub attempt: u64,
-    /// How many there may be.
+    /// The maximum number of repetitions.
     pub of: u64,
 }
 
-/// A notice for a user who waits.
+/// A notice for a waiting user.
 #[derive(Clone, Debug)]
 pub enum Notice<'n> {
-    /// A request is about to be tried again.
+    /// A request before another try.
     Retry(&'n Retry),
-    /// A host has not answered for a while; reported once for each.
+    /// A host that has not answered for a while; reported once for each host.
     Waiting(&'n str),
-    /// A credentials helper has failed, so that its host is asked without a token; reported once for each.
+    /// A credentials helper has failed, and its host gets requests without a token; reported once for each host.
     NoCredentials(&'n Error),
 }
 
-/// A token that can be sent in a header. One that cannot would be left out, and the request be refused for a reason that nobody sees.
+/// Checks that a header can have a token.
+// A token that cannot be sent would be left out, and the request refused without a visible reason.
 fn sendable(token: &Token, host: &Host, source: &str) -> Result<Token, Error> {
     match credentials::unsendable_character(token.expose()) {
         None => Ok(token.clone()),
@@ -83,11 +83,11 @@ fn sendable(token: &Token, host: &Host, source: &str) -> Result<Token, Error> {
     }
 }
 
-/// Makes requests. Cheap to clone; nothing is prepared before the first request.
+/// The client. Cheap to clone; nothing is prepared before the first request.
 #[derive(Clone, Debug)]
 pub struct Client(Arc<Inner>);
 
-/// What is called with each notice.
+/// The receiver of notices.
 type Report = Box<dyn Fn(Notice<'_>) + Send + Sync>;
 
 struct Inner {
@@ -108,7 +108,6 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Client {
-    /// A client with these settings.
     #[must_use]
     pub fn new(settings: NetSettings) -> Client {
         Client(Arc::new(Inner {
@@ -123,7 +122,7 @@ impl Client {
         }))
     }
 
-    /// A client that trusts whom a test says.
+    /// Creates a client with the trust anchors of a test.
     #[cfg(test)]
     pub(crate) fn trusting(settings: NetSettings, tls: rustls::ClientConfig) -> Client {
         let mut client = Client::new(settings);
@@ -136,8 +135,8 @@ impl Client {
         client
     }
 
-    /// The same, with a report of every request that is tried again, and of hosts that do not answer. For a client that was not
-    /// cloned yet.
+    /// Sets the receiver of notices about repeated requests and silent hosts. Has no effect on a client that was
+    /// cloned.
     #[must_use]
     pub fn reporting(mut self, report: impl Fn(Notice<'_>) + Send + Sync + 'static) -> Client {
         if let Some(inner) = Arc::get_mut(&mut self.0) {
@@ -146,7 +145,7 @@ impl Client {
         self
     }
 
-    /// Reports that a host has not answered for a while, once.
+    /// Reports once that a host has not answered for a while.
     pub(crate) fn waiting(&self, host: &str) {
         let new = self
             .0
@@ -159,7 +158,7 @@ impl Client {
         }
     }
 
-    /// Waits before something is tried again, and tells.
+    /// Reports a retry, and waits for its pause.
     pub async fn before_another_try(&self, retry: Retry) {
         tracing::debug!(why = retry.why, attempt = retry.attempt, "trying again");
         if let Some(report) = &self.0.report {
@@ -168,7 +167,6 @@ impl Client {
         tokio::time::sleep(retry.pause).await;
     }
 
-    /// What this client was made with.
     #[must_use]
     pub fn settings(&self) -> &NetSettings {
         &self.0.settings
@@ -183,11 +181,10 @@ impl Client {
         all.entry(host.clone()).or_default().clone()
     }
 
-    /// The token for a host, if there is one. A helper that fails is reported, and there is no token then: most of what a command
-    /// requests needs none.
+    /// Returns the token for a host. The failure of a helper is reported, and is no error.
     ///
     /// # Errors
-    /// The token has a character that cannot be sent.
+    /// Returns an error if the token has a character that cannot be sent.
     pub async fn token(&self, host: &Host) -> Result<Option<Token>, Error> {
         let settings = &self.0.settings;
         for (tokens, source) in [
@@ -205,11 +202,13 @@ impl Client {
             let mut all = self.0.helped.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry(host.clone()).or_default().clone()
         };
+        // One helper process for each host and run: a helper may ask the user.
         let asked = cell.get_or_init(async || {
             let answer = match self.helper_program(helper, host) {
                 Ok(program) => credentials::ask_helper(helper, &program, host).await,
                 Err(error) => Err(error),
             };
+            // Not an error: most requests of a command need no token.
             answer.unwrap_or_else(|error| {
                 tracing::warn!(%error, "no token");
                 if let Some(report) = &self.0.report {
@@ -237,7 +236,7 @@ impl Client {
         })
     }
 
-    /// Gives a helper the token of a host to store; without one, has it forget what it has.
+    /// Stores the token of a host in a helper; `None` removes it.
     pub async fn change_in_helper(
         &self,
         helper: &CredentialsHelper,
@@ -255,7 +254,7 @@ impl Client {
         &self.0.transport
     }
 
-    /// The way to the server of an address: by a proxy of the environment, or directly.
+    /// Returns the way to the server of an address: through a proxy of the environment, or directly.
     #[must_use]
     pub fn way(&self, url: &Url) -> Way<'_> {
         self.0.transport.way(url)

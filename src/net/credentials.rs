@@ -1,4 +1,4 @@
-//! The token for a host: from the environment, else from the CLI configuration, else from a helper program.
+//! Tokens of hosts: from the environment, else from the CLI configuration, else from a helper program.
 
 use files::Environment;
 use std::collections::BTreeMap;
@@ -13,21 +13,21 @@ use crate::hosts::{CredentialsHelper, Host};
 use files::io_reason;
 use http::Error;
 
-/// A helper may ask a person or a service; one that never ends is stopped.
+/// The time limit of a helper, which may ask a person or a service.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A token. It is not shown by accident.
+/// A token, which `Debug` does not show.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// A token from its text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Token {
         Token(text.into())
     }
 
-    /// A token from a text that may end with a line, as the content of a file does; none if it has characters that cannot be sent.
+    /// Creates a token from text without surrounding whitespace, such as the content of a file; `None` if it has
+    /// characters that cannot be sent.
     #[must_use]
     pub fn sendable(text: &str) -> Option<Token> {
         let text = text.trim();
@@ -35,14 +35,14 @@ impl Token {
         sendable.then(|| Token::new(text))
     }
 
-    /// The text, to be sent to the host it is for, and nowhere else.
+    /// Returns the text, to be sent to the token's host and nowhere else.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 }
 
-/// Names the character of a value that a header cannot have.
+/// Describes the first character that a header cannot have.
 pub(crate) fn unsendable_character(value: &str) -> Option<&'static str> {
     let found = value.chars().find(|c| c.is_control() && *c != '\t')?;
     Some(match found {
@@ -57,7 +57,8 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The tokens of the environment: `TF_TOKEN_app_terraform_io`. A dot is written as `_`, a dash as `__` or as itself.
+/// Reads tokens from environment variables such as `TF_TOKEN_app_terraform_io`. `_` means a dot, `__` or a dash means a
+/// dash.
 #[must_use]
 pub fn from_environment(environment: &Environment) -> BTreeMap<Host, Token> {
     let mut tokens = BTreeMap::new();
@@ -77,7 +78,7 @@ pub fn from_environment(environment: &Environment) -> BTreeMap<Host, Token> {
     tokens
 }
 
-/// The names of environment variables whose tokens have characters that cannot be sent.
+/// Returns the names of environment variables whose tokens have characters that cannot be sent.
 #[must_use]
 pub fn unsendable(environment: &Environment) -> Vec<String> {
     let tokens = environment
@@ -88,7 +89,7 @@ pub fn unsendable(environment: &Environment) -> Vec<String> {
     unsendable.map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The helper's program among these directories: `terraform-credentials-NAME`, perhaps with a version behind.
+/// Returns the newest program of a helper in these directories: `terraform-credentials-NAME`, with an optional version.
 #[must_use]
 pub fn find_helper(name: &str, dirs: &[PathBuf]) -> Option<PathBuf> {
     let wanted = format!("terraform-credentials-{name}");
@@ -100,6 +101,7 @@ pub fn find_helper(name: &str, dirs: &[PathBuf]) -> Option<PathBuf> {
                 continue;
             };
             let rest = rest.strip_suffix(".exe").unwrap_or(rest);
+            // The names of plugins are `NAME_vVERSION_xPROTOCOL`; both parts are optional.
             let version = match rest.strip_prefix("_v") {
                 Some(version) => version.split("_x").next().unwrap_or(version),
                 None if rest.is_empty() || rest.starts_with("_x") => "0.0.0",
@@ -115,7 +117,7 @@ pub fn find_helper(name: &str, dirs: &[PathBuf]) -> Option<PathBuf> {
     found.pop().map(|(_, path)| path)
 }
 
-/// The error of a helper that has no answer for a host.
+/// Returns the error of a helper without an answer for a host.
 pub(crate) fn helper_error(helper: &CredentialsHelper, host: &Host, what: &str) -> Error {
     Error::Credentials(format!(
         "the credentials helper \"{}\" has no answer for {host}: {what}",
@@ -123,7 +125,7 @@ pub(crate) fn helper_error(helper: &CredentialsHelper, host: &Host, what: &str) 
     ))
 }
 
-/// Runs a helper with one of its verbs; gives what it prints.
+/// Runs a helper with one of its verbs. Returns its output.
 async fn run_helper(
     helper: &CredentialsHelper,
     program: &Path,
@@ -146,7 +148,7 @@ async fn run_helper(
     let run = async {
         let mut child = command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // One that does not read says by its status what it makes of that.
+            // A helper that does not read its input reports that by its status.
             let _ = stdin.write_all(input).await;
         }
         child.wait_with_output().await
@@ -167,7 +169,7 @@ async fn run_helper(
     Ok(output.stdout)
 }
 
-/// Gives a helper the token of a host, to be stored in the place of the one it has.
+/// Stores the token of a host in a helper, in place of the stored one.
 pub async fn store_in_helper(
     helper: &CredentialsHelper,
     program: &Path,
@@ -180,16 +182,16 @@ pub async fn store_in_helper(
         .map(drop)
 }
 
-/// Has a helper forget the token of a host.
+/// Removes the token of a host from a helper.
 pub async fn forget_in_helper(helper: &CredentialsHelper, program: &Path, host: &Host) -> Result<(), Error> {
     run_helper(helper, program, ("forget", b""), host).await.map(drop)
 }
 
-/// Asks a helper for the token of a host.
+/// Requests the token of a host from a helper.
 pub async fn ask_helper(helper: &CredentialsHelper, program: &Path, host: &Host) -> Result<Option<Token>, Error> {
     let failed = |what: String| helper_error(helper, host, &what);
     let stdout = run_helper(helper, program, ("get", b""), host).await?;
-    // The answer may hold a token even when it cannot be understood: nothing of it is shown.
+    // Even an answer that cannot be parsed may contain a token: no part of it is shown.
     let answer: serde_json::Value = serde_json::from_slice(&stdout)
         .map_err(|_| failed("its answer is not the JSON that was expected".to_owned()))?;
     match answer.get("token") {

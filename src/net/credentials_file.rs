@@ -1,7 +1,7 @@
-//! `credentials.tfrc.json`: the file of the CLI configuration that `login` and `logout` change, in the form that all programs
-//! of this family read.
+//! `credentials.tfrc.json`: the file of the CLI configuration that `login` and `logout` change, in the common format of
+//! Terraform and its relatives.
 //!
-//! Only the entry of one host is changed; everything else in the file stays as it is, down to the digits of numbers.
+//! Only the entry of one host is changed; the rest of the file stays, down to the digits of numbers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::credentials::Token;
 use crate::hosts::Host;
 use files::{Environment, Policy, io_reason};
 
-/// Reason why the file cannot be read or changed. The text is a clause, which shows nothing of the file.
+/// The reason that the file cannot be read or changed. The text is a clause without any content of the file.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", reason.text(path))]
 pub struct CredentialsFileError {
@@ -23,12 +23,12 @@ pub struct CredentialsFileError {
 #[derive(Debug)]
 enum Reason {
     Read(io::Error),
-    /// The text is not a JSON object from here on.
+    /// The text is not a JSON object from this position on.
     NotJson {
         line: usize,
         column: usize,
     },
-    /// The member that has the tokens is not an object.
+    /// The member with the tokens is not an object.
     Entry,
     Encode(serde_json::Error),
     NoDirectory,
@@ -51,7 +51,7 @@ impl Reason {
     }
 }
 
-/// Path of the file: in the directory of the user's CLI configuration.
+/// Returns the path of the file: in the directory of the user's CLI configuration.
 #[must_use]
 pub fn path(environment: &Environment) -> Option<PathBuf> {
     environment
@@ -59,7 +59,7 @@ pub fn path(environment: &Environment) -> Option<PathBuf> {
         .map(|home| home.join(".terraform.d/credentials.tfrc.json"))
 }
 
-/// Returns true if the file has a token for a host. A file that cannot be read has none.
+/// Returns true if the file has a token for a host. An unreadable file has none.
 #[must_use]
 pub fn has(path: &Path, host: &Host) -> bool {
     read(path).is_ok_and(|document| {
@@ -68,10 +68,10 @@ pub fn has(path: &Path, host: &Host) -> bool {
     })
 }
 
-/// Puts the token of a host in the place of the one that is there; with none, removes that.
+/// Replaces the token of a host; `None` removes it.
 ///
 /// # Errors
-/// The file cannot be read or written; it stays as it was.
+/// Returns an error if the file cannot be read or written; it is then unchanged.
 pub fn update(path: &Path, host: &Host, token: Option<&Token>) -> Result<(), CredentialsFileError> {
     let error = |reason| CredentialsFileError {
         path: path.to_owned(),
@@ -82,12 +82,13 @@ pub fn update(path: &Path, host: &Host, token: Option<&Token>) -> Result<(), Cre
     let Some(hosts) = entry.as_object_mut() else {
         return Err(error(Reason::Entry));
     };
+    // By parsed name: the file may have the host in another spelling, in Unicode for example.
     hosts.retain(|name, _| Host::parse(name).as_ref() != Some(host));
     if let Some(token) = token {
         hosts.insert(host.display(), json!({ "token": token.expose() }));
     }
     let text = serde_json::to_string_pretty(&document).map_err(|e| error(Reason::Encode(e)))?;
-    // Programs that wrote it before have left it readable for others at times; what is written from here on is not.
+    // Programs that wrote the file before may have left it readable for others. From here on it is private.
     files::replace(path, text.as_bytes(), Policy::SECRET).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => error(Reason::NoDirectory),
         _ => error(Reason::Write(e)),
@@ -104,10 +105,11 @@ fn read(path: &Path) -> Result<Map<String, Json>, CredentialsFileError> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
         Err(e) => return Err(error(Reason::Read(e))),
     };
+    // An empty file has no tokens, as in Terraform.
     if text.is_empty() {
         return Ok(Map::new());
     }
-    // What the parser says would quote the file, which has secrets in it.
+    // The parser's message would quote the file, which has secrets.
     serde_json::from_slice(&text).map_err(|e| {
         error(Reason::NotJson {
             line: e.line(),

@@ -1,4 +1,4 @@
-//! What a host offers: its `/.well-known/terraform.json`, or what the CLI configuration says in its place.
+//! Service discovery: the `/.well-known/terraform.json` of a host, or its replacement in the CLI configuration.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,52 +10,46 @@ use crate::client::Client;
 use crate::hosts::Host;
 pub use crate::services::{BadServiceUrl, Services};
 
-/// The service of module registries.
 pub const MODULES: &str = "modules.v1";
-/// The service of provider registries.
 pub const PROVIDERS: &str = "providers.v1";
-/// The service that gives tokens.
+/// The service of tokens.
 pub const LOGIN: &str = "login.v1";
 /// The API of HCP Terraform and Terraform Enterprise.
 pub const TFE: &str = "tfe.v2";
-/// The message for people who have logged in.
+/// The message for users after a login.
 pub const MESSAGE_OF_THE_DAY: &str = "motd.v1";
 
+// These three are the limits of Terraform's discovery.
 const LIMIT: u64 = 1024 * 1024;
 const TIMEOUT: Duration = Duration::from_secs(11);
 const REDIRECTS: usize = 3;
 
-/// Why a service cannot be used. Each is a sentence without its full stop.
+/// The reason that a service cannot be used, as a sentence without a full stop.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DiscoveryError {
-    /// The host could not be asked.
+    /// The host's services cannot be requested.
     #[error("the host {host} cannot be asked for its services: {error}")]
-    Unreachable {
-        host: Host,
-        /// Why not.
-        error: Error,
-    },
+    Unreachable { host: Host, error: Error },
     /// The host offers other services, or none.
     #[error("the host {host} {}", offers(.service, .others))]
     NotOffered {
         host: Host,
-        /// What was wanted: `modules.v1`.
+        /// The requested service, such as `modules.v1`.
         service: String,
-        /// What is offered.
+        /// The names of the offered services.
         others: Vec<String>,
     },
-    /// The entry of the service makes no sense.
+    /// The service's entry is not valid.
     #[error("the host {host} gives an address for its service {service} that cannot be used: {reason}")]
     BadAddress {
         host: Host,
         service: String,
-        /// What is wrong.
         reason: BadServiceUrl,
     },
 }
 
 impl DiscoveryError {
-    /// Whether the host could not be reached at all: perhaps there is no network.
+    /// Returns true if the host could not be reached: there may be no network.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         matches!(self, DiscoveryError::Unreachable { error, .. } if error.is_unreachable())
@@ -88,7 +82,7 @@ fn offers(service: &str, others: &[String]) -> String {
 }
 
 impl Client {
-    /// The address of a service of a host, with a slash at the end.
+    /// Returns the address of a host's service, with a slash at the end.
     pub async fn service(&self, host: &Host, service: &str) -> Result<Url, DiscoveryError> {
         let services = self.services(host).await?;
         match services.url(service) {
@@ -106,7 +100,7 @@ impl Client {
         }
     }
 
-    /// The services of a host. It is asked once in a run, unless asking failed.
+    /// Returns the services of a host, which are requested once in a run, or again after a failure.
     pub async fn services(&self, host: &Host) -> Result<Services, DiscoveryError> {
         let base = Url::parse(&format!("https://{host}/.well-known/terraform.json"));
         if let Some(said) = self.settings().hosts.services.get(host) {
@@ -136,6 +130,7 @@ impl Client {
             .timeout(TIMEOUT)
             .send()
             .await?;
+        // A host without the document has no services.
         if response.status() == StatusCode::NOT_FOUND {
             return Ok(Services::default());
         }
@@ -147,6 +142,7 @@ impl Client {
             reason,
         };
         let kind = response.header("content-type").unwrap_or("").to_owned();
+        // Hosts without the document may answer with a web page and the status 200.
         if kind.split(';').next().unwrap_or("").trim() != "application/json" {
             return Err(bad(format!("its content type is \"{kind}\" and not application/json")));
         }

@@ -1,20 +1,21 @@
-//! Names of hosts that offer services, and what a person says about them.
+//! Names of hosts with services, and their settings.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A host by name, as names are compared: lower case, in ASCII (punycode), without the port if it is 443.
+/// A host's name in comparable form: lower case, in ASCII (punycode), without the port 443.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Host(String);
 
 impl Host {
-    /// Reads a name with an optional port; `None` if it is not one.
+    /// Parses a name with an optional port; `None` if it is not valid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Host> {
         let (name, port) = match text.rsplit_once(':') {
             Some((name, port)) => (name, Some(port)),
             None => (text, None),
         };
+        // In a URL with this host, these characters would change the meaning.
         if name.is_empty() || name.contains(['/', '@', '?', '#', '[', ']', '%', '\\']) {
             return None;
         }
@@ -33,13 +34,13 @@ impl Host {
         }
     }
 
-    /// The name as it is compared.
+    /// Returns the name in comparable form.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name as people write it: in Unicode, not in punycode. The files of the CLI configuration have names in this form.
+    /// Returns the name in Unicode instead of punycode, the form of files of the CLI configuration.
     #[must_use]
     pub fn display(&self) -> String {
         let (name, port) = match self.0.split_once(':') {
@@ -61,25 +62,23 @@ impl fmt::Display for Host {
     }
 }
 
-/// What the CLI configuration says about hosts.
+/// Settings of hosts in the CLI configuration.
 #[derive(Clone, Debug, Default)]
 pub struct HostSettings {
-    /// Services of hosts, instead of what the hosts say themselves: by the name of the service its address, or the object that
-    /// describes it.
+    /// Services of hosts that replace discovery: the address by the service's name, or the object that describes it.
     pub services: BTreeMap<Host, BTreeMap<String, serde_json::Value>>,
-    /// Tokens by host.
     pub tokens: BTreeMap<Host, crate::Token>,
-    /// A program that knows tokens.
+    /// A program with tokens.
     pub helper: Option<CredentialsHelper>,
     /// Logins to OCI registries.
     pub oci: crate::OciSettings,
 }
 
-/// A program that knows tokens, by its name: `NAME` of `terraform-credentials-NAME`.
+/// A program with tokens: `NAME` of `terraform-credentials-NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CredentialsHelper {
     pub name: String,
-    /// What it is called with, before our own arguments.
+    /// Arguments of the program before those of the request.
     pub args: Vec<String>,
 }
 

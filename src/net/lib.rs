@@ -1,22 +1,21 @@
-//! Requests to the outside: HTTP, service discovery, and the credentials of hosts.
+//! HTTP requests, service discovery, and credentials of hosts.
 //!
-//! Requests to module and provider registries, mirrors and web servers all use this crate, so that proxies, trust anchors,
-//! timeouts, retries and tokens are the same for all.
+//! Requests to module and provider registries, mirrors and web servers all use this crate, so that proxies, trust
+//! anchors, timeouts, retries and tokens are the same for all.
 //!
-//! - [`hosts`]: names of hosts, and what the CLI configuration says about them ([`HostSettings`]).
+//! - [`hosts`]: names of hosts, and their settings in the CLI configuration ([`HostSettings`]).
 //! - [`credentials`]: the token for a host, from the environment, the CLI configuration, or a helper program.
-//! - [`client`]: one [`Client`] for a run. It costs nothing until the first request: only then are roots of trust read.
-//!   A request that is tried again where that may help is in `request`. The crate `http` sends it and says what can go wrong.
-//! - [`credentials_file`]: the file in which tokens are stored by `login`.
-//! - [`login`]: how a token is had from a host: OAuth, with a browser or with a password.
-//! - [`discovery`]: what a host offers, by its `/.well-known/terraform.json`.
+//! - [`client`]: one [`Client`] for a run. It costs nothing until the first request: only then are trust anchors read.
+//!   `request` repeats a request if that may help. The crate `http` sends it and describes failures.
+//! - [`credentials_file`]: the file in which `login` stores tokens.
+//! - [`login`]: tokens by OAuth, with a browser or with a password.
+//! - [`discovery`]: the services of a host, from its `/.well-known/terraform.json`.
 //! - [`OciSettings`]: logins to OCI registries.
 //! - [`netrc`]: names and passwords for web servers.
 //!
-//! Nothing secret is part of an error or a log line: addresses are shown without their
-//! passwords and queries ([`shown`]).
+//! Errors and log lines have no secrets: addresses are shown without their passwords and queries ([`shown`]).
 //!
-//! Where to begin: [`client`].
+//! Start with [`client`].
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 
@@ -40,6 +39,6 @@ pub use oci::{OciLogin, OciSettings};
 pub use proxies::Way;
 pub use request::Request;
 
-/// What helps where no host can be reached: appended to errors of commands that install.
+/// Advice for machines without a network, in errors of commands that install.
 pub const WITHOUT_NETWORK: &str = "Where there is no connection, \"init -mirror=DIR\" installs from a directory that \"providers mirror\" and \"modules \
      mirror\" have filled.";

@@ -1,8 +1,7 @@
-//! How a token is had from a host: the service `login.v1`, which is OAuth 2 (RFC 6749) with an authorization code and a proof key
-//! (RFC 7636), or with a password.
+//! Login to a host: the service `login.v1`, which is OAuth 2 (RFC 6749) with an authorization code and a proof key (RFC
+//! 7636), or with a password.
 //!
-//! For a code a browser is sent to the host, and comes back from there to a port of this machine, where [`Callback`] waits for
-//! it.
+//! For a code, a browser visits the host and returns to a port of this machine, where [`Callback`] listens.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -25,43 +24,44 @@ use crate::discovery::LOGIN;
 use crate::services::Services;
 use http::shown;
 
-/// How large the answer with a token may be, and the head of what a browser sends.
+/// The size limit of an answer with a token.
 const LIMIT: u64 = 1024 * 1024;
+// The limit of a browser's request.
 const HEAD_LIMIT: usize = 64 * 1024;
 
-/// How long a browser may take to send its request once it is connected.
+/// The time limit of a browser's request after it has connected.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Ways to get a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// By a code that a browser brings along.
+    /// By a code from a browser.
     Code,
-    /// By the name and the password of the user.
+    /// By name and password of the user.
     Password,
 }
 
-/// What a host says about its service.
+/// A host's description of its service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OauthClient {
     id: String,
-    /// The ways it has of those known here.
+    /// The supported ways of the host to get a token.
     pub grants: Vec<Grant>,
     authorization: Option<Url>,
     token: Url,
-    /// The ports on which it may be waited for an answer.
+    /// The ports that the host may redirect to.
     pub ports: RangeInclusive<u16>,
     scopes: Vec<String>,
 }
 
-/// A description of the login service that cannot be understood. The text is a clause.
+/// The error of a login service's description. The text is a clause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MalformedService {
     /// The description is not an object.
     #[error("its service {LOGIN} is not described by an object")]
     NotObject,
-    /// A property is missing or not as expected, which the second part says.
+    /// A property (first part) is missing or invalid, with the reason (second part).
     #[error("\"{0}\" of its service {LOGIN} {1}")]
     Property(&'static str, &'static str),
     /// A property is not an address.
@@ -69,33 +69,32 @@ pub enum MalformedService {
     Address(&'static str, url::ParseError),
 }
 
-/// Reason why a host gives no token. The text is a clause.
+/// The reason that a host gives no token. The text is a clause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoginError {
-    /// The port to which the browser returns accepts no connections.
+    /// The port for the browser accepts no connections.
     #[error("the browser cannot be waited for: {}", files::io_reason(.0))]
     Callback(std::io::Error),
     /// The request for a token failed.
     #[error(transparent)]
     Request(#[from] crate::Error),
-    /// The host refuses, with an error as RFC 6749 has it and perhaps a description.
+    /// The host refuses, with an error of RFC 6749 and an optional description.
     #[error("{host} answered \"{error}\"{}", description.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
     Refused {
-        /// The address of the host.
+        /// The host's address.
         host: String,
-        /// The code of the error.
         error: String,
         description: Option<String>,
     },
-    /// The host answers with an error status and no explanation.
+    /// The host answers with an error status without explanation.
     #[error("{host} answered with status {status}")]
     Status {
-        /// The address of the host.
+        /// The host's address.
         host: String,
         status: http::StatusCode,
     },
-    /// The answer has no token in it.
+    /// The answer has no token.
     #[error("the answer of {0} has no token in it")]
     NoToken(String),
 }
@@ -103,18 +102,16 @@ pub enum LoginError {
 /// The login service of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoginService {
-    /// It has.
     Offered(Box<OauthClient>),
-    /// It has not.
     NotOffered,
-    /// It has it in other versions only.
+    /// The host has other versions of the service only.
     OtherVersion,
-    /// Its description cannot be understood.
+    /// The description of the service is not valid.
     Malformed(MalformedService),
 }
 
 impl Services {
-    /// The service that gives tokens.
+    /// Returns the service of tokens.
     #[must_use]
     pub fn login(&self) -> LoginService {
         match self.entries.get(LOGIN) {
@@ -143,6 +140,7 @@ impl Services {
                 .ok_or_else(|| bad(name, "has something in it that is not text"))
         };
         let grants: Vec<Grant> = match texts("grant_types")? {
+            // The default of Terraform's protocol.
             None => vec![Grant::Code],
             Some(names) => names.iter().filter_map(|name| grant(name)).collect(),
         };
@@ -190,12 +188,13 @@ fn port_range(ports: &Json) -> Option<RangeInclusive<u16>> {
     let [low, high] = ports.as_array()?.as_slice() else {
         return None;
     };
+    // Ports below 1024 are reserved for the system.
     let port = |value: &Json| u16::try_from(value.as_u64()?).ok().filter(|port| *port >= 1024);
     let (low, high) = (port(low)?, port(high)?);
     (low <= high).then_some(low..=high)
 }
 
-/// One login by a code: what must be known again when the browser comes back.
+/// One login by a code, with the secrets that are checked when the browser returns.
 #[derive(Debug)]
 pub struct Attempt {
     callback: Callback,
@@ -204,24 +203,25 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Begins to wait at a port of the range; `None` if none is free.
+    /// Listens at a port of the range; `None` if none is free.
     pub async fn begin(client: &OauthClient) -> Option<Attempt> {
         Some(Attempt {
             callback: Callback::listen(client.ports.clone()).await?,
+            // The state proves that a request at the port belongs to this login.
             state: Uuid::new_v4().to_string(),
-            // 244 random bits, as 64 characters: a verifier has at least 43.
+            // 244 random bits as 64 characters: a verifier has at least 43.
             verifier: format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()),
         })
     }
 
-    /// The address that the browser is to open; `None` where the host has none for it.
+    /// Returns the address for the browser; `None` if the host has none.
     #[must_use]
     pub fn address(&self, client: &OauthClient) -> Option<Url> {
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&self.verifier));
         let redirect = self.callback.redirect();
         let scopes = client.scopes.join(" ");
         let mut url = client.authorization.clone()?;
-        // In the order of their names, as others send them.
+        // Ordered by name, as other programs send them.
         let mut parameters = BTreeMap::from([
             ("client_id", &*client.id),
             ("code_challenge", &*challenge),
@@ -237,10 +237,10 @@ impl Attempt {
         Some(url)
     }
 
-    /// Waits until the browser brings the code, and exchanges it for a token.
+    /// Waits for the code from the browser, and exchanges it for a token.
     ///
     /// # Errors
-    /// The host gives none.
+    /// Returns an error if the host gives no token.
     pub async fn finish(mut self, net: &Client, client: &OauthClient) -> Result<Token, LoginError> {
         let code = self.callback.code(&self.state).await?;
         let redirect = self.callback.redirect();
@@ -255,10 +255,10 @@ impl Attempt {
     }
 }
 
-/// Exchanges the name and the password of a user for a token.
+/// Exchanges a user's name and password for a token.
 ///
 /// # Errors
-/// The host gives none.
+/// Returns an error if the host gives no token.
 pub async fn by_password(net: &Client, client: &OauthClient, user: &str, password: &str) -> Result<Token, LoginError> {
     let scopes = client.scopes.join(" ");
     let mut parameters = vec![
@@ -276,7 +276,7 @@ pub async fn by_password(net: &Client, client: &OauthClient, user: &str, passwor
 async fn token(net: &Client, client: &OauthClient, parameters: &[(&str, &str)]) -> Result<Token, LoginError> {
     let body = form(parameters.iter().copied());
     let request = net.post(client.token.clone(), "application/x-www-form-urlencoded", body);
-    // A code is good for one request.
+    // A code is valid for one request.
     let request = request.header("accept", "application/json").retries(0).redirects(0);
     let mut response = request.send().await?;
     let (status, host) = (response.status(), shown(&response.url));
@@ -286,7 +286,7 @@ async fn token(net: &Client, client: &OauthClient, parameters: &[(&str, &str)]) 
     if let (true, Some(token)) = (status.is_success(), text("access_token")) {
         return Ok(Token::new(token));
     }
-    // What RFC 6749 has for errors; nothing else of the answer is shown.
+    // Errors of RFC 6749; other parts of the answer are not shown.
     Err(match text("error") {
         Some(error) => LoginError::Refused {
             host,
@@ -298,7 +298,7 @@ async fn token(net: &Client, client: &OauthClient, parameters: &[(&str, &str)]) 
     })
 }
 
-/// A port of this machine where a browser is waited for.
+/// A port of this machine that waits for a browser.
 #[derive(Debug)]
 struct Callback {
     listener: TcpListener,
@@ -308,10 +308,11 @@ struct Callback {
 impl Callback {
     async fn listen(ports: RangeInclusive<u16>) -> Option<Callback> {
         let (low, count) = (u32::from(*ports.start()), ports.len().max(1));
-        // From a random place on, so that two logins at the same time do not wait for each other's answers.
+        // From a random start, so that two logins at once do not receive each other's answers.
         let start = Uuid::new_v4().as_u128() as usize % count;
         for offset in 0..count {
             let port = u16::try_from(low + u32::try_from((start + offset) % count).ok()?).ok()?;
+            // The loopback address only: other machines must not send codes.
             if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
                 return Some(Callback { listener, port });
             }
@@ -323,7 +324,7 @@ impl Callback {
         format!("http://localhost:{}/login", self.port)
     }
 
-    /// Waits for a request with this state and a code. Others are refused: they may come from anybody.
+    /// Waits for a request with this state and a code. Other requests are refused, since anybody can send them.
     async fn code(&mut self, state: &str) -> Result<String, LoginError> {
         let (sender, mut codes) = mpsc::channel(1);
         loop {
@@ -332,10 +333,10 @@ impl Callback {
                 accepted = self.listener.accept() => {
                     let (stream, _) = accepted.map_err(LoginError::Callback)?;
                     let (sender, state) = (sender.clone(), state.to_owned());
-                    // Browsers open connections ahead, and say nothing on them.
+                    // Browsers open connections in advance, and send nothing on them.
                     tokio::spawn(tokio::time::timeout(REQUEST_TIMEOUT, async move {
                         if let Some(code) = answer(stream, &state).await {
-                            // Only the first one counts.
+                            // Only the first code counts.
                             let _ = sender.try_send(code);
                         }
                     }));
@@ -348,7 +349,7 @@ impl Callback {
 const DONE: &str = "<!DOCTYPE html>\n<html>\n<head><title>Login</title></head>\n<body>\n<p>The host has sent what is needed to get \
                     a token. You can close this page; the terminal shows what came of it.</p>\n</body>\n</html>\n";
 
-/// Reads a request, and answers it; gives the code in it.
+/// Reads a request and answers it. Returns its code.
 async fn answer(mut stream: TcpStream, state: &str) -> Option<String> {
     let code = read(&mut stream).await.and_then(|parameters| {
         let value = |name: &str| parameters.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
@@ -363,19 +364,20 @@ async fn answer(mut stream: TcpStream, state: &str) -> Option<String> {
         "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     );
-    // Whether the browser still listens does not matter.
+    // The browser may have closed the connection, which does not matter.
     let _ = stream.write_all(text.as_bytes()).await;
     let _ = stream.shutdown().await;
     code
 }
 
-/// The parameters of a request: in the address, or in the body of a form.
+/// Returns the parameters of a request: in the query, or in the body of a form.
 async fn read(stream: &mut TcpStream) -> Option<Vec<(String, String)>> {
     let mut request = Vec::new();
     let head_end = loop {
         if let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") {
             break end + 4;
         }
+        // Any program on this machine can connect: memory is limited.
         if request.len() > HEAD_LIMIT || stream.read_buf(&mut request).await.ok()? == 0 {
             return None;
         }
@@ -447,7 +449,7 @@ mod tests {
         assert_eq!(Services::default().login(), LoginService::NotOffered);
     }
 
-    /// What a browser would do: goes where it is sent, and comes back.
+    /// Acts as a browser: visits the host, and follows its redirect.
     async fn ask(url: &str) -> String {
         let url = Url::parse(url).unwrap();
         let mut stream = TcpStream::connect(("127.0.0.1", url.port().unwrap())).await.unwrap();
@@ -493,7 +495,7 @@ mod tests {
                 URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier))
             );
             let browser = async {
-                // One that says nothing, and one that was not sent by us.
+                // A connection without a request, and a request that is not ours.
                 let silent = TcpStream::connect(back.trim_start_matches("http://").trim_end_matches("/login")).await;
                 assert!(ask(&format!("{back}?state=other&code=right")).await.contains("400"));
                 assert!(ask(&format!("{back}?state={state}")).await.contains("400"));

@@ -5,7 +5,7 @@ pub use http::Login;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What the file says: logins by machine.
+/// The logins of a file, by machine.
 #[derive(Clone, Default)]
 pub struct Netrc {
     machines: BTreeMap<String, Login>,
@@ -13,8 +13,7 @@ pub struct Netrc {
 }
 
 impl Netrc {
-    /// Reads the file that `NETRC` names, or `.netrc` in the home directory. No file, or one that cannot be read, is an
-    /// empty one.
+    /// Reads the file of `NETRC`, or `.netrc` in the home directory. A missing or unreadable file is empty.
     #[must_use]
     pub fn load(environment: &Environment) -> Netrc {
         let path = match environment.get("NETRC") {
@@ -28,7 +27,7 @@ impl Netrc {
             .unwrap_or_default()
     }
 
-    /// Reads the text of a file. What is not understood is passed over, as everybody does.
+    /// Parses the text of a file. Unknown words are ignored, as in other programs.
     #[must_use]
     pub fn parse(text: &str) -> Netrc {
         let mut out = Netrc::default();
@@ -37,7 +36,7 @@ impl Netrc {
         let mut open = false;
         let mut in_macro = false;
         let mut finish = |machine: Option<String>, login: Login| match machine {
-            // The first entry for a machine counts.
+            // The first entry of a machine counts.
             Some(name) => {
                 out.machines.entry(name).or_insert(login);
             }
@@ -46,6 +45,7 @@ impl Netrc {
             }
         };
         for line in text.lines() {
+            // A macro ends at an empty line.
             if in_macro {
                 in_macro = !line.trim().is_empty();
                 continue;
@@ -84,7 +84,6 @@ impl Netrc {
         out
     }
 
-    /// The login for a machine.
     #[must_use]
     pub fn login(&self, machine: &str) -> Option<&Login> {
         self.machines.get(&machine.to_lowercase()).or(self.default.as_ref())

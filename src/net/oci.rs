@@ -1,38 +1,34 @@
-//! What the CLI configuration says about logins to OCI registries: `oci_credentials` and `oci_default_credentials`.
+//! Settings of logins to OCI registries in the CLI configuration: `oci_credentials` and `oci_default_credentials`.
 //!
-//! These are settings of hosts like tokens, so every client carries them; what they mean is the matter of the crate `oci`.
+//! They are settings of hosts like tokens, so every client has them; the crate `oci` interprets them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::Token;
 
-/// Logins to OCI registries.
 #[derive(Clone, Debug)]
 pub struct OciSettings {
-    /// By the beginning of repository addresses, `HOST[:PORT][/PATH]`.
+    /// Logins by the beginning of repository addresses, `HOST[:PORT][/PATH]`.
     pub logins: BTreeMap<String, OciLogin>,
-    /// Whether the credentials that other container tools have stored are used, too.
+    /// True to use the credentials of other container tools, too.
     pub ambient: bool,
-    /// The files of such credentials, instead of those in the usual places.
+    /// The files of such credentials, in place of the usual ones.
     pub files: Option<Vec<PathBuf>>,
-    /// The credentials helper for hosts of which nothing else is known: `NAME` of `docker-credential-NAME`.
+    /// The credentials helper for hosts without other credentials: `NAME` of `docker-credential-NAME`.
     pub helper: Option<String>,
 }
 
 #[derive(Clone, Debug)]
 pub enum OciLogin {
-    /// A name and a password.
     Password {
-        /// The name.
         username: String,
         password: Token,
     },
-    /// Tokens of OAuth.
     Tokens {
-        /// What is sent with requests.
+        /// The token that is sent with requests.
         access: Token,
-        /// What a new one is had with.
+        /// The token for new access tokens.
         refresh: Option<Token>,
     },
     /// A credentials helper: `NAME` of `docker-credential-NAME`.

@@ -1,4 +1,4 @@
-//! One request: put together, sent, tried again where that may help; and its answer.
+//! One request: its parts, its retries and its answer.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use http::{Bytes, Error, HeaderMap, HeaderName, HeaderValue, Method, Phase, Resp
 use crate::client::{Client, Retry};
 use crate::credentials::{Token, unsendable_character};
 
-/// How many redirects are followed where nothing else is said.
+/// The default limit of redirects.
 const REDIRECTS: usize = 10;
 
 impl Client {
-    /// A request for what is at an address.
+    /// Creates a GET request.
     pub fn get(&self, url: Url) -> Request<'_> {
         Request {
             client: self,
@@ -31,7 +31,7 @@ impl Client {
         }
     }
 
-    /// A request that sends something.
+    /// Creates a POST request with a body.
     pub fn post(&self, url: Url, content_type: &'static str, body: impl Into<Vec<u8>>) -> Request<'_> {
         let mut request = self.get(url);
         request.method = Method::POST;
@@ -42,14 +42,14 @@ impl Client {
         request
     }
 
-    /// A request of any method; [`Request::body`] says what it sends.
+    /// Creates a request of any method; [`Request::body`] sets its body.
     pub fn request(&self, method: Method, url: Url) -> Request<'_> {
         let mut request = self.get(url);
         request.method = method;
         request
     }
 
-    /// A request that puts nothing somewhere, as some services want it for what they give.
+    /// Creates a PUT request without a body, which some services require for a read.
     pub fn put(&self, url: Url) -> Request<'_> {
         let mut request = self.get(url);
         request.method = Method::PUT;
@@ -57,7 +57,7 @@ impl Client {
     }
 }
 
-/// A request that is being put together.
+/// A request before it is sent.
 #[derive(Debug)]
 #[must_use = "a request does nothing before it is sent"]
 pub struct Request<'c> {
@@ -71,12 +71,13 @@ pub struct Request<'c> {
     retries: u64,
     timeout: Option<Duration>,
     to_registry: bool,
-    /// A header that cannot be sent. The request ends with it: without a secret it would be another request.
+    /// The error of a header that cannot be sent.
+    // The request then fails: without a secret it would be another request.
     invalid: Option<Error>,
 }
 
 impl<'c> Request<'c> {
-    /// With a token, for as long as redirects stay with the same host.
+    /// Adds a token, which redirects to another origin do not receive.
     pub fn token(self, token: Option<&Token>) -> Request<'c> {
         match token {
             Some(token) => self.secret("authorization", format!("Bearer {}", token.expose())),
@@ -84,13 +85,13 @@ impl<'c> Request<'c> {
         }
     }
 
-    /// Sending this.
+    /// Sets the body and its content type.
     pub fn body(mut self, content_type: &'static str, body: impl Into<Vec<u8>>) -> Request<'c> {
         self.body = Some(Bytes::from(body.into()));
         self.header("content-type", content_type)
     }
 
-    /// With a header. One that cannot be sent is the error of the request.
+    /// Adds a header. A value that cannot be sent is the error of the request.
     pub fn header(mut self, name: &'static str, value: impl AsRef<str>) -> Request<'c> {
         match HeaderValue::from_str(value.as_ref()) {
             Ok(value) => {
@@ -101,7 +102,7 @@ impl<'c> Request<'c> {
         self
     }
 
-    /// With a header that is not shown, and does not follow a redirect to another host.
+    /// Adds a header that is not shown, and that redirects to another origin do not receive.
     pub fn secret(mut self, name: &'static str, value: impl AsRef<str>) -> Request<'c> {
         match HeaderValue::from_str(value.as_ref()) {
             Ok(mut value) => {
@@ -118,33 +119,35 @@ impl<'c> Request<'c> {
         self.invalid.get_or_insert(Error::Header { what, character });
     }
 
-    /// With the name and the password that `.netrc` has for the host, unless the address or a header has its own.
+    /// Adds the login of `.netrc` for the host, unless the address or a header has its own.
     pub fn with_netrc(mut self) -> Request<'c> {
         self.netrc = true;
         self
     }
 
-    /// Following so many redirects; with none, the answer that redirects is the answer.
+    /// Sets the limit of redirects. With 0, a redirect is the answer.
     pub fn redirects(mut self, limit: usize) -> Request<'c> {
         self.redirects = limit;
         self
     }
 
-    /// Tried again so many times, where it may help.
+    /// Sets the maximum number of repetitions.
     pub fn retries(mut self, retries: u64) -> Request<'c> {
         self.retries = retries;
         self
     }
 
-    /// Given up after so long, the reading of the answer included where [`Request::read`] does it.
+    /// Sets the time limit of each try, which includes the body if [`Request::read`] reads it.
     pub fn timeout(mut self, timeout: Duration) -> Request<'c> {
         self.timeout = Some(timeout);
         self
     }
 
-    /// As registries are asked: with our version, and with the retries and the patience that the environment says.
+    /// Follows the rules of registries: sends the version of Terraform, with the retries and the time limit of the
+    /// environment.
     pub fn to_registry(mut self) -> Request<'c> {
         self.to_registry = true;
+        // The variables and their defaults are Terraform's.
         self.retries = self.client.number("TF_REGISTRY_DISCOVERY_RETRY", 1);
         let seconds = self.client.number("TF_REGISTRY_CLIENT_TIMEOUT", 10);
         self.timeout = Some(Duration::from_secs(seconds.max(1)));
@@ -152,7 +155,7 @@ impl<'c> Request<'c> {
         self.header("x-terraform-version", version)
     }
 
-    /// Sends it, and gives the answer whatever its status.
+    /// Sends the request. Returns the answer whatever its status.
     pub async fn send(self) -> Result<Response, Error> {
         let mut tries = 0;
         loop {
@@ -170,10 +173,11 @@ impl<'c> Request<'c> {
         }
     }
 
-    /// Sends it, and reads the whole of an answer that must be a success and no larger than this.
+    /// Sends the request, and reads the whole answer, which must be a success of at most `limit` bytes.
     pub async fn read(self, limit: u64) -> Result<(Url, Vec<u8>), Error> {
         let mut tries = 0;
         loop {
+            // The body belongs to the try: a connection that breaks in the middle of it is worth another one.
             let whole = async {
                 let response = self.once().await?;
                 if may_change(response.status()) {
@@ -223,7 +227,7 @@ impl<'c> Request<'c> {
         }
     }
 
-    /// One try, with its redirects.
+    /// Tries once, with redirects.
     async fn once(&self) -> Result<Response, Error> {
         if let Some(error) = &self.invalid {
             return Err(error.clone());
@@ -243,7 +247,7 @@ impl<'c> Request<'c> {
     }
 }
 
-/// The pause before another try: the one that the server asks for, else one that doubles.
+/// Returns the pause before another try: the server's, or one that doubles with each try.
 fn pause(response: Option<&Response>, tries: u64) -> Duration {
     const BACKOFF: Backoff = Backoff {
         first: Duration::from_millis(500),
@@ -391,7 +395,7 @@ mod tests {
         assert!(matches!(read("/big", 3).await, Err(Error::TooLarge { limit: 3, .. })));
     }
 
-    /// A server that does this with every connection.
+    /// Starts a server that handles each connection with `act`.
     fn server(act: impl Fn(std::net::TcpStream) + Send + 'static) -> u16 {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! The services of a host: their addresses by name.
+//! Services of a host: their addresses by name.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +7,29 @@ use url::Url;
 /// The services of a host.
 #[derive(Clone, Debug, Default)]
 pub struct Services {
-    /// Where the list came from: addresses in it may be relative to this.
+    /// The address of the list, which relative addresses refer to.
     pub(crate) base: Option<Url>,
-    /// What each service's entry says.
+    /// The entry of each service.
     pub(crate) entries: BTreeMap<String, serde_json::Value>,
 }
 
-/// Why the address of a service cannot be used.
+/// The reason that the address of a service cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadServiceUrl {
-    /// It is not a string.
     #[error("it is not text")]
     NotText,
-    /// It is not a URL.
     #[error("\"{text}\" is not an address ({source})")]
-    Malformed {
-        /// What the host gives.
-        text: String,
-        /// Why.
-        source: url::ParseError,
-    },
-    /// Its scheme is not that of HTTP.
+    Malformed { text: String, source: url::ParseError },
+    /// The scheme is not that of HTTP.
     #[error("\"{0}\" is neither an https nor an http address")]
     Scheme(String),
-    /// It has a user name or a password.
+    /// The address has a user name or password.
     #[error("it has a user name or a password in it")]
     Credentials,
 }
 
 impl Services {
-    /// The address of a service; `None` if it is not offered. The error says what is wrong with its entry.
+    /// Returns the address of a service; `None` if it is not offered. The error is that of its entry.
     pub fn url(&self, service: &str) -> Result<Option<Url>, BadServiceUrl> {
         let text = match self.entries.get(service) {
             None | Some(serde_json::Value::Null) => return Ok(None),
@@ -57,7 +50,7 @@ impl Services {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(BadServiceUrl::Credentials);
         }
-        // What services answer to is named by paths below.
+        // Requests join their paths to it: without the slash, they would replace its last part.
         if !url.path().ends_with('/') {
             let path = format!("{}/", url.path());
             url.set_path(&path);

@@ -1,4 +1,4 @@
-//! Addresses: repositories, tags, digests, and the `oci://` addresses of module packages.
+//! Addresses: repositories, tags, digests, and `oci://` addresses of module packages.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::error::OciError;
 
 /// The scheme of a module's address.
 const SCHEME: &str = "oci://";
-/// The longest name of a repository together with its host, by the distribution specification.
+/// The maximum length of a repository's name with its host, from the distribution specification.
 const LONGEST: usize = 255;
 
 /// A repository: `HOST[:PORT]/NAME`.
@@ -20,12 +20,12 @@ pub struct Repository {
     name: String,
 }
 
-/// What is asked for in a repository.
+/// A reference to a manifest of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// The manifest that a tag names at the moment.
+    /// The tag of a manifest, which may change.
     Tag(String),
-    /// The manifest with this digest.
+    /// The digest of a manifest.
     Digest(Digest),
 }
 
@@ -46,16 +46,16 @@ enum Algorithm {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleAddress {
     pub repository: Repository,
-    /// The manifest in it: the tag `latest` if the address does not say.
+    /// The manifest; the tag `latest` by default.
     pub reference: Reference,
 }
 
 impl Repository {
-    /// Reads `HOST[:PORT]/NAME`.
+    /// Parses `HOST[:PORT]/NAME`.
     ///
     /// # Errors
     ///
-    /// The host or the name is not valid.
+    /// Returns an error if the host or the name is not valid.
     pub fn parse(text: &str) -> Result<Repository, OciError> {
         let invalid = |reason: &'static str| OciError::Address {
             address: text.to_owned(),
@@ -75,22 +75,22 @@ impl Repository {
         Ok(Repository { host, name })
     }
 
-    /// The host, with its port.
+    /// Returns the host with its port.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The name in its registry.
+    /// Returns the name in the registry.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The address of something below the repository.
+    /// Returns the API address of a path in the repository.
     pub(crate) fn url(&self, rest: &str) -> Result<Url, OciError> {
         let host = match self.host.as_str() {
-            // The registry of Docker answers under another name than the one in addresses.
+            // Docker's registry has another host name than its addresses.
             "docker.io" => "registry-1.docker.io",
             host => host,
         };
@@ -107,7 +107,8 @@ impl fmt::Display for Repository {
     }
 }
 
-/// A part of a repository's name: letters and digits in groups, with `.`, `_`, `__` or dashes between groups.
+/// Returns true for a valid part of a repository's name: groups of letters and digits, with `.`, `_`, `__` or dashes
+/// between them.
 fn is_component(part: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let groups = part.split(plain).filter(|between| !between.is_empty());
@@ -117,7 +118,7 @@ fn is_component(part: &str) -> bool {
     part.starts_with(plain) && part.ends_with(plain) && separators
 }
 
-/// Whether a text is a valid tag: 1 to 128 letters, digits, `_`, `.` and `-`, of which the last two are not the first.
+/// Returns true for a valid tag: 1 to 128 letters, digits, `_`, `.` and `-`, of which the last two cannot be the first.
 fn is_tag(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     (1..=128).contains(&text.len()) && text.chars().all(fits) && !text.starts_with(['.', '-'])
@@ -133,7 +134,7 @@ impl fmt::Display for Reference {
 }
 
 impl Digest {
-    /// Reads `sha256:HEX` or `sha512:HEX`; `None` if it is neither.
+    /// Parses `sha256:HEX` or `sha512:HEX`; `None` for other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Digest> {
         let (algorithm, hex) = text.split_once(':')?;
@@ -142,6 +143,7 @@ impl Digest {
             "sha512" => (Algorithm::Sha512, 128),
             _ => return None,
         };
+        // The specification allows lower case only.
         let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         let valid = hex.len() == length && hex.bytes().all(lower);
         valid.then(|| Digest {
@@ -150,13 +152,13 @@ impl Digest {
         })
     }
 
-    /// The hexadecimal digits, if it is a SHA-256.
+    /// Returns the hexadecimal digits of a SHA-256; `None` for another algorithm.
     #[must_use]
     pub fn sha256(&self) -> Option<&str> {
         (self.algorithm == Algorithm::Sha256).then_some(&*self.hex)
     }
 
-    /// Whether it is the digest of these bytes.
+    /// Returns true if this is the digest of the bytes.
     #[must_use]
     pub fn is_of(&self, bytes: &[u8]) -> bool {
         let mut hasher = self.hasher();
@@ -164,7 +166,7 @@ impl Digest {
         hasher.matches(self)
     }
 
-    /// A hasher of its algorithm.
+    /// Returns a hasher of the digest's algorithm.
     pub(crate) fn hasher(&self) -> Hasher {
         match self.algorithm {
             Algorithm::Sha256 => Hasher::Sha256(Sha256::new()),
@@ -183,7 +185,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Computes a digest piece by piece.
+/// An incremental hash of one algorithm.
 pub(crate) enum Hasher {
     Sha256(Sha256),
     Sha512(Sha512),
@@ -197,7 +199,7 @@ impl Hasher {
         }
     }
 
-    /// Whether what was hashed has this digest.
+    /// Returns true if the hashed bytes have this digest.
     pub fn matches(self, digest: &Digest) -> bool {
         let hex = match self {
             Hasher::Sha256(hasher) => HEXLOWER.encode(&hasher.finalize()),
@@ -208,7 +210,7 @@ impl Hasher {
 }
 
 impl ModuleAddress {
-    /// Whether an address is for this crate.
+    /// Returns true if the address has the scheme `oci`.
     #[must_use]
     pub fn is_one(address: &str) -> bool {
         address
@@ -216,11 +218,11 @@ impl ModuleAddress {
             .is_some_and(|begin| begin.eq_ignore_ascii_case(SCHEME))
     }
 
-    /// Reads the address of a package, without the directory in it.
+    /// Parses the address of a package, without the directory in it.
     ///
     /// # Errors
     ///
-    /// The repository or an argument is not valid.
+    /// Returns an error if the repository or an argument is not valid.
     pub fn parse(address: &str) -> Result<ModuleAddress, OciError> {
         let invalid = |reason: &'static str| OciError::Address {
             address: address.to_owned(),

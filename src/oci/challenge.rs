@@ -1,11 +1,11 @@
-//! The header `WWW-Authenticate`: what a registry asks for before it answers.
+//! The header `WWW-Authenticate`: the authentication that a registry requests.
 
-/// What is asked for.
+/// The requested authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Challenge {
     /// A name and a password.
     Basic,
-    /// A token that the server at `realm` gives.
+    /// A token from the server at `realm`.
     Bearer {
         realm: String,
         service: Option<String>,
@@ -13,7 +13,7 @@ pub enum Challenge {
     },
 }
 
-/// The challenge of a response, by the values of its headers; a token is preferred.
+/// Parses the challenge in the headers of a response; tokens are preferred.
 pub fn challenge<'h>(headers: impl Iterator<Item = &'h str>) -> Option<Challenge> {
     let mut basic = None;
     for header in headers {
@@ -30,6 +30,7 @@ pub fn challenge<'h>(headers: impl Iterator<Item = &'h str>) -> Option<Challenge
                 Some(values.swap_remove(at).1)
             };
             if let Some(realm) = take("realm") {
+                // A token does not expose the password in each request.
                 return Some(Challenge::Bearer {
                     realm,
                     service: take("service"),
@@ -41,13 +42,14 @@ pub fn challenge<'h>(headers: impl Iterator<Item = &'h str>) -> Option<Challenge
     basic
 }
 
-/// `name=value, name="value"`.
+/// Parses `name=value, name="value"`.
 fn parameters(mut text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     while let Some((name, rest)) = text.split_once('=') {
         let name = name.trim_matches(|c: char| c == ',' || c.is_whitespace()).to_owned();
         let mut value = String::new();
         let mut chars = rest.char_indices();
+        // A quoted value may contain commas and escapes.
         let end = if rest.starts_with('"') {
             chars.next();
             loop {

@@ -2,13 +2,17 @@
 
 use net::Token;
 
-/// Credentials for a login.
+/// Credentials of a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credentials {
-    /// A name and a password.
-    Password { username: String, password: Token },
-    /// A token that is sent as it is, and perhaps a refresh token.
-    Access { access: Token, refresh: Option<Token> },
-    /// A refresh token.
+    Password {
+        username: String,
+        password: Token,
+    },
+    /// An access token, with an optional refresh token.
+    Access {
+        access: Token,
+        refresh: Option<Token>,
+    },
     Refresh(Token),
 }

@@ -1,4 +1,4 @@
-//! Files of credentials that container tools write: `auth.json` of Podman and others, `config.json` of Docker.
+//! Credentials files of container tools: `auth.json` of Podman and others, `config.json` of Docker.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::error::OciError;
 pub struct DockerFile {
     #[serde(default, deserialize_with = "net::absent::or_default")]
     auths: BTreeMap<String, Auth>,
-    /// The helpers of single hosts.
+    /// Helpers of single hosts.
     #[serde(default, deserialize_with = "net::absent::or_default", rename = "credHelpers")]
     helpers: BTreeMap<String, String>,
     /// The helper of all other hosts.
@@ -25,7 +25,7 @@ pub struct DockerFile {
     store: Option<String>,
 }
 
-/// The credentials for a host or for a part of its repositories. With a helper, Docker writes an empty object.
+/// The credentials for a host or a part of its repositories. Docker writes an empty object if a helper has them.
 #[derive(Debug, Default, Deserialize)]
 struct Auth {
     #[serde(default, deserialize_with = "net::absent::or_default")]
@@ -40,28 +40,27 @@ struct Auth {
     registry: String,
 }
 
-/// Where a file has credentials for a repository.
+/// The place of credentials for a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// In itself.
     Here(Credentials),
-    /// A helper of this name has them.
+    /// The name of a helper.
     Helper(String),
 }
 
 impl DockerFile {
-    /// Reads a file; `None` if there is none.
+    /// Reads a file; `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or is not JSON of the expected form.
+    /// Returns an error if the file cannot be read, or is not JSON of the expected form.
     pub fn read(path: &Path) -> Result<Option<DockerFile>, OciError> {
         let failed = |reason: String| OciError::CredentialsFile {
             path: path.to_owned(),
             reason,
         };
         match std::fs::read(path) {
-            // The text of an error would show a part of the file.
+            // The error's text would show a part of the file.
             Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| {
                 failed(format!(
                     "it is not JSON of the expected form (line {}, column {})",
@@ -74,11 +73,12 @@ impl DockerFile {
         }
     }
 
-    /// Returns the entries for a repository, each with its specificity: 0 for all hosts, 1 for the host, more for a part of it.
+    /// Returns the entries for a repository with their specificity: 0 for all hosts, 1 for the host, more for a part of
+    /// its repositories.
     ///
     /// # Errors
     ///
-    /// An entry that fits is not valid.
+    /// Returns an error if a matching entry is not valid.
     pub fn entries(&self, host: &str, name: &str) -> Result<Vec<(usize, Entry)>, EntryError> {
         let mut found = Vec::new();
         for (key, auth) in &self.auths {
@@ -98,7 +98,7 @@ impl DockerFile {
     }
 }
 
-/// An entry of a credentials file that cannot be used. The text is a clause.
+/// The error of an entry in a credentials file. The text is a clause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{key}\" {mistake}")]
 pub struct EntryError {
@@ -123,6 +123,7 @@ impl Auth {
                 let bytes = STANDARD.decode(self.auth.trim()).map_err(|_| "is not in base64")?;
                 let text = String::from_utf8(bytes).map_err(|_| "is not text")?;
                 let (username, password) = text.split_once(':').ok_or("has no colon behind the name")?;
+                // Docker removes zero bytes at the end, too.
                 (username.to_owned(), password.trim_end_matches('\0').to_owned())
             }
         };
@@ -133,14 +134,14 @@ impl Auth {
     }
 }
 
-/// How much of a repository's address a key names; `None` if it names another one.
+/// Returns the number of parts of a repository's address that a key names; `None` if the key does not match.
 pub fn specificity(key: &str, host: &str, name: &str) -> Option<usize> {
     let (key_host, key_name) = key.split_once('/').unwrap_or((key, ""));
     let fits = key_name.is_empty() || name == key_name || name.strip_prefix(key_name)?.starts_with('/');
     (key_host == host && fits).then(|| 1 + key_name.split('/').filter(|part| !part.is_empty()).count())
 }
 
-/// A key without the scheme and the version of the API that Docker writes.
+/// Removes the scheme and the API version that Docker writes in keys.
 fn normalised(key: &str) -> String {
     let key = key.trim_start_matches("https://").trim_start_matches("http://");
     let key = key.trim_end_matches('/');
@@ -150,6 +151,7 @@ fn normalised(key: &str) -> String {
         .unwrap_or(key);
     let (host, name) = key.split_at(key.find('/').unwrap_or(key.len()));
     let host = host.to_ascii_lowercase();
+    // All three names mean Docker's registry.
     let host = match &*host {
         "index.docker.io" | "registry-1.docker.io" => "docker.io",
         host => host.strip_suffix(":443").unwrap_or(host),
@@ -157,11 +159,12 @@ fn normalised(key: &str) -> String {
     format!("{host}{name}")
 }
 
-/// Where container tools store credentials, in the order in which they are searched.
+/// Returns the credentials files of container tools, in the order of their search.
 pub fn usual_files(environment: &Environment) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let dir = |name: &str| environment.get(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let home = environment.home();
+    // Podman's place on systems without a runtime directory.
     if cfg!(any(target_os = "windows", target_os = "macos")) {
         files.extend(home.as_ref().map(|home| home.join(".config/containers/auth.json")));
     } else {

@@ -7,37 +7,32 @@ use files::io_reason;
 
 use crate::unfit::UnfitManifest;
 
-/// Why an OCI registry does not give what is asked for. The text is a clause without a full stop.
+/// The reason that an OCI registry does not give an artifact. The text is a clause without a full stop.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OciError {
     /// An address is not valid.
     #[error("\"{address}\" is not valid as an address in an OCI registry: {reason}")]
-    Address {
-        address: String,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
-    /// The registry does not have it.
+    Address { address: String, reason: &'static str },
+    /// The repository does not exist, or has no such artifact.
     #[error("the OCI repository {repository} {what}")]
     NotFound {
         repository: String,
-        /// What it does not have, as a predicate.
+        /// The missing part, as a predicate.
         what: String,
     },
-    /// The registry refuses the request, with the credentials that there are or without any.
+    /// The registry refuses the request, with credentials or without.
     #[error("the OCI registry refuses the request for {repository} ({status}): {credentials}")]
     Refused {
         repository: String,
-        /// The status of the response.
         status: u16,
-        /// Which credentials were used, and where others are set.
+        /// The used credentials, and the settings of others.
         credentials: String,
     },
-    /// The registry asks for a login that cannot be made.
+    /// The registry requests a login that is not possible.
     #[error("the OCI registry asks for a login to {repository} that cannot be made: {reason}")]
     Login { repository: String, reason: String },
-    /// A response is not as the specification says.
+    /// A response does not follow the specification.
     #[error("the response of the OCI registry to {address} cannot be used: {reason}")]
     Response { address: String, reason: String },
     /// An artifact is not of the expected kind.
@@ -47,51 +42,36 @@ pub enum OciError {
         artifact: String,
         reason: UnfitManifest,
     },
-    /// Bytes do not have the digest or the size that names them.
+    /// The size or digest of downloaded bytes is wrong.
     #[error("{artifact} is not what its digest says: it was damaged on its way, or was exchanged")]
     Digest {
         /// The repository with the digest.
         artifact: String,
     },
-    /// A blob is larger than what is accepted.
+    /// The size of a blob exceeds the limit.
     #[error("{artifact} has {size} bytes, which is more than the limit of {limit}")]
     TooLarge {
         /// The repository with the digest.
         artifact: String,
-        /// The size in bytes.
         size: u64,
-        /// The limit in bytes.
         limit: u64,
     },
-    /// A file with credentials cannot be used.
+    /// A credentials file cannot be used.
     #[error("the credentials in {} cannot be used: {reason}", path.display())]
-    CredentialsFile {
-        /// The file.
-        path: PathBuf,
-        reason: String,
-    },
+    CredentialsFile { path: PathBuf, reason: String },
     /// A credentials helper failed.
     #[error("the program docker-credential-{name} has no credentials for {host}: {reason}")]
-    Helper {
-        /// The name of the helper.
-        name: String,
-        host: String,
-        reason: String,
-    },
-    /// What was downloaded cannot be written.
+    Helper { name: String, host: String, reason: String },
+    /// A download cannot be written.
     #[error("{} cannot be written: {reason}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        reason: String,
-    },
+    Write { path: PathBuf, reason: String },
     /// A request failed.
     #[error(transparent)]
     Request(#[from] net::Error),
 }
 
 impl OciError {
-    /// Whether the registry could not be reached: perhaps there is no network.
+    /// Returns true if the registry could not be reached: there may be no network.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         matches!(self, OciError::Request(error) if error.is_unreachable())

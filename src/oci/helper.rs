@@ -1,7 +1,7 @@
 //! Credentials helpers of Docker: programs `docker-credential-NAME`.
 //!
-//! `get` reads the host from standard input and writes JSON with `Username` and `Secret`; the name `<token>` says that the
-//! secret is a token to get others with.
+//! `get` reads the host from standard input and writes JSON with `Username` and `Secret`. With the name `<token>`, the
+//! secret is a refresh token.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use tokio::io::AsyncWriteExt as _;
 use crate::credentials::Credentials;
 use crate::error::OciError;
 
-/// A helper may ask a person or a service; one that never ends is stopped.
+/// The time limit of a helper, which may ask a person or a service.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// What a helper writes when it knows nothing of a host.
+/// The message of a helper without credentials for a host.
 const NOT_FOUND: &str = "credentials not found";
 
 #[derive(Deserialize)]
@@ -28,22 +28,23 @@ struct Answer {
     secret: String,
 }
 
-/// Asks a helper for the credentials of a host; `None` if it has none.
+/// Requests the credentials of a host from a helper; `None` if it has none.
 ///
 /// # Errors
 ///
-/// It cannot be run, fails, or answers with something else.
+/// Returns an error if the helper cannot be run, fails, or has an invalid answer.
 pub async fn ask(name: &str, host: &str) -> Result<Option<Credentials>, OciError> {
     let failed = |reason: String| OciError::Helper {
         name: name.to_owned(),
         host: host.to_owned(),
         reason,
     };
+    // The name comes from a file: with a slash in it, any program could be run.
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || !name.chars().all(plain) {
         return Err(failed("this is not the name of a helper".to_owned()));
     }
-    // The key of Docker's own registry is an address, in all its tools.
+    // The key of Docker's own registry is this address in all its tools.
     let server = match host {
         "docker.io" => "https://index.docker.io/v1/",
         host => host,
@@ -58,7 +59,7 @@ pub async fn ask(name: &str, host: &str) -> Result<Option<Credentials>, OciError
     let run = async {
         let mut child = command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A program that does not read it says by its status what it makes of that.
+            // A helper that does not read its input reports that by its status.
             let _ = stdin.write_all(format!("{server}\n").as_bytes()).await;
         }
         child.wait_with_output().await
@@ -71,6 +72,7 @@ pub async fn ask(name: &str, host: &str) -> Result<Option<Credentials>, OciError
             _ => failed(format!("it cannot be run: {}", io_reason(&error))),
         })?;
     if !output.status.success() {
+        // Helpers write this message to standard output.
         let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
         if said.iter().any(|text| text.contains(NOT_FOUND)) {
             return Ok(None);
@@ -78,6 +80,7 @@ pub async fn ask(name: &str, host: &str) -> Result<Option<Credentials>, OciError
         let said = said.into_iter().find(|text| !text.is_empty());
         return Err(failed(said.unwrap_or_else(|| output.status.to_string())));
     }
+    // The answer has a secret: no part of it is shown.
     let answer: Answer = serde_json::from_slice(&output.stdout)
         .map_err(|_| failed("its answer is not JSON of the expected form".to_owned()))?;
     Ok(match (&*answer.username, answer.secret.is_empty()) {

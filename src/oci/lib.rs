@@ -1,16 +1,16 @@
-//! OCI registries, as mirrors of provider packages and as sources of module packages.
+//! OCI registries as mirrors of provider packages and as sources of module packages.
 //!
 //! An OCI registry stores container images, and other artifacts in the same form: a manifest that names blobs by their
 //! digests. The requests are those of the OCI Distribution specification 1.1, the manifests those of the OCI image
-//! specification 1.1; which artifacts are provider and module packages is what OpenTofu defined in its release 1.10.
+//! specification 1.1. OpenTofu 1.10 defined the artifacts of provider and module packages.
 //!
 //! - [`address`]: repositories, tags and digests, and the `oci://` addresses of modules.
-//! - [`Registry`]: requests to one repository, with the login that its registry asks for.
-//! - `manifest`: what manifests contain. `provider` and `module`: the artifacts, and what is refused.
-//! - `login`: which credentials are used for a repository: those of the CLI configuration ([`net::OciSettings`]), or those
-//!   that other container tools have stored (`docker`, `helper`).
+//! - [`Registry`]: requests to one repository, with the login that its registry requires.
+//! - `manifest`: the content of manifests. `provider` and `module`: the artifacts and their checks.
+//! - `login`: the credentials for a repository: those of the CLI configuration ([`net::OciSettings`]), or those of
+//!   other container tools (`docker`, `helper`).
 //!
-//! Where to begin: [`provider_package`] and [`fetch_module`].
+//! Start with [`provider_package`] and [`fetch_module`].
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 

@@ -1,7 +1,7 @@
-//! The credentials for a repository: those of the CLI configuration, else those that container tools have stored.
+//! The credentials for a repository: those of the CLI configuration, or those that container tools have stored.
 //!
-//! What names most of the address wins; of two that name as much, the CLI configuration. A helper that knows nothing of the
-//! host lets the next one be asked.
+//! The most specific entry wins; among equals, the CLI configuration. A helper without credentials for the host is
+//! followed by the next candidate.
 
 use net::{Client, OciLogin};
 
@@ -11,7 +11,7 @@ use crate::docker::{DockerFile, Entry, specificity, usual_files};
 use crate::error::OciError;
 use crate::helper;
 
-/// The credentials, and where they are from, for messages.
+/// The credentials and their source, for messages.
 #[derive(Clone, Debug)]
 pub struct Login {
     pub credentials: Credentials,
@@ -23,11 +23,11 @@ enum Candidate {
     Helper { name: String, from: String },
 }
 
-/// The credentials for a repository, if there are any.
+/// Returns the credentials for a repository.
 pub async fn find(client: &Client, repository: &Repository) -> Result<Option<Login>, OciError> {
     let settings = &client.settings().hosts.oci;
     let (host, name) = (repository.host().as_str(), repository.name());
-    // By specificity; the order of two with the same one is that of this list.
+    // Candidates by specificity. The sort is stable: equal ones keep the order of this list.
     let mut candidates: Vec<(usize, Candidate)> = Vec::new();
     for (key, login) in &settings.logins {
         let Some(specificity) = specificity(key, host, name) else {

@@ -1,4 +1,4 @@
-//! What manifests contain: the parts of the OCI image specification 1.1 that packages use.
+//! Contents of manifests: the parts of the OCI image specification 1.1 that packages use.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use crate::address::Digest;
 pub use crate::media_type::{IMAGE, INDEX, ZIP};
 use crate::unfit::UnfitManifest;
 
-/// A manifest of either kind.
+/// A manifest of one artifact or an index.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
@@ -14,15 +14,15 @@ pub struct Manifest {
     pub media_type: Option<String>,
     #[serde(default)]
     pub artifact_type: Option<String>,
-    /// Of an index.
+    /// The entries of an index.
     #[serde(default, deserialize_with = "net::absent::list")]
     pub manifests: Vec<Descriptor>,
-    /// Of an artifact.
+    /// The layers of an artifact.
     #[serde(default, deserialize_with = "net::absent::list")]
     pub layers: Vec<Descriptor>,
 }
 
-/// What names a blob or a manifest.
+/// A reference to a blob or a manifest.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
@@ -35,7 +35,7 @@ pub struct Descriptor {
     pub platform: Option<PlatformOf>,
 }
 
-/// The platform of an entry of an index.
+/// The platform of an index entry.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PlatformOf {
     #[serde(default, deserialize_with = "net::absent::or_default")]
@@ -45,7 +45,7 @@ pub struct PlatformOf {
 }
 
 impl Manifest {
-    /// Returns the one layer that is a ZIP archive.
+    /// Returns the only layer that is a ZIP archive.
     pub fn zip_layer(&self) -> Result<(&Descriptor, Digest), UnfitManifest> {
         let mut fitting = self.layers.iter().filter(|layer| layer.media_type == ZIP);
         let (first, second) = (fitting.next(), fitting.next());
@@ -68,7 +68,7 @@ impl Manifest {
 }
 
 impl Descriptor {
-    /// The digest, if it is of an algorithm that is known.
+    /// Returns the digest; `None` for an unknown algorithm.
     pub fn digest(&self) -> Option<Digest> {
         Digest::parse(&self.digest)
     }

@@ -15,7 +15,8 @@ use crate::unfit::UnfitManifest;
 ///
 /// # Errors
 ///
-/// The registry does not have it, it is not a module package, or a request failed.
+/// Returns an error if the registry does not have the package, if the artifact is not a module package, or if a request
+/// failed.
 pub async fn fetch(client: &Client, address: &ModuleAddress, to: &Path, limit: u64) -> Result<(), OciError> {
     let registry = Registry::new(client, address.repository.clone());
     let unfit = |reason| OciError::Artifact {

@@ -1,7 +1,7 @@
 //! Provider packages in OCI registries.
 //!
-//! A version is a tag that names an index; the index has one manifest a platform; that one has the usual ZIP archive as its
-//! layer. `+` cannot be part of a tag: build metadata are written behind `_`.
+//! A version is a tag of an index, which has one manifest for each platform, with the usual ZIP archive as its layer.
+//! Tags cannot contain `+`: `_` replaces it before build metadata.
 
 use net::{Client, Url};
 
@@ -18,32 +18,32 @@ const TARGET: &str = "application/vnd.opentofu.provider-target";
 /// The artifact type of a module package.
 pub(crate) const MODULE: &str = "application/vnd.opentofu.modulepkg";
 
-/// Where the package of a provider for one platform is.
+/// The location of a provider package for one platform.
 #[derive(Clone, Debug)]
 pub struct ProviderPackage {
-    /// The address of its ZIP archive.
+    /// The address of the ZIP archive.
     pub url: Url,
-    /// What the request for it needs, if anything. It is for the registry, and not for where that redirects.
+    /// The authorization of the request, if the registry requires one. Targets of redirects must not receive it.
     pub authorization: Option<Authorization>,
     /// The SHA-256 of the archive in hexadecimal digits.
     pub sha256: String,
 }
 
-/// The tags of a repository as versions, as far as they may be some: with `+` for `_`.
+/// Returns the tags of a repository as possible versions, with `+` in place of `_`.
 ///
 /// # Errors
 ///
-/// The repository does not exist, or a request failed.
+/// Returns an error if the repository does not exist, or if a request failed.
 pub async fn versions(client: &Client, repository: &Repository) -> Result<Vec<String>, OciError> {
     let tags = Registry::new(client, repository.clone()).tags().await?;
     Ok(tags.into_iter().map(|tag| tag.replacen('_', "+", 1)).collect())
 }
 
-/// The package of a version for a platform.
+/// Returns the package of a version for a platform.
 ///
 /// # Errors
 ///
-/// There is none, the artifact is not a provider, or a request failed.
+/// Returns an error if there is no such package, if the artifact is not a provider, or if a request failed.
 pub async fn package(
     client: &Client,
     repository: &Repository,
@@ -90,6 +90,7 @@ pub async fn package(
     };
     check_artifact_type(&image, TARGET).map_err(unfit)?;
     let (_, layer) = image.zip_layer().map_err(unfit)?;
+    // The lock file and the checksums of other sources are SHA-256.
     let not_sha256 = || unfit(UnfitManifest::NotSha256(layer.to_string()));
     let sha256 = layer.sha256().map(str::to_owned).ok_or_else(not_sha256)?;
     Ok(ProviderPackage {
@@ -99,7 +100,7 @@ pub async fn package(
     })
 }
 
-/// Checks that a manifest is an index of the packages of a provider.
+/// Checks that a manifest is an index of provider packages.
 fn check_index(manifest: &Manifest, kind: &str) -> Result<(), UnfitManifest> {
     if manifest.artifact_type.as_deref() == Some(MODULE) {
         return Err(UnfitManifest::Module);
@@ -110,7 +111,6 @@ fn check_index(manifest: &Manifest, kind: &str) -> Result<(), UnfitManifest> {
     check_artifact_type(manifest, PROVIDER)
 }
 
-/// Checks the artifact type of a manifest.
 pub(crate) fn check_artifact_type(manifest: &Manifest, expected: &'static str) -> Result<(), UnfitManifest> {
     match manifest.artifact_type.as_deref() {
         Some(found) if found == expected => Ok(()),
@@ -123,7 +123,7 @@ pub(crate) fn check_artifact_type(manifest: &Manifest, expected: &'static str) -
     }
 }
 
-/// The platforms of an index, for messages.
+/// Lists the platforms of an index for messages.
 fn platforms(index: &Manifest) -> String {
     let mut names: Vec<String> = index
         .manifests

@@ -17,14 +17,14 @@ use crate::error::OciError;
 use crate::login::{self, Login};
 use crate::manifest::{IMAGE, INDEX, Manifest};
 
-/// The largest manifest that is read, as the specification recommends.
+/// The size limit of a manifest, as the specification recommends.
 const MANIFEST_LIMIT: u64 = 4 << 20;
-/// How many pages of tags are read; a registry answers with some hundred tags a page.
+/// The limit of pages of tags; a registry has some hundred tags a page.
 const PAGES: usize = 1_000;
-/// How long one request for anything but a blob may take.
+/// The time limit of a request other than for a blob.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The value of the header `Authorization` for a repository. It is not shown by accident.
+/// The value of the header `Authorization` for a repository, which `Debug` does not show.
 #[derive(Clone, Debug)]
 pub struct Authorization(Token);
 
@@ -38,14 +38,14 @@ impl Authorization {
         Authorization(Token::new(format!("Basic {pair}")))
     }
 
-    /// The value, to be sent to the registry, and nowhere else.
+    /// Returns the value, to be sent to the registry and nowhere else.
     #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose()
     }
 }
 
-/// One repository. A login is made when the registry asks for it, and kept for the requests that follow.
+/// One repository. A login is made when the registry requests it, and kept for later requests.
 #[derive(Debug)]
 pub struct Registry<'c> {
     client: &'c Client,
@@ -55,7 +55,7 @@ pub struct Registry<'c> {
 
 #[derive(Deserialize)]
 struct Tags {
-    // A repository without tags has null here.
+    // The member is null in a repository without tags.
     #[serde(default, deserialize_with = "net::absent::list")]
     tags: Vec<String>,
 }
@@ -67,7 +67,6 @@ struct TokenAnswer {
 }
 
 impl<'c> Registry<'c> {
-    /// A repository whose requests this client makes.
     #[must_use]
     pub fn new(client: &'c Client, repository: Repository) -> Registry<'c> {
         Registry {
@@ -82,27 +81,27 @@ impl<'c> Registry<'c> {
         &self.repository
     }
 
-    /// The authorization that the registry asked for so far, for a request that is made elsewhere.
+    /// Returns the authorization so far, for requests outside of this type.
     #[must_use]
     pub fn authorization(&self) -> Option<Authorization> {
         let authorization = self.authorization.lock();
         authorization.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The address of a blob.
+    /// Returns the address of a blob.
     ///
     /// # Errors
     ///
-    /// The repository has no valid address.
+    /// Returns an error if the repository has no valid address.
     pub fn blob_url(&self, digest: &Digest) -> Result<Url, OciError> {
         self.repository.url(&format!("blobs/{digest}"))
     }
 
-    /// All tags of the repository.
+    /// Returns all tags of the repository.
     ///
     /// # Errors
     ///
-    /// There is no such repository, or the request failed.
+    /// Returns an error if the repository does not exist, or if the request failed.
     pub async fn tags(&self) -> Result<Vec<String>, OciError> {
         let mut url = self.repository.url("tags/list")?;
         let mut all = Vec::new();
@@ -117,6 +116,7 @@ impl<'c> Registry<'c> {
             let Some(next) = next else {
                 return Ok(all);
             };
+            // The next request carries the credentials, which are for this registry only.
             let next = url.join(&next).ok().filter(|next| next.origin() == url.origin());
             url = next.ok_or_else(|| {
                 unusable(
@@ -128,7 +128,7 @@ impl<'c> Registry<'c> {
         Err(unusable(&url, format!("there are more than {PAGES} pages of tags")))
     }
 
-    /// A manifest, and the media type that it has.
+    /// Returns a manifest and its media type.
     pub(crate) async fn manifest(&self, reference: &Reference) -> Result<(Manifest, String), OciError> {
         let url = self.repository.url(&format!("manifests/{reference}"))?;
         let mut response = self.send(&url, Some(&format!("{INDEX}, {IMAGE}"))).await?;
@@ -142,6 +142,7 @@ impl<'c> Registry<'c> {
             Reference::Digest(digest) => Some(digest.clone()),
             Reference::Tag(_) => announced,
         };
+        // A tag has no digest of its own: the announced one detects damage only.
         if let Some(digest) = expected.filter(|digest| !digest.is_of(&body)) {
             return Err(self.damaged(&digest));
         }
@@ -149,7 +150,7 @@ impl<'c> Registry<'c> {
             serde_json::from_slice(&body).map_err(|error| unusable(&url, files::json_reason(error)))?;
         let kind = response.header("content-type").unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_owned();
-        // The specification wants both to be the same; the one that was hashed counts.
+        // The specification requires both types to be equal. The one in the manifest counts, because it was hashed.
         let kind = manifest.media_type.clone().unwrap_or(kind);
         Ok((manifest, kind))
     }
@@ -171,12 +172,14 @@ impl<'c> Registry<'c> {
         while let Some(part) = response.chunk().await? {
             let part = part.as_ref();
             received += part.len() as u64;
+            // Before the end: a wrong blob could be endless.
             if received > size {
                 return Err(self.damaged(digest));
             }
             hasher.update(part);
             file.write_all(part).await.map_err(OciError::write(to))?;
         }
+        // Without a flush, the error of the last write would be lost.
         file.flush().await.map_err(OciError::write(to))?;
         if received != size || !hasher.matches(digest) {
             return Err(self.damaged(digest));
@@ -184,7 +187,7 @@ impl<'c> Registry<'c> {
         Ok(())
     }
 
-    /// The name of something in the repository, for messages.
+    /// Returns the name of an artifact in the repository, for messages.
     pub(crate) fn artifact(&self, digest: &Digest) -> String {
         format!("{}@{digest}", self.repository)
     }
@@ -210,12 +213,13 @@ impl<'c> Registry<'c> {
         Ok(response.bytes(MANIFEST_LIMIT).await?)
     }
 
-    /// An error if a response is not a success.
+    /// Returns an error if the response is not a success.
     fn refused(&self, response: &Response, login: Option<&Login>) -> Result<(), OciError> {
         let status = response.status();
         if status.is_success() {
             return Ok(());
         }
+        // Other statuses are not about credentials.
         if !matches!(status.as_u16(), 401 | 403) {
             return Err(response.failure().into());
         }
@@ -255,7 +259,7 @@ impl<'c> Registry<'c> {
         self.authorized(url, None, None).await
     }
 
-    /// Sends a request; makes the login that the registry asks for, and sends it again.
+    /// Sends a request. If the registry requests a login, makes it and sends the request again.
     async fn authorized(&self, url: &Url, accept: Option<&str>, limit: Option<Duration>) -> Result<Response, OciError> {
         let response = self.once(url, accept, limit).await?;
         if response.status().as_u16() != 401 {
@@ -271,7 +275,7 @@ impl<'c> Registry<'c> {
         };
         *self.authorization.lock().unwrap_or_else(PoisonError::into_inner) = Some(authorization);
         let mut response = self.once(url, accept, limit).await?;
-        // A token that is given as it is may have expired.
+        // An access token of the configuration may have expired.
         if response.status().as_u16() == 401
             && let Some(Login {
                 credentials: Credentials::Access {
@@ -294,7 +298,7 @@ impl<'c> Registry<'c> {
         Ok(response)
     }
 
-    /// The authorization that answers a challenge; `None` if there are no credentials for it.
+    /// Returns the authorization for a challenge; `None` without credentials.
     async fn answer(&self, asked: &Challenge, login: Option<&Login>) -> Result<Option<Authorization>, OciError> {
         let credentials = login.map(|login| &login.credentials);
         if let Some(Credentials::Access { access, .. }) = credentials {
@@ -315,6 +319,7 @@ impl<'c> Registry<'c> {
                 "its tokens are at \"{realm}\", and credentials are sent to https:// addresses only"
             )));
         };
+        // The default of a challenge without a scope: reads of this repository.
         let pull = format!("repository:{}:pull", self.repository.name());
         let scope = scope.as_deref().unwrap_or(&pull);
         let service = service.as_deref().unwrap_or_default();
@@ -327,7 +332,7 @@ impl<'c> Registry<'c> {
                     ("client_id", "monoform"),
                     ("refresh_token", refresh.expose()),
                 ];
-                // The address alone is a part of errors and logs, never the form.
+                // Errors and logs contain the address, never the form.
                 self.client
                     .post(url.clone(), "application/x-www-form-urlencoded", net::form(fields))
             }
@@ -348,6 +353,7 @@ impl<'c> Registry<'c> {
         let mut response = request.timeout(PATIENCE).send().await?;
         self.refused(&response, login)?;
         let body = response.bytes(MANIFEST_LIMIT).await?;
+        // The answer has a token: no part of it is shown.
         let answer: TokenAnswer = serde_json::from_slice(&body)
             .map_err(|_| unusable(&url, "it is not JSON of the expected form".to_owned()))?;
         let token = answer.token.or(answer.access_token).filter(|token| !token.is_empty());
@@ -370,7 +376,7 @@ fn unusable(url: &Url, reason: String) -> OciError {
     }
 }
 
-/// The address of the next page in a header `Link: <ADDRESS>; rel="next"`.
+/// Returns the address of the next page in a header `Link: <ADDRESS>; rel="next"`.
 fn next_page(header: &str) -> Option<&str> {
     let (address, parameters) = header.trim().strip_prefix('<')?.split_once('>')?;
     let next = parameters.split(';').any(|parameter| {

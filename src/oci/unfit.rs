@@ -1,8 +1,8 @@
-//! Reasons why a manifest is refused.
+//! Reasons of rejected manifests.
 
 use crate::media_type::{IMAGE, INDEX, ZIP};
 
-/// Reason why a manifest is not that of the expected artifact. The text is a clause.
+/// The reason that a manifest is not that of the expected artifact. The text is a clause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnfitManifest {
     #[error("it is a module package, and not a provider")]
@@ -33,7 +33,7 @@ pub enum UnfitManifest {
     NoLayer,
     #[error("it has no layer of the type {ZIP}, only {0}")]
     OtherLayers(String),
-    /// The digest is of an algorithm that is not known, so that it cannot be verified.
+    /// The digest has an unknown algorithm, so that it cannot be verified.
     #[error("the digest \"{0}\" is neither a SHA-256 nor a SHA-512")]
     UnknownDigest(String),
 }

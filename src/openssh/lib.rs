@@ -1,8 +1,8 @@
-//! Private keys in OpenSSH's own format: reading and writing (RFC 4251, and `PROTOCOL.key` of OpenSSH).
+//! Reader and writer of private keys in OpenSSH's own format (RFC 4251, and `PROTOCOL.key` of OpenSSH).
 //!
-//! This is the wire format only: the numbers of a key are bytes, and whether they fit together is checked by those who compute
-//! with them. Begin with [`PrivateKey`]. The usual crate for this format refuses one in 256 keys of P-256: those whose secret
-//! number begins with a zero byte, which OpenSSH leaves out.
+//! This is the wire format only: the numbers of a key are bytes, and callers that compute with them check their
+//! consistency. Start with [`PrivateKey`]. The usual crate for this format rejects one in 256 keys of P-256: those
+//! whose secret scalar begins with a zero byte, which OpenSSH omits.
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 
@@ -12,48 +12,38 @@ mod wire;
 pub use read::Error;
 pub use wire::{Writer, without_leading_zeros};
 
-/// The first bytes of every key.
+/// The prefix of every key.
 const MAGIC: &[u8] = b"openssh-key-v1\0";
-/// The secret part is padded to a multiple of this.
+/// The block size of the secret part, which is padded.
 const BLOCK: usize = 8;
 
-/// A private key without a passphrase. Numbers are big-endian and have no leading zeros.
+/// A private key without a passphrase. Numbers are big-endian without leading zeros.
 #[derive(Clone, PartialEq, Eq)]
 pub enum PrivateKey {
-    /// `ssh-rsa`.
     Rsa {
-        /// The modulus.
         n: Vec<u8>,
-        /// The public exponent.
         e: Vec<u8>,
-        /// The private exponent.
         d: Vec<u8>,
         /// The inverse of `q` modulo `p`.
         coefficient: Vec<u8>,
-        /// The first prime.
         p: Vec<u8>,
-        /// The second prime.
         q: Vec<u8>,
     },
-    /// `ecdsa-sha2-…`.
     Ecdsa {
-        /// SSH's name of the curve: `nistp256`, `nistp384` or `nistp521`.
+        /// The curve's name in SSH: `nistp256`, `nistp384` or `nistp521`.
         curve: String,
-        /// The public point, as SEC 1 writes it.
+        /// The public point in the encoding of SEC 1.
         point: Vec<u8>,
-        /// The secret number.
         scalar: Vec<u8>,
     },
-    /// `ssh-ed25519`.
     Ed25519 {
-        /// The secret, 32 bytes.
+        /// The secret of 32 bytes.
         seed: Vec<u8>,
-        /// The public key.
         public: Vec<u8>,
     },
 }
 
-/// Shows the type of the key and nothing of the key.
+/// Shows the type of the key, and no part of the key.
 impl std::fmt::Debug for PrivateKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "PrivateKey({})", self.type_name())
@@ -61,7 +51,7 @@ impl std::fmt::Debug for PrivateKey {
 }
 
 impl PrivateKey {
-    /// SSH's name of this type of keys, such as `ssh-rsa`.
+    /// Returns the SSH name of the key's type, such as `ssh-rsa`.
     #[must_use]
     pub fn type_name(&self) -> String {
         match self {
@@ -71,7 +61,7 @@ impl PrivateKey {
         }
     }
 
-    /// The public key as SSH sends it.
+    /// Returns the public key in SSH's encoding.
     #[must_use]
     pub fn public(&self) -> Vec<u8> {
         let mut out = Writer::default();
@@ -84,13 +74,13 @@ impl PrivateKey {
         out.0
     }
 
-    /// The content of the PEM block, without a passphrase and without a comment.
+    /// Encodes the key as the content of a PEM block, without a passphrase and without a comment.
     ///
-    /// `check` is written two times; readers compare the two to see whether they deciphered well. Nothing is ciphered here, so
-    /// any number serves.
+    /// `check` can be any number, because nothing is encrypted.
     #[must_use]
     pub fn write(&self, check: u32) -> Vec<u8> {
         let mut secret = Writer::default();
+        // Readers compare the two check numbers to see whether decryption succeeded.
         secret.u32(check).u32(check).string(self.type_name().as_bytes());
         match self {
             PrivateKey::Rsa {
@@ -109,10 +99,12 @@ impl PrivateKey {
                 secret.string(curve.as_bytes()).string(point).number(scalar);
             }
             PrivateKey::Ed25519 { seed, public } => {
+                // The format repeats the public key after the seed.
                 secret.string(public).string(&[seed.as_slice(), public].concat());
             }
         }
         secret.string(b"");
+        // The format's padding counts from 1, and readers check it.
         let mut padding = 1..;
         while secret.0.len() % BLOCK != 0 {
             secret.0.extend(padding.next());

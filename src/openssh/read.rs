@@ -1,21 +1,20 @@
-//! Reading keys.
+//! Parser of keys.
 
 use crate::wire::Reader;
 use crate::{MAGIC, PrivateKey};
 
-/// Why a key cannot be read.
+/// The error for a key that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// It does not begin like a key of this format.
+    /// The prefix is not that of the format.
     #[error("the key is not in OpenSSH's format")]
     NotOpenSsh,
-    /// It ends within an item.
+    /// The key ends within an item.
     #[error("the key ends too soon")]
     Truncated,
-    /// It is enciphered.
     #[error("this private key is passphrase protected")]
     Encrypted,
-    /// There is more than one key in it, or none.
+    /// The number of keys is not one.
     #[error("files with several keys are not supported")]
     SeveralKeys,
     /// The two check numbers differ.
@@ -24,22 +23,23 @@ pub enum Error {
     /// A number of the key is negative.
     #[error("a number in the key is negative")]
     NegativeNumber,
-    /// The secret of an Ed25519 key has another length than 64 bytes.
+    /// The secret of an Ed25519 key does not have 64 bytes.
     #[error("the private key has an unexpected length")]
     Length,
-    /// The type of the key is not one of those of [`PrivateKey`].
+    /// The type of the key is not one of [`PrivateKey`].
     #[error("unhandled key type {0:?}")]
     Type(String),
-    /// The bytes after the key are not the expected ones.
+    /// The padding after the key is not as expected.
     #[error("the padding is not as expected")]
     Padding,
 }
 
 impl PrivateKey {
-    /// Reads the content of the PEM block.
+    /// Parses the content of the PEM block.
     pub fn read(bytes: &[u8]) -> Result<PrivateKey, Error> {
         let mut outer = Reader(bytes.strip_prefix(MAGIC).ok_or(Error::NotOpenSsh)?);
         let cipher = outer.string()?;
+        // Key derivation is for encrypted keys only.
         let (_function, _options) = (outer.string()?, outer.string()?);
         if outer.u32()? != 1 {
             return Err(Error::SeveralKeys);
@@ -49,6 +49,7 @@ impl PrivateKey {
             return Err(Error::Encrypted);
         }
         let mut secret = Reader(outer.string()?);
+        // Different numbers show a damaged key: nothing was decrypted.
         if secret.u32()? != secret.u32()? {
             return Err(Error::CheckNumbers);
         }
@@ -73,6 +74,7 @@ fn read_secret(secret: &mut Reader<'_>) -> Result<PrivateKey, Error> {
             q: secret.number()?,
         },
         b"ssh-ed25519" => {
+            // The public key is read from the secret, which repeats it.
             let _public = secret.string()?;
             let (seed, public) = secret.string()?.split_at_checked(32).ok_or(Error::Length)?;
             PrivateKey::Ed25519 {

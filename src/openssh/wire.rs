@@ -1,27 +1,26 @@
-//! The items of SSH's messages (RFC 4251, 5).
+//! Items of SSH's messages (RFC 4251, section 5).
 
 use crate::Error;
 
-/// Writes items.
 #[derive(Debug, Default)]
 pub struct Writer(pub Vec<u8>);
 
 impl Writer {
-    /// A number of four bytes.
+    /// Writes a number of four bytes.
     pub fn u32(&mut self, number: u32) -> &mut Writer {
         self.0.extend(number.to_be_bytes());
         self
     }
 
-    /// Bytes with their length.
+    /// Writes bytes after their length.
     pub fn string(&mut self, bytes: &[u8]) -> &mut Writer {
-        // Nothing of a key is as long as the four billion bytes that the length can express.
+        // No part of a key has the four billion bytes that the length can express.
         self.u32(bytes.len() as u32);
         self.0.extend(bytes);
         self
     }
 
-    /// A positive number of any size: a zero byte precedes a first byte that would make it negative.
+    /// Writes a positive number of any size. A zero byte precedes a first byte that would make it negative.
     pub fn number(&mut self, bytes: &[u8]) -> &mut Writer {
         let mut bytes = without_leading_zeros(bytes).to_vec();
         if bytes.first().is_some_and(|b| *b >= 0x80) {
@@ -31,14 +30,13 @@ impl Writer {
     }
 }
 
-/// The bytes of a big-endian number without its leading zeros.
+/// Removes the leading zeros of a big-endian number.
 #[must_use]
 pub fn without_leading_zeros(bytes: &[u8]) -> &[u8] {
     let zeros = bytes.iter().take_while(|b| **b == 0).count();
     &bytes[zeros..]
 }
 
-/// Reads items.
 pub(crate) struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -58,7 +56,7 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 
-    /// A positive number, without its leading zeros.
+    /// Reads a positive number without its leading zeros.
     pub fn number(&mut self) -> Result<Vec<u8>, Error> {
         let bytes = self.string()?;
         if bytes.first().is_some_and(|b| *b >= 0x80) {

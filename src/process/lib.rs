@@ -1,11 +1,11 @@
-//! Programs that plugins run, and their output.
+//! Child programs of plugins, and their output.
 //!
-//! - [`program`]: finds a program by name, and runs it in such a way that what it started ends with it.
-//! - [`lines`]: makes lines of its output, and keeps the end of it for the message of a failure.
+//! - [`program`]: finds a program by name, and runs it so that its descendants end with it.
+//! - [`lines`]: splits its output into lines, and keeps the end of it for error messages.
 //!
-//! The SDK brings both to authors under its own name. They know nothing of plugins.
+//! The SDK exports both to authors of plugins under its own name. They are independent of plugins.
 //!
-//! Begin with [`program::Running`].
+//! Start with [`program::Running`].
 
 pub mod lines;
 pub mod program;

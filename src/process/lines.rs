@@ -1,24 +1,24 @@
-//! The output of commands, as provisioners show it: pieces become lines, and the end of it is kept for a failure.
+//! Output of commands in the form of provisioners: pieces become lines, and the end of it is kept for error messages.
 
 use std::collections::VecDeque;
 
-/// Longer lines are shown in parts.
+/// The maximum length of a line. Longer lines are split.
 const LONGEST: usize = 64 * 1024;
 
-/// Makes lines of what comes in pieces.
+/// A splitter of pieces of output into lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     begun: Vec<u8>,
 }
 
 impl Lines {
-    /// Nothing has come yet.
+    /// Creates a splitter without input.
     #[must_use]
     pub fn new() -> Lines {
         Lines::default()
     }
 
-    /// Takes a piece, and gives the lines that it ends, without their ends.
+    /// Adds a piece of output. Returns the lines that end in it, without their line ends.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut lines = Vec::new();
         let mut rest = bytes;
@@ -34,14 +34,13 @@ impl Lines {
         lines
     }
 
-    /// Whether a line has begun and not ended.
+    /// Returns true if a line has begun and not ended.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.begun.is_empty()
     }
 
-    /// What has come of a line that has not ended. A character that has only come in part is kept for later,
-    /// unless nothing else is there.
+    /// Takes the text of a line that has not ended. An incomplete character stays, unless there is nothing else.
     pub fn rest(&mut self) -> Option<String> {
         if self.begun.is_empty() {
             return None;
@@ -60,7 +59,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The last bytes of what went by.
+/// The last bytes of an output.
 #[derive(Debug)]
 pub struct Tail {
     bytes: VecDeque<u8>,
@@ -68,7 +67,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Keeps this many bytes.
+    /// Creates a tail of at most `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Tail {
         Tail {
@@ -77,7 +76,7 @@ impl Tail {
         }
     }
 
-    /// Takes a piece.
+    /// Adds a piece of output, and drops the oldest bytes beyond the limit.
     pub fn push(&mut self, bytes: &[u8]) {
         let bytes = &bytes[bytes.len().saturating_sub(self.limit)..];
         let over = (self.bytes.len() + bytes.len()).saturating_sub(self.limit);
@@ -85,7 +84,7 @@ impl Tail {
         self.bytes.extend(bytes);
     }
 
-    /// What is kept, as text.
+    /// Returns the kept bytes as text.
     #[must_use]
     pub fn text(&self) -> String {
         let (a, b) = self.bytes.as_slices();

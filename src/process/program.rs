@@ -1,4 +1,4 @@
-//! Programs that plugins run for people: where they are, and how they end.
+//! Child programs of plugins: their search by name, and their end.
 
 #![expect(clippy::disallowed_methods, reason = "programs are found by PATH")]
 
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// Why a program cannot be run.
+/// The reason that a program cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRunnable {
     /// No directory of `PATH` has it.
@@ -30,8 +30,8 @@ pub enum NotRunnable {
     Io(#[from] io::Error),
 }
 
-/// The path of the program of this name. A name with a slash is a path, tried as it is, from the
-/// current directory; any other is looked up on `PATH`.
+/// Returns the path of a program. A name with a slash is a path relative to the current directory; any other is
+/// searched in `PATH`.
 pub fn find(name: &str) -> Result<PathBuf, NotRunnable> {
     if name.contains('/') {
         return runnable(Path::new(name)).map(|()| name.into());
@@ -39,6 +39,7 @@ pub fn find(name: &str) -> Result<PathBuf, NotRunnable> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut problem = NotRunnable::NotFound;
     for dir in std::env::split_paths(&path) {
+        // An empty entry of `PATH` is the current directory.
         let candidate = if dir.as_os_str().is_empty() {
             Path::new(".").join(name)
         } else {
@@ -46,6 +47,7 @@ pub fn find(name: &str) -> Result<PathBuf, NotRunnable> {
         };
         match runnable(&candidate) {
             Ok(()) if !name.is_empty() => return Ok(candidate),
+            // The search goes on after a file without permission, which is the reason if nothing else is found.
             Err(e) if candidate.is_file() => problem = e,
             _ => {}
         }
@@ -64,22 +66,23 @@ fn runnable(path: &Path) -> Result<(), NotRunnable> {
     Ok(())
 }
 
-/// A running program. When it is ended early, the processes that it started end with it: by [`Running::end`], by dropping this
-/// value, and even when this plugin is killed.
+/// A running program. Its descendants end with it if it is ended early: by [`Running::end`], by dropping this value,
+/// and even if the plugin is killed.
 ///
-/// The program gets a process group of its own, which is what ends then. On a terminal it stays in the plugin's, since it could
-/// not ask the person anything otherwise; the terminal's interrupts reach it by themselves, and what ends is its descendants.
+/// The program gets its own process group, which is then ended. On a terminal it stays in the plugin's group, since it
+/// could not ask the user anything otherwise; the terminal's interrupts reach it directly, and its descendants are
+/// ended one by one.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
     pid: Option<Pid>,
     own_group: bool,
-    /// Ends the program if this process dies: it waits for the end of its input, which is here.
+    /// The process that ends the program if this process dies. Its standard input is a pipe from here.
     guard: Option<Child>,
 }
 
 impl Running {
-    /// Starts a program.
+    /// Starts a program, which is killed when the result is dropped.
     pub fn start(command: &mut Command) -> io::Result<Running> {
         let own_group = !on_terminal();
         if own_group {
@@ -95,27 +98,30 @@ impl Running {
         })
     }
 
-    /// The program's process: its streams, above all.
+    /// Returns the program's process, for access to its streams.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    /// Waits until the program ends by itself. What it leaves running is left alone.
+    /// Waits until the program ends. Its descendants may go on.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
+        // The process number may now belong to another program, which a later signal would reach.
         self.pid = None;
         self.guard = None;
         Ok(status)
     }
 
-    /// Ends the program and the processes that it started: interrupts them, asks those that are left when the program itself
-    /// has ended to terminate (shells make background processes deaf to interrupts), and kills what is there after this time.
+    /// Ends the program and its descendants: interrupts them, sends SIGTERM to those that remain when the program
+    /// itself has ended, and kills the rest after `grace`.
     pub async fn end(&mut self, grace: Duration) -> io::Result<ExitStatus> {
         let deadline = Instant::now() + grace;
+        // On a terminal, interrupts reach the program directly.
         if self.own_group {
             self.signal(Signal::INT);
         }
         let ended = timeout_at(deadline, self.child.wait()).await.ok();
+        // Shells make background processes ignore interrupts.
         if self.own_group && self.is_alive() {
             self.signal(Signal::TERM);
             self.gone(deadline).await;
@@ -125,27 +131,27 @@ impl Running {
             Some(status) => status,
             None => self.child.wait().await,
         };
-        // What was killed is gone in no time, unless the system is in trouble.
+        // Killed processes end at once, unless the system is in trouble.
         self.gone(Instant::now() + Duration::from_secs(1)).await;
         self.pid = None;
         self.guard = None;
         status
     }
 
-    /// Waits until no process of the group is running, or until this time.
+    /// Waits until no process of the group is running, or until `deadline`.
     async fn gone(&self, deadline: Instant) {
         while self.own_group && self.is_alive() && Instant::now() < deadline {
             sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// Whether a process of the group is still running.
+    /// Returns true if a process of the group is running.
     fn is_alive(&self) -> bool {
         let Some(pid) = self.pid else { return false };
         processes().values().any(|p| p.group == pid.as_raw_pid() && !p.ended)
     }
 
-    /// Sends a signal to the program and to what it started. Those that are gone by now are no error.
+    /// Sends a signal to the program and its descendants. Ended processes are not an error.
     fn signal(&self, signal: Signal) {
         let Some(pid) = self.pid else { return };
         if self.own_group {
@@ -162,12 +168,12 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Unless it was waited for.
+        // No process number is left after a wait.
         self.signal(Signal::KILL);
     }
 }
 
-/// Whether this process has a terminal, and is in its foreground.
+/// Returns true if this process has a terminal and is in its foreground.
 fn on_terminal() -> bool {
     let group = std::fs::File::open("/dev/tty")
         .ok()
@@ -175,8 +181,8 @@ fn on_terminal() -> bool {
     group == Some(rustix::process::getpgrp())
 }
 
-/// Starts a process that ends the program when this one dies, in whatever way. It is in a group of its own, so that nothing
-/// that ends the two ends it as well. Where there is no shell, there is none.
+/// Starts a process that ends the program if this process dies for any reason. Returns `None` on a system without a
+/// shell.
 fn guard(pid: Pid, own_group: bool) -> Option<Child> {
     // End of input without a line: the plugin died before it could end the program.
     let script = r#"read -r line || { kill -s INT -- "$0"; sleep 2; kill -s KILL -- "$0"; }"#;
@@ -186,6 +192,7 @@ fn guard(pid: Pid, own_group: bool) -> Option<Child> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        // Its own group, so that signals to the group of the plugin or the program do not end it.
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
@@ -198,13 +205,13 @@ struct Process {
     ended: bool,
 }
 
-/// All processes, as far as the system shows them.
+/// Returns all processes that the system shows.
 fn processes() -> HashMap<i32, Process> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let one = |entry: std::fs::DirEntry| {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
         let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-        // `PID (NAME) STATE PARENT GROUP …`, where the name may have anything in it.
+        // `PID (NAME) STATE PARENT GROUP …`, where the name may have any characters, parentheses included.
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let ended = matches!(fields.next()?, "Z" | "X");
         let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
@@ -213,7 +220,7 @@ fn processes() -> HashMap<i32, Process> {
     entries.filter_map(one).collect()
 }
 
-/// A process, and all that it started.
+/// Returns a process and all its descendants.
 fn descendants(pid: i32) -> HashSet<i32> {
     let all = processes();
     let mut found = HashSet::from([pid]);
@@ -236,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// Starts a shell, and gives it with the numbers that it writes.
+    /// Starts a shell. Returns it with the process numbers that it prints.
     async fn shell(script: &str, lines: usize) -> (Running, Vec<i32>) {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -297,7 +304,7 @@ mod tests {
     #[tokio::test]
     async fn the_guard_ends_a_program_whose_plugin_is_gone() {
         let (mut running, pids) = shell("sleep 300 & echo $!; wait", 1).await;
-        // As if this process had been killed: the pipe to the guard closes, and nothing else happens.
+        // As if this process had been killed: only the pipe to the guard closes.
         let mut guard = running.guard.take().unwrap();
         drop(guard.stdin.take());
         ended(&pids).await;

@@ -1,4 +1,4 @@
-//! What the engine calls on the actions of a provider.
+//! Requests of the engine to the actions of a provider.
 
 use async_trait::async_trait;
 use cty::Value;
@@ -6,14 +6,13 @@ use syntax::Diagnostics;
 
 use crate::contract::{Answer, Output};
 
-/// The actions of a running provider. As in [`crate::Provider`], failing to reach the plugin is an error result, and problems
-/// that it reports are in the answer; values are of the implied type of the action's schema, without marks.
+/// The actions of a running provider. As in [`crate::Provider`], failure to reach the plugin is an error, and problems
+/// that the plugin reports are in the answer. Values have the implied type of the action's schema, without marks.
 #[async_trait]
 pub trait Actions: Send + Sync {
-    /// Checks the configuration of an action.
     async fn validate_action(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
     /// Checks that an action can be invoked with a configuration, which may have unknown values.
     async fn plan_action(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
-    /// Invokes an action. Each message about its progress is sent to `progress` as it arrives.
+    /// Invokes an action. `progress` receives each progress message as it arrives.
     async fn invoke_action(&self, ty: &str, config: Value, progress: &Output<'_>) -> Result<Answer<()>, Diagnostics>;
 }

@@ -1,4 +1,4 @@
-//! What the engine calls on a provider and on a provisioner, whatever protocol it speaks.
+//! Requests of the engine to a provider and to a provisioner, independent of the plugin protocol.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,40 +11,37 @@ use syntax::{Diagnostic, Diagnostics};
 /// The schemas and capabilities of a provider.
 #[derive(Clone, Debug, Default)]
 pub struct ProviderSchema {
-    /// Its own configuration.
+    /// The schema of the provider configuration.
     pub provider: Schema,
-    /// The module-wide `provider_meta` block, if it takes one.
+    /// The schema of the `provider_meta` block, if the provider takes one.
     pub provider_meta: Option<Schema>,
-    /// Managed resource types.
     pub resources: BTreeMap<Arc<str>, Schema>,
     pub data_sources: BTreeMap<Arc<str>, Schema>,
-    /// Ephemeral resource types.
     pub ephemeral: BTreeMap<Arc<str>, Schema>,
-    /// List resources, by the resource type whose objects are listed.
+    /// List resources by the resource type that they list.
     pub lists: BTreeMap<Arc<str>, ListSchema>,
     pub functions: BTreeMap<Arc<str>, FunctionSchema>,
-    /// Action types: the configuration that each takes.
+    /// The configuration schemas of action types.
     pub actions: BTreeMap<Arc<str>, Schema>,
-    /// State stores: the configuration that each takes.
+    /// The configuration schemas of state stores.
     pub state_stores: BTreeMap<Arc<str>, Schema>,
-    /// What it can do beyond the basics.
     pub capabilities: Capabilities,
     /// Managed resource types whose objects are all in the state: a read returns the stored object, and a stored object
-    /// of the current schema version is the object as it stands. Announced by plugins written against our SDK.
+    /// of the current schema version is up to date. Plugins built with our SDK announce them.
     pub state_only: BTreeSet<Arc<str>>,
 }
 
 /// The schemas of a list resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListSchema {
-    /// That of the `config` block, which the provider describes.
+    /// The schema of the `config` block, from the provider.
     pub config: Schema,
-    /// That of a `list` block: the `config` block alone.
+    /// The schema of the `list` block, which has the `config` block only.
     pub block: Schema,
 }
 
 impl ListSchema {
-    /// The schemas for this `config` block. It is required if something in it is.
+    /// Builds the schemas around a `config` block, which is required if anything in it is.
     #[must_use]
     pub fn new(config: Schema) -> ListSchema {
         let inner = &config.block;
@@ -66,113 +63,106 @@ impl ListSchema {
     }
 }
 
-/// What a provider can do beyond the basics; all false if it does not say.
+/// Optional capabilities of a provider; all false by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It wants to plan destroying, too.
+    /// Plans of destruction, too.
     pub plan_destroy: bool,
-    /// Its schema can be cached across processes.
+    /// The schema may be cached across processes.
     pub schema_optional: bool,
-    /// It can take over objects of other resource types.
+    /// Conversion of objects of other resource types.
     pub move_resource_state: bool,
-    /// It can turn an object into the configuration that describes it.
+    /// Generation of the configuration of an object.
     pub generate_resource_config: bool,
 }
 
-/// A function a provider offers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FunctionSchema {
-    /// The positional parameters.
     pub parameters: Vec<ParameterSchema>,
-    /// What takes all further arguments.
+    /// The parameter of all further arguments.
     pub variadic: Option<ParameterSchema>,
-    /// The type of the result.
     pub result: Option<Type>,
-    /// A summary of one line.
+    /// A summary in one line.
     pub summary: String,
     pub description: schema::Description,
-    /// Why not to use it any more.
+    /// The reason for the deprecation; empty if there is none.
     pub deprecation_message: String,
 }
 
-/// A parameter of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParameterSchema {
     pub name: Arc<str>,
-    /// What it takes.
+    /// The type of the argument.
     pub ty: Type,
-    /// Whether null may be passed.
+    /// True if the argument may be null.
     pub allow_null: bool,
-    /// Whether unknown values may be passed.
+    /// True if the argument may be unknown.
     pub allow_unknown: bool,
     pub description: schema::Description,
 }
 
-/// An answer and the diagnostics that came with it. With an error among them the answer holds what could be saved.
+/// An answer with its diagnostics. If there is an error among them, the answer is partial.
 #[derive(Clone, Debug, Default)]
 pub struct Answer<T> {
-    /// The answer.
     pub value: T,
-    /// Problems, their attribute paths not resolved to source ranges yet.
+    /// Problems; attribute paths are not resolved to source ranges yet.
     pub diagnostics: Vec<PluginDiagnostic>,
 }
 
-/// A problem reported by a plugin.
+/// A problem that a plugin reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginDiagnostic {
-    /// Severity and texts.
     pub diagnostic: Diagnostic,
-    /// The attribute it concerns, inside the configuration of the block.
+    /// The path of the attribute in the configuration of the block.
     pub attribute: Path,
 }
 
-/// The JSON of an object as some version of the provider stored it.
+/// A stored object in the form of some version of the provider.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RawState {
-    /// The `attributes` object of the state file, as text.
+    /// The text of the `attributes` object in the state file.
     Json(Arc<[u8]>),
-    /// The flat map that states from before 0.12 have.
+    /// The flat map in states from before Terraform 0.12.
     Flatmap(BTreeMap<String, String>),
 }
 
-/// What a provider plans for one object.
+/// The plan of a provider for one object.
 #[derive(Clone, Debug)]
 pub struct PlannedChange {
-    /// The object as it will be, unknown where only apply determines it.
+    /// The planned object, with unknown values for results of apply.
     pub planned: Value,
     /// The paths whose change requires replacement.
     pub requires_replace: Vec<Path>,
-    /// For the provider's own use, handed back at apply.
+    /// Private data of the provider, which apply returns to it.
     pub private: Vec<u8>,
-    /// The identity of the planned object, as far as it is known; `None` if it has none.
+    /// The identity of the planned object as far as it is known; `None` if the object has none.
     pub identity: Option<Value>,
-    /// The provider is built on the old SDK: its answers may break the rules in small ways.
+    /// True for a provider that is built on the old SDK: its answers may break the rules in small ways.
     pub legacy_type_system: bool,
 }
 
-/// What became of one object.
+/// The result of apply for one object.
 #[derive(Clone, Debug)]
 pub struct Applied {
-    /// The object as it is now; null if there is none any more.
+    /// The new object; null if it was destroyed.
     pub state: Value,
-    /// The provider's private data, stored in the state.
+    /// Private data of the provider, stored in the state.
     pub private: Vec<u8>,
-    /// The identity of the object; `None` if it has none.
+    /// The identity of the object; `None` if the object has none.
     pub identity: Option<Value>,
-    /// The provider is built on the old SDK: its answers may break the rules in small ways.
+    /// True for a provider that is built on the old SDK: its answers may break the rules in small ways.
     pub legacy_type_system: bool,
 }
 
 /// An object found by import.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// The resource type.
     pub ty: Arc<str>,
-    /// The object; null where an import by identity leaves it to the following read.
+    /// The object; null if an import by identity leaves it to the following read.
     pub state: Value,
-    /// For the provider's own use.
+    /// Private data of the provider.
     pub private: Vec<u8>,
-    /// The identity of the object; `None` if it has none.
+    /// The identity of the object; `None` if the object has none.
     pub identity: Option<Value>,
 }
 
@@ -180,128 +170,123 @@ pub struct Imported {
 #[derive(Clone, Debug)]
 pub struct Opened {
     pub result: Value,
-    /// For the provider's own use.
+    /// Private data of the provider.
     pub private: Option<Vec<u8>>,
-    /// When to renew: seconds and nanoseconds since the epoch.
+    /// The time of the next renewal: seconds and nanoseconds since the epoch.
     pub renew_at: Option<(i64, i32)>,
 }
 
-/// A request to read a managed object.
+/// The request to read a managed object.
 #[derive(Clone, Debug)]
 pub struct ReadRequest {
-    /// The object as it is stored.
     pub current: Value,
-    /// The private data stored with it.
+    /// The private data in the state.
     pub private: Vec<u8>,
-    /// The identity stored with it.
+    /// The identity in the state.
     pub identity: Option<Value>,
     /// The value of the module's `provider_meta` block.
     pub meta: Option<Value>,
 }
 
-/// The answer to a request to read a managed object, or to move one.
+/// The answer to a request to read or move a managed object.
 #[derive(Clone, Debug)]
 pub struct ObjectRead {
     /// The object; null if it no longer exists.
     pub object: Value,
     /// The provider's private data, stored in the state.
     pub private: Vec<u8>,
-    /// The identity of the object; `None` if it has none.
+    /// The identity of the object; `None` if the object has none.
     pub identity: Option<Value>,
 }
 
-/// A request to plan the change of a managed object.
+/// The request to plan the change of a managed object.
 #[derive(Clone, Debug)]
 pub struct PlanRequest {
-    /// The object before the change; null if it is to be created.
+    /// The object before the change; null for a creation.
     pub prior: Value,
-    /// The configuration merged with the computed attributes of the prior object; null if the object is to be destroyed.
+    /// The configuration merged with the computed attributes of the prior object; null for a destruction.
     pub proposed: Value,
-    /// The configuration; null if the object is to be destroyed.
+    /// The configuration; null for a destruction.
     pub config: Value,
-    /// The private data stored with the prior object.
+    /// The private data of the prior object.
     pub prior_private: Vec<u8>,
-    /// The identity of the prior object. In the second call for a replacement: that of the first call's answer.
+    /// The identity of the prior object. In the second call for a replacement, the identity in the answer to the first
+    /// call.
     pub prior_identity: Option<Value>,
-    /// Where apply has the change planned again: the private data of the plan.
+    /// The private data of the plan, if apply plans the change again.
     pub planned_private: Vec<u8>,
     /// The value of the module's `provider_meta` block.
     pub meta: Option<Value>,
 }
 
-/// A request to apply a planned change.
+/// The request to apply a planned change.
 #[derive(Clone, Debug)]
 pub struct ApplyRequest {
-    /// The object before the change; null if it is to be created.
+    /// The object before the change; null for a creation.
     pub prior: Value,
-    /// The planned object; null if the object is to be destroyed.
+    /// The planned object; null for a destruction.
     pub planned: Value,
-    /// The configuration; null if the object is to be destroyed.
+    /// The configuration; null for a destruction.
     pub config: Value,
-    /// The private data of the plan.
     pub planned_private: Vec<u8>,
     pub planned_identity: Option<Value>,
     /// The value of the module's `provider_meta` block.
     pub meta: Option<Value>,
 }
 
-/// A request to convert an object of another resource type.
+/// The request to convert an object of another resource type.
 #[derive(Clone, Debug)]
 pub struct MoveRequest<'r> {
     /// The address of the provider that stored the object.
     pub source_provider: &'r str,
-    /// Its resource type.
     pub source_type: &'r str,
-    /// Its schema version.
     pub source_version: u64,
-    /// The stored object.
     pub source_state: RawState,
-    /// The private data stored with it.
+    /// The private data of the stored object.
     pub source_private: Vec<u8>,
-    /// The JSON of the identity stored with it, and the version of its schema.
+    /// The JSON of the stored identity and its schema version.
     pub source_identity: Option<(Arc<[u8]>, u64)>,
 }
 
-/// Which object to import.
+/// The selection of the object to import.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ImportTarget {
-    /// The one with this identifier, in a form that the resource type defines.
+    /// An identifier in a format of the resource type.
     Id(Arc<str>),
-    /// The one with this identity.
     Identity(Value),
 }
 
-/// A request for the existing objects of a resource type.
+/// The request for the existing objects of a resource type.
 #[derive(Clone, Debug)]
 pub struct ListRequest {
     /// The value of the `config` block, wholly known.
     pub config: Value,
-    /// Whether the objects themselves are wanted, beside their identities.
+    /// True if the objects are needed in addition to their identities.
     pub include_object: bool,
-    /// At most so many.
+    /// The maximum number of objects.
     pub limit: u64,
 }
 
 /// An existing object that a provider has listed.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// What to call it before a user.
+    /// The name for messages to users.
     pub display_name: String,
     pub identity: Value,
     /// The object; null unless it was requested and the provider has it.
     pub object: Value,
 }
 
-/// A running provider. Failing to reach the plugin at all is an error result; problems it reports are in the answer.
+/// A running provider. Failure to reach the plugin is an error; problems that the plugin reports are in the answer.
 ///
-/// Values are passed and returned in the implied type of the schema in question. Marks must be removed before.
+/// Values have the implied type of the schema in question, without marks.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// The schemas of the provider; requested once, then cached.
+    /// Returns the schemas of the provider; requested once, then cached.
     async fn schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics>;
-    /// Checks the provider's own configuration.
+    /// Checks the provider configuration.
     async fn validate_provider(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
-    /// Hands over the configuration. Must come before anything below but the validations and upgrades.
+    /// Sends the configuration. Must precede all methods below other than validations and upgrades.
     async fn configure(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
     /// Checks the configuration of a managed resource.
     async fn validate_resource(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
@@ -309,28 +294,26 @@ pub trait Provider: Send + Sync {
     async fn validate_data(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
     /// Checks the configuration of an ephemeral resource.
     async fn validate_ephemeral(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
-    /// Brings a stored object to the current schema version.
+    /// Converts a stored object to the current schema version.
     async fn upgrade(&self, ty: &str, version: u64, state: RawState) -> Result<Answer<Value>, Diagnostics>;
-    /// Brings a stored identity, as JSON, to the current version of its schema.
+    /// Converts a stored identity, as JSON, to the current schema version.
     async fn upgrade_identity(
         &self,
         ty: &str,
         version: u64,
         identity: Arc<[u8]>,
     ) -> Result<Answer<Option<Value>>, Diagnostics>;
-    /// Reads a managed object.
     async fn read(&self, ty: &str, request: ReadRequest) -> Result<Answer<ObjectRead>, Diagnostics>;
-    /// Plans a change of a managed object.
     async fn plan(&self, ty: &str, request: PlanRequest) -> Result<Answer<PlannedChange>, Diagnostics>;
-    /// Returns true if the provider's process has ended, so that a request does not reach it any more.
+    /// Returns true if the provider's process has ended and requests cannot reach it.
     fn has_ended(&self) -> bool {
         false
     }
-    /// Carries out a planned change.
+    /// Applies a planned change.
     async fn apply(&self, ty: &str, request: ApplyRequest) -> Result<Answer<Applied>, Diagnostics>;
     /// Finds existing objects by an identifier or an identity.
     async fn import(&self, ty: &str, target: &ImportTarget) -> Result<Answer<Vec<Imported>>, Diagnostics>;
-    /// The configuration that describes an object, with null for what it need not say; needs the capability.
+    /// Returns the configuration of an object, with null for attributes that it can omit; needs the capability.
     async fn generate_config(&self, ty: &str, object: Value) -> Result<Answer<Value>, Diagnostics>;
     /// Checks the `config` block of a `list` block.
     async fn validate_list(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
@@ -346,47 +329,46 @@ pub trait Provider: Send + Sync {
     async fn renew_ephemeral(&self, ty: &str, private: Option<Vec<u8>>) -> Result<Answer<Opened>, Diagnostics>;
     /// Closes an open ephemeral resource.
     async fn close_ephemeral(&self, ty: &str, private: Option<Vec<u8>>) -> Result<Answer<()>, Diagnostics>;
-    /// Calls a function; the error is the function's own and may name the argument at fault.
+    /// Calls a function. The inner error is the function's own and may name the argument at fault.
     async fn call_function(
         &self,
         name: &str,
         arguments: Vec<Value>,
     ) -> Result<Result<Value, FunctionError>, Diagnostics>;
-    /// Its actions; `None` if it has none, whatever its schema.
+    /// Returns the provider's actions; `None` if it has none, whatever its schema.
     fn actions(&self) -> Option<&dyn crate::Actions> {
         None
     }
     /// Requests a graceful stop of the provider's running operations.
     async fn stop(&self) -> Result<(), Diagnostics>;
-    /// Ends the plugin. Does nothing the second time.
+    /// Ends the plugin. A second call has no effect.
     async fn close(&self);
 }
 
-/// A function's own error.
+/// The error of a function call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionError {
-    /// What is wrong.
     pub text: String,
-    /// The argument at fault, from 0.
+    /// The index of the argument at fault.
     pub argument: Option<usize>,
 }
 
-/// What takes a provisioner's output, piece by piece. (A name, because `async_trait` would give the `&str` one fixed
-/// lifetime if the type were written out in a method.)
+/// The receiver of a provisioner's output, piece by piece.
+// A type alias, because `async_trait` would give the `&str` of a closure type in a method one fixed lifetime.
 pub type Output<'a> = dyn Fn(&str) + Send + Sync + 'a;
 
 /// A running provisioner.
 #[async_trait]
 pub trait Provisioner: Send + Sync {
-    /// The schema of its configuration; requested once, then cached.
+    /// Returns the schema of the provisioner's configuration; requested once, then cached.
     async fn schema(&self) -> Result<Arc<Schema>, Diagnostics>;
-    /// Checks its configuration.
+    /// Checks the provisioner's configuration.
     async fn validate(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
-    /// Runs it; every chunk of its output is sent to `output` as it arrives.
+    /// Runs the provisioner. `output` receives each chunk of output as it arrives.
     async fn provision(&self, config: Value, connection: Value, output: &Output<'_>)
     -> Result<Answer<()>, Diagnostics>;
     /// Requests a graceful stop of the running provisioner.
     async fn stop(&self) -> Result<(), Diagnostics>;
-    /// Ends the plugin. Does nothing the second time.
+    /// Ends the plugin. A second call has no effect.
     async fn close(&self);
 }

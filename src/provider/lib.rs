@@ -1,10 +1,11 @@
-//! The contract between the engine and its plugins: traits and data, no input or output.
+//! Contract between the engine and its plugins: traits and data, without I/O.
 //!
-//! [`Provider`], its [`Actions`] and [`Provisioner`] are what the engine calls, in values, schemas and diagnostics, whatever protocol the
-//! plugin speaks. [`ProviderSource`] starts plugins. [`Schemas`] has the schemas of all providers of one
-//! operation. [`state_store::StateStore`] is where states are kept when that is not this process. Implementations over gRPC are in `plugins`; tests implement the traits directly.
+//! The engine calls [`Provider`], its [`Actions`] and [`Provisioner`] with values, schemas and diagnostics, independent
+//! of the plugin protocol. [`ProviderSource`] starts plugins. [`Schemas`] has the schemas of all providers of one
+//! operation. [`state_store::StateStore`] is a store of states in another process. Implementations over gRPC are in
+//! `plugins`; tests implement the traits directly.
 //!
-//! Where to begin: [`contract`].
+//! Start with [`contract`].
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 

@@ -1,4 +1,4 @@
-//! The schemas of all providers of an operation.
+//! Schemas of all providers of an operation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,14 +10,13 @@ use crate::ProviderSchema;
 /// The schemas of all providers and provisioners of an operation.
 #[derive(Clone, Debug, Default)]
 pub struct Schemas {
-    /// By provider.
     pub providers: BTreeMap<addrs::Provider, Arc<ProviderSchema>>,
-    /// By type of provisioner.
+    /// Schemas by type of provisioner.
     pub provisioners: BTreeMap<Arc<str>, Arc<Schema>>,
 }
 
 impl Schemas {
-    /// The schema of a resource type of a provider.
+    /// Returns the schema of a resource type of a provider.
     #[must_use]
     pub fn resource(&self, provider: &addrs::Provider, mode: addrs::Mode, ty: &str) -> Option<&Schema> {
         let provider = self.providers.get(provider)?;
@@ -29,7 +28,7 @@ impl Schemas {
         }
     }
 
-    /// The schema of an action type of a provider.
+    /// Returns the schema of an action type of a provider.
     #[must_use]
     pub fn action(&self, provider: &addrs::Provider, ty: &str) -> Option<&Schema> {
         self.providers.get(provider)?.actions.get(ty)

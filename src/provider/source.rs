@@ -1,4 +1,4 @@
-//! Where running plugins come from.
+//! Source of running plugins.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use syntax::Diagnostics;
 
 use crate::{Provider, Provisioner};
 
-/// Starts plugins for an operation: each call starts a process of its own.
+/// Starts plugins for an operation: each call starts a new process.
 #[async_trait]
 pub trait ProviderSource: Send + Sync {
     /// Starts a process of this provider.
@@ -24,13 +24,13 @@ pub trait ProviderSource: Send + Sync {
     /// The provisioner is not available, or does not start.
     async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics>;
 
-    /// The provider that is used for a provider configuration in place of a process that is started and configured for it.
-    /// Its block in the configuration is not evaluated.
+    /// Returns a provider for a provider configuration that replaces a configured process. The configuration's block is
+    /// not evaluated.
     fn stand_in(&self, _: &AbsProviderConfig) -> Option<Arc<dyn Provider>> {
         None
     }
 
-    /// The provider that is called for one object in place of that of its provider configuration, which is passed in.
+    /// Returns the provider for one object, which may replace `provider`, that of its provider configuration.
     fn for_object(
         &self,
         _: &AbsProviderConfig,
@@ -40,12 +40,13 @@ pub trait ProviderSource: Send + Sync {
         provider
     }
 
-    /// The outputs of a module instance that is not expanded: it has no objects, and nothing in it is evaluated.
+    /// Returns the outputs of a module instance that is not expanded: the instance has no objects, and its content is
+    /// not evaluated.
     fn module_outputs(&self, _: &ModuleInstance) -> Option<BTreeMap<Arc<str>, Value>> {
         None
     }
 
-    /// Whether there are any modules with [`ProviderSource::module_outputs`].
+    /// Returns true if there is a module with [`ProviderSource::module_outputs`].
     fn has_module_outputs(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! What the core calls on a state store that is not in its own process.
+//! Requests of the core to a state store in another process.
 
 use std::sync::Arc;
 
@@ -9,81 +9,81 @@ use syntax::Diagnostics;
 
 use crate::contract::Answer;
 
-/// Which workspaces a store can have.
+/// The workspaces that a store supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WorkspaceSupport {
-    /// One state only.
+    /// A single state.
     Single,
-    /// Any number; the default one is there if it is listed.
+    /// Any number of workspaces; the default workspace exists if it is listed.
     #[default]
     Named,
-    /// Any number, and the default one is always there.
+    /// Any number of workspaces; the default workspace always exists.
     NamedAndDefault,
-    /// Any number, and the default one is always there. One that has no state gets an empty one when it is opened.
+    /// Any number of workspaces; the default workspace always exists. A workspace without a state gets an empty state
+    /// when it is opened.
     NamedByState,
-    /// Any number, but none is called `default`. One is there without a state, too; writing nothing makes it.
+    /// Any number of workspaces, none of them named `default`. A workspace may exist without a state; writing no state
+    /// creates it.
     NamedWithoutDefault,
 }
 
-/// Who asks for a lock.
+/// The request for a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockRequest {
-    /// What for, such as `OperationTypeApply`.
+    /// The purpose, such as `OperationTypeApply`.
     pub operation: String,
-    /// All about it, as the JSON text that stores keep.
+    /// The lock's information as JSON, the format that stores keep.
     pub info: String,
 }
 
-/// Why a lock could not be had.
+/// The failure to get a lock.
 #[derive(Clone, Debug)]
 pub enum LockFailure {
-    /// Somebody else has it.
+    /// Another holder has the lock.
     Held {
-        /// Who, as the JSON text of a lock, if that is known.
+        /// The holder as the JSON of its lock, if known.
         holder: Option<String>,
-        /// What the store says.
+        /// Messages of the store.
         problems: Diagnostics,
     },
-    /// Something else went wrong.
     Failed(Diagnostics),
 }
 
-/// A state store: a state, as bytes, for each workspace.
+/// A state store: one state, as bytes, for each workspace.
 #[async_trait]
 pub trait StateStore: Send + Sync {
-    /// The schema of its configuration.
+    /// Returns the schema of the store's configuration.
     async fn schema(&self) -> Result<Arc<Schema>, Diagnostics>;
 
-    /// The schema of the provider that has the store.
+    /// Returns the schema of the provider of the store.
     async fn provider_schema(&self) -> Result<Arc<Schema>, Diagnostics>;
 
-    /// Checks a configuration of the provider that has the store, and hands it over, before the store's own.
+    /// Checks the configuration of the store's provider and sends it, before the configuration of the store.
     async fn configure_provider(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
 
-    /// Checks a configuration; the environment may add to it.
+    /// Checks the configuration of the store, which environment variables may complete.
     async fn validate(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
 
-    /// Hands over the configuration, before everything that follows.
+    /// Sends the configuration of the store, before all requests that follow.
     async fn configure(&self, config: Value) -> Result<Answer<WorkspaceSupport>, Diagnostics>;
 
-    /// The workspaces there are.
+    /// Returns the names of all workspaces.
     async fn workspaces(&self) -> Result<Vec<String>, Diagnostics>;
 
-    /// The state of a workspace; empty if there is none.
+    /// Returns the state of a workspace; empty if there is none.
     async fn read(&self, workspace: &str) -> Result<Vec<u8>, Diagnostics>;
 
-    /// Puts a state in the place of the one that is there.
+    /// Replaces the state of a workspace.
     async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<(), Diagnostics>;
 
     /// Deletes a workspace with its state.
     async fn delete(&self, workspace: &str) -> Result<(), Diagnostics>;
 
-    /// Tries once to lock a workspace. Gives the name of the lock; an empty one if there are no locks.
+    /// Tries once to lock a workspace. Returns the lock's name; empty if the store has no locks.
     async fn lock(&self, workspace: &str, request: &LockRequest) -> Result<String, LockFailure>;
 
-    /// Unlocks a workspace.
     async fn unlock(&self, workspace: &str, id: &str) -> Result<(), Diagnostics>;
 
-    /// Ends it.
+    /// Ends the store's plugin.
     async fn close(&self);
 }

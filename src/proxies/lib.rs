@@ -1,14 +1,14 @@
-//! The proxies that environment variables name, with the rule of Go's library: tools around Terraform are written in it, and one
-//! `NO_PROXY` has to mean the same to all of them. Every client uses this rule: registries and mirrors (`net`), state stores, and
-//! the providers `http` and `tls`.
+//! Proxies of environment variables, with the rules of Go's library: tools around Terraform are written in Go, and one
+//! `NO_PROXY` must mean the same to all of them. All clients follow these rules: registries and mirrors (`net`), state
+//! stores, and the providers `http` and `tls`.
 //!
-//! `HTTPS_PROXY` is for addresses with https, `HTTP_PROXY` for those with http; upper case counts before lower case. `ALL_PROXY` has no
-//! meaning. Servers on this machine are reached directly. `NO_PROXY` is a list of what else is:
+//! `HTTPS_PROXY` applies to https, `HTTP_PROXY` to http; upper case precedes lower case. `ALL_PROXY` is ignored.
+//! Servers on this machine are reached directly. `NO_PROXY` lists further exceptions:
 //!
-//! - `example.com`: this host and all below it; `.example.com` or `*.example.com`: those below only;
-//! - `10.1.2.3`, `::1`: an address; `10.0.0.0/8`, `fd00::/8`: a range of addresses, for hosts that are named by theirs;
-//! - with `:PORT` behind a host or an address: this port only;
-//! - `*`: everything.
+//! - `example.com`: this host and its subdomains; `.example.com` or `*.example.com`: subdomains only;
+//! - `10.1.2.3`, `::1`: an address; `10.0.0.0/8`, `fd00::/8`: a range, for hosts that are addresses;
+//! - with `:PORT` after a host or an address: this port only;
+//! - `*`: all hosts.
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 
@@ -16,7 +16,7 @@ use std::net::IpAddr;
 
 use url::{Host, Url};
 
-/// The proxies and their exceptions.
+/// The proxies of http and https, and the exceptions.
 #[derive(Clone, Debug, Default)]
 pub struct Proxies {
     http: Option<Named>,
@@ -24,18 +24,17 @@ pub struct Proxies {
     exceptions: Vec<Exception>,
 }
 
-/// A proxy.
+/// A proxy and the variable that sets it.
 #[derive(Clone, Debug)]
 struct Named {
     variable: String,
-    /// `None` if the text cannot be read.
+    /// The proxy's address; `None` if the text is not valid.
     url: Option<Url>,
 }
 
 /// An entry of `NO_PROXY`.
 #[derive(Clone, Debug)]
 struct Exception {
-    /// The entry as written.
     text: String,
     matches: Matches,
     port: Option<u16>,
@@ -47,9 +46,9 @@ enum Matches {
     Address(IpAddr),
     Range(IpAddr, u8),
     Domain {
-        /// The domain without a dot at its beginning.
+        /// The domain without a leading dot.
         name: String,
-        /// Whether the domain itself is meant, and not only what is below it.
+        /// True if the entry includes the domain itself, not only its subdomains.
         itself: bool,
     },
 }
@@ -57,20 +56,19 @@ enum Matches {
 /// The way to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way<'p> {
-    /// By a proxy, which this variable names.
+    /// Through a proxy, with the variable that sets it.
     Proxy(&'p Url, &'p str),
     /// Directly, because the value of this variable is not the address of a proxy.
     Unusable(&'p str),
     /// Directly, because of this entry of `NO_PROXY`.
     Excepted(&'p str),
-    /// Directly, because it is on this machine.
+    /// Directly, because the server is on this machine.
     Local,
-    /// Directly: no proxy is set for the scheme.
+    /// Directly, because no proxy is set for the scheme.
     Direct,
 }
 
 impl<'p> Way<'p> {
-    /// The address of the proxy.
     #[must_use]
     pub fn proxy(self) -> Option<&'p Url> {
         match self {
@@ -81,7 +79,7 @@ impl<'p> Way<'p> {
 }
 
 impl Proxies {
-    /// The proxies of an environment.
+    /// Reads the proxies from environment variables.
     #[must_use]
     pub fn from_variables(get: impl Fn(&str) -> Option<String>) -> Proxies {
         let find = |name: &str| -> Option<(String, String)> {
@@ -91,7 +89,8 @@ impl Proxies {
                 .map(|(value, name)| (name, value))
         };
         let proxy = |name: &str| find(name).map(|(variable, value)| named(variable, &value));
-        // A web server that runs this program passes the header "Proxy" of a request on by this name.
+        // A web server that runs this program as a CGI script passes on the header "Proxy" of a request under this
+        // name.
         let is_web_server = get("REQUEST_METHOD").is_some_and(|method| !method.is_empty());
         Proxies {
             http: proxy("HTTP_PROXY").filter(|_| !is_web_server),
@@ -100,7 +99,7 @@ impl Proxies {
         }
     }
 
-    /// With settings of a client's own in the place of variables; the texts name them in errors.
+    /// Overrides variables by a client's own settings, which errors name `http_proxy` and `https_proxy`.
     #[must_use]
     pub fn with(mut self, http: Option<&str>, https: Option<&str>, except: Option<&str>) -> Proxies {
         if let Some(http) = http {
@@ -115,7 +114,7 @@ impl Proxies {
         self
     }
 
-    /// The variable whose value is not the address of a proxy.
+    /// Returns the first variable whose value is not the address of a proxy.
     #[must_use]
     pub fn unusable(&self) -> Option<&str> {
         let all = [&self.http, &self.https].into_iter().flatten();
@@ -123,7 +122,7 @@ impl Proxies {
         unusable.next().map(|named| &*named.variable)
     }
 
-    /// The way to the server of an address.
+    /// Returns the way to the server of a URL.
     #[must_use]
     pub fn way(&self, url: &Url) -> Way<'_> {
         let named = match url.scheme() {
@@ -153,7 +152,7 @@ impl Proxies {
     }
 }
 
-/// A proxy by its address; without a scheme, it speaks http.
+/// Parses the address of a proxy; without a scheme, the proxy uses http.
 fn named(variable: String, text: &str) -> Named {
     let known = |url: &Url| matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h") && url.has_host();
     let text = text.trim();
@@ -162,7 +161,7 @@ fn named(variable: String, text: &str) -> Named {
         bare.then(|| Url::parse(&format!("http://{text}")).ok().filter(known))?
     });
     let names_by_proxy = |mut url: Url| {
-        // The name of the server is looked up by the proxy, which may know others.
+        // The proxy resolves the server's name, because it may know names of another network.
         if url.scheme() == "socks5" && url.set_scheme("socks5h").is_err() {
             return None;
         }
@@ -179,7 +178,7 @@ fn exceptions(list: &str) -> Vec<Exception> {
     entries.filter_map(exception).collect()
 }
 
-/// An entry; `None` if it means nothing.
+/// Parses an entry; `None` if it has no meaning.
 fn exception(text: &str) -> Option<Exception> {
     let entry = text.to_lowercase();
     let of = |matches, port| {
@@ -198,6 +197,7 @@ fn exception(text: &str) -> Option<Exception> {
     {
         return of(Matches::Range(address, bits), None);
     }
+    // Before the port: an IPv6 address without brackets has colons itself.
     if let Ok(address) = entry.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         return of(Matches::Address(address), None);
     }
@@ -216,7 +216,7 @@ fn exception(text: &str) -> Option<Exception> {
         Some(name) => (name, false),
         None => (host, true),
     };
-    // Names are compared as they are in addresses: without letters beyond ASCII.
+    // Names are compared in the form of URLs, without letters beyond ASCII.
     let name = match Host::parse(name) {
         Ok(Host::Domain(name)) => name,
         _ if name.is_empty() => return None,
@@ -229,10 +229,12 @@ impl Exception {
     fn applies(&self, host: &str, address: Option<IpAddr>, port: Option<u16>) -> bool {
         let matches = match &self.matches {
             Matches::All => true,
+            // An IPv4 address may be written as a mapped IPv6 address.
             Matches::Address(own) => address.is_some_and(|address| address.to_canonical() == own.to_canonical()),
             Matches::Range(base, bits) => address.is_some_and(|address| is_in_range(address, *base, *bits)),
             Matches::Domain { name, itself } => match host.strip_suffix(&**name) {
                 Some("") => *itself,
+                // `example.com` does not match `notexample.com`.
                 Some(before) => before.ends_with('.'),
                 None => false,
             },
@@ -248,6 +250,7 @@ fn is_in_range(address: IpAddr, base: IpAddr, bits: u8) -> bool {
         _ => return false,
     };
     let different: u128 = value ^ of_base;
+    // A shift by the whole width, for a range of all addresses, is none in Rust.
     different.checked_shr(width - u32::from(bits)).unwrap_or_default() == 0
 }
 
@@ -260,7 +263,7 @@ mod tests {
         Proxies::from_variables(|name| find(name).map(|(_, value)| (*value).to_owned()))
     }
 
-    /// What the rule says of an address: the host of the proxy, or the reason why there is none.
+    /// Returns the host of the proxy for a URL, or the reason for none.
     fn way(proxies: &Proxies, url: &str) -> String {
         match proxies.way(&Url::parse(url).unwrap()) {
             Way::Proxy(url, variable) => format!("{variable} {}", url.host_str().unwrap()),

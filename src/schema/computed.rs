@@ -1,15 +1,15 @@
-//! Nested blocks that the provider may set where the configuration has none of them (protocol 6).
+//! Nested blocks that the provider may set where the configuration has none (protocol 6).
 
 use crate::{BlockSchema, Nesting};
 
 impl BlockSchema {
-    /// Whether this is a computed block, or there is one inside.
+    /// Returns true if this block or a nested one is computed.
     #[must_use]
     pub fn has_computed_blocks(&self) -> bool {
         self.computed || self.blocks.values().any(|nested| nested.block.has_computed_blocks())
     }
 
-    /// What is wrong with the computed blocks of a schema. Schemas without such blocks are not checked.
+    /// Returns the first fault of the schema's computed blocks. Schemas without computed blocks are not checked.
     #[must_use]
     pub fn computed_problem(&self) -> Option<String> {
         if self.has_computed_blocks() {

@@ -1,4 +1,4 @@
-//! What a provider has deprecated of an object, as marks on the object.
+//! Deprecations of a schema as marks on objects.
 
 use cty::{Kind, Marks, Path, Step, Type, Value};
 
@@ -6,8 +6,8 @@ use crate::{AttributeSchema, AttributeType, BlockSchema, Nesting};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The object with marks on what its schema deprecates: the whole, attributes, and nested blocks. `origin` is the address of the
-/// object, with which the marks say where they come from. Nothing is copied where nothing is deprecated.
+/// Marks the deprecated parts of an object: the whole object, attributes, and nested blocks. `origin` is the object's
+/// address, the source of the marks. Returns the object itself if the schema has no deprecation.
 #[must_use]
 pub fn mark_deprecated(schema: &BlockSchema, object: Value, origin: &str) -> Value {
     if !schema.contains_deprecated() {
@@ -78,7 +78,7 @@ impl Marker<'_> {
         }
     }
 
-    /// Visits one object, or each of a collection of them.
+    /// Visits one object, or each object of a collection.
     fn each(&mut self, nesting: Nesting, value: &Value, visit: &mut dyn FnMut(&mut Self, &Value)) {
         if nesting.is_single() {
             return visit(self, value);
@@ -86,6 +86,7 @@ impl Marker<'_> {
         if let (Kind::Seq(items), Type::List(_) | Type::Set(_) | Type::Tuple(_)) = (value.kind(), value.ty()) {
             let is_set = matches!(value.ty(), Type::Set(_));
             for (i, item) in items.iter().enumerate() {
+                // Elements of a set are their own keys.
                 let key = if is_set { item.clone() } else { Value::number(i) };
                 self.path.0.push(Step::Index(key));
                 visit(self, item);
@@ -93,6 +94,7 @@ impl Marker<'_> {
             }
             return;
         }
+        // Maps, and the objects in place of maps whose elements have an `any`.
         for (key, item) in value.entries().into_iter().flatten() {
             self.path.0.push(Step::Index(Value::shared_string(key.clone())));
             visit(self, item);
@@ -111,7 +113,7 @@ impl Marker<'_> {
     }
 }
 
-/// The parts of a known object.
+/// Returns the attributes of a known object.
 fn parts(object: &Value) -> impl Iterator<Item = (&Arc<str>, &Value)> {
     let is_object = matches!(object.ty(), Type::Object(_));
     object.entries().filter(|_| is_object).into_iter().flatten()

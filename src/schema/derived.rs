@@ -1,5 +1,5 @@
-//! Values derived from the content of a block schema: computed on first use, then cached. Objects are decoded, merged and marked
-//! by the thousand under one schema, and schemas of large providers have hundreds of attributes at several depths.
+//! Cache of values derived from a block schema, computed on first use. Objects are decoded, merged and marked by the
+//! thousand with one schema, and schemas of large providers have hundreds of attributes at several depths.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,7 +8,7 @@ use cty::{Type, Value};
 
 use crate::{AttributeSchema, AttributeType, BlockSchema, Nesting};
 
-/// The cache. A clone starts with an empty one, so that the clone may be changed.
+/// Derived values of one block schema. A clone is empty, so that the cloned schema may be changed.
 #[derive(Default)]
 pub struct Derived {
     object: OnceLock<Arc<ObjectType>>,
@@ -30,14 +30,14 @@ impl Clone for Derived {
 }
 
 impl PartialEq for Derived {
-    /// It says nothing that the content does not say.
+    /// Always true: the cache follows from the schema's content.
     fn eq(&self, _: &Derived) -> bool {
         true
     }
 }
 
 impl BlockSchema {
-    /// The type of an object of this shape: one attribute for each attribute and each nested block type.
+    /// Returns the type of the block's object: one attribute for each attribute and each nested block type.
     #[must_use]
     pub fn implied_object(&self) -> Arc<ObjectType> {
         let compute = || {
@@ -54,13 +54,13 @@ impl BlockSchema {
         self.derived.object.get_or_init(compute).clone()
     }
 
-    /// The same as a type.
     #[must_use]
     pub fn implied_type(&self) -> Type {
         Type::Object(self.implied_object())
     }
 
-    /// The object without arguments: null attributes, empty collections of blocks, group blocks with their attributes.
+    /// Returns the object of a block without arguments: null attributes, empty collections of blocks, group blocks with
+    /// their attributes.
     #[must_use]
     pub fn empty_object(&self) -> Value {
         let compute = || {
@@ -73,6 +73,7 @@ impl BlockSchema {
                     (_, Type::List(e)) => Value::list((**e).clone(), Vec::new()),
                     (_, Type::Set(e)) => Value::set((**e).clone(), Vec::new()),
                     (_, Type::Map(e)) => Value::map((**e).clone(), Default::default()),
+                    // Blocks with an `any` in them form objects and tuples, for a map or list has one element type.
                     (Nesting::Map, _) => Value::empty_object(),
                     _ => Value::empty_tuple(),
                 },
@@ -82,7 +83,7 @@ impl BlockSchema {
         self.derived.empty.get_or_init(compute).clone()
     }
 
-    /// Whether any attribute here or below is sensitive.
+    /// Returns true if any attribute of the block or of nested blocks is sensitive.
     #[must_use]
     pub fn contains_sensitive(&self) -> bool {
         *self.derived.sensitive.get_or_init(|| {
@@ -91,7 +92,7 @@ impl BlockSchema {
         })
     }
 
-    /// Whether any attribute here or below is write-only.
+    /// Returns true if any attribute of the block or of nested blocks is write-only.
     #[must_use]
     pub fn contains_write_only(&self) -> bool {
         fn attribute(a: &AttributeSchema) -> bool {

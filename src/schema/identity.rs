@@ -1,4 +1,4 @@
-//! Schemas of resource identities: the attributes that together say which object an object is, wherever its state is.
+//! Schemas of resource identities: the attributes that identify an object independently of state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,29 +6,27 @@ use std::sync::Arc;
 use cty::Type;
 use cty::types::{ObjectAttribute, ObjectType};
 
-/// The schema of the identities of a resource type. Its version is counted apart from that of the type's objects.
+/// The schema of the identities of a resource type. Its version is independent of the resource's schema version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdentitySchema {
-    /// The version of stored identities.
+    /// The schema version of stored identities.
     pub version: u64,
     pub attributes: BTreeMap<Arc<str>, IdentityAttribute>,
-    /// The type of an identity, computed once.
+    /// The type of an identity, cached.
     ty: Arc<ObjectType>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdentityAttribute {
-    /// Its type.
     pub ty: Type,
-    /// An import by identity must give it.
+    /// True if an import by identity must set the attribute.
     pub required_for_import: bool,
-    /// An import by identity may leave it out.
+    /// True if an import by identity may omit the attribute.
     pub optional_for_import: bool,
     pub description: String,
 }
 
 impl IdentitySchema {
-    /// A schema of these attributes.
     #[must_use]
     pub fn new(version: u64, attributes: BTreeMap<Arc<str>, IdentityAttribute>) -> IdentitySchema {
         IdentitySchema {
@@ -38,13 +36,12 @@ impl IdentitySchema {
         }
     }
 
-    /// The type of an identity.
     #[must_use]
     pub fn implied_type(&self) -> Type {
         Type::Object(self.ty.clone())
     }
 
-    /// The type of the `identity` argument of an import block: attributes that are optional for import may be left out.
+    /// Returns the type of `identity` in an import block, where attributes that are optional for import are optional.
     #[must_use]
     pub fn import_type(&self) -> Type {
         Type::Object(Arc::new(object_type(&self.attributes, |a| a.optional_for_import)))

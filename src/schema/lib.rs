@@ -1,11 +1,10 @@
-//! Schemas: the shape of configuration blocks and of the objects that a provider stores.
+//! Schemas: the shape of configuration blocks and of provider objects.
 //!
-//! [`shape`] has the data: blocks, attributes, nesting. [`derived`] computes and caches the type that a schema
-//! implies, and more. [`marking`] applies sensitive and write-only attributes of a schema to values, [`deprecation`] what it deprecates. [`IdentitySchema`] is
-//! that of the identities of a resource type. A schema is data, whether it comes from a provider or
-//! from the language itself.
+//! [`shape`] has the data: blocks, attributes, nesting. [`derived`] caches the implied type and other derived values.
+//! [`marking`] applies sensitive and write-only attributes to values, [`deprecation`] deprecations. [`IdentitySchema`]
+//! is the schema of a resource type's identities. Schemas are data, from a provider or from the language itself.
 //!
-//! Where to begin: [`Schema`] and [`BlockSchema`].
+//! Start with [`Schema`] and [`BlockSchema`].
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 

@@ -6,8 +6,8 @@ use cty::{Kind, Marks, Path, Type, Value};
 
 use crate::{AttributeSchema, AttributeType, BlockSchema};
 
-/// The paths of the sensitive attributes of an object that are not null, in the order of the object; what is inside a
-/// set is known by the set.
+/// Returns the paths of the sensitive attributes of an object that are not null, in the object's order. Attributes in a
+/// set give the path of the set.
 #[must_use]
 pub fn sensitive_paths(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     if !schema.contains_sensitive() {
@@ -16,7 +16,7 @@ pub fn sensitive_paths(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     given(schema, object, |attribute| attribute.sensitive)
 }
 
-/// The object with its sensitive attributes marked. Nothing is copied where the schema has none.
+/// Marks the sensitive attributes of an object. Returns the object itself if the schema has none.
 #[must_use]
 pub fn mark_sensitive(schema: &BlockSchema, object: Value) -> Value {
     if !schema.contains_sensitive() {
@@ -28,10 +28,11 @@ pub fn mark_sensitive(schema: &BlockSchema, object: Value) -> Value {
     changed.unwrap_or(object)
 }
 
-/// The paths of ephemeral values outside write-only attributes: each is an error where objects are stored.
+/// Returns the paths of ephemeral values outside write-only attributes, which are errors in stored objects.
 #[must_use]
 pub fn misplaced_ephemeral(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     let mut out = Vec::new();
+    // Marks are cached in values, and few objects have ephemeral parts.
     if !object.deep_marks().is_ephemeral() {
         return out;
     }
@@ -56,7 +57,7 @@ pub fn misplaced_ephemeral(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     out
 }
 
-/// The paths of write-only attributes that are not null.
+/// Returns the paths of write-only attributes that are not null.
 #[must_use]
 pub fn given_write_only(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     if !schema.contains_write_only() {
@@ -65,7 +66,7 @@ pub fn given_write_only(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     given(schema, object, |attribute| attribute.write_only)
 }
 
-/// The paths of the attributes of this kind that are not null, each once; nothing inside them is looked at.
+/// Returns the paths of matching attributes that are not null, each once, without the attributes nested in them.
 fn given(schema: &BlockSchema, object: &Value, is_meant: impl Fn(&AttributeSchema) -> bool) -> Vec<Path> {
     let mut out = Vec::new();
     walk(
@@ -76,6 +77,7 @@ fn given(schema: &BlockSchema, object: &Value, is_meant: impl Fn(&AttributeSchem
             if !is_meant(attribute) {
                 return true;
             }
+            // Several elements of a set give one path, that of the set.
             if !value.is_null() && !out.contains(path) {
                 out.push(path.clone());
             }
@@ -85,7 +87,7 @@ fn given(schema: &BlockSchema, object: &Value, is_meant: impl Fn(&AttributeSchem
     out
 }
 
-/// The object with its write-only attributes null: they are sent to the provider and never stored.
+/// Sets write-only attributes to null: providers receive them, and no object stores them.
 #[must_use]
 pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
     if !schema.contains_write_only() {
@@ -99,7 +101,7 @@ pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
     changed.unwrap_or_else(|| object.clone())
 }
 
-/// Whether the path leads to a write-only attribute.
+/// Returns true if the path is in a write-only attribute.
 #[must_use]
 pub fn is_write_only(schema: &BlockSchema, path: &Path) -> bool {
     let mut node = Some(Node::Block(schema));
@@ -119,7 +121,7 @@ pub fn is_write_only(schema: &BlockSchema, path: &Path) -> bool {
     found
 }
 
-/// What has attributes: a block, or an object of a nested attribute type.
+/// A schema with attributes: of a block, or of an object of a nested attribute type.
 enum Node<'s> {
     Block(&'s BlockSchema),
     Object(&'s BTreeMap<std::sync::Arc<str>, AttributeSchema>),
@@ -141,7 +143,7 @@ impl<'s> Node<'s> {
     }
 }
 
-/// Calls `f` for every attribute of an object and, where `f` returns true, of the objects inside it.
+/// Calls `f` for each attribute of an object, and for the attributes nested in it if `f` returns true.
 fn walk(node: &Node<'_>, object: &Value, path: &mut Path, f: &mut dyn FnMut(&AttributeSchema, &Value, &Path) -> bool) {
     if !matches!(object.ty(), Type::Object(_)) {
         return;
@@ -168,7 +170,7 @@ fn walk(node: &Node<'_>, object: &Value, path: &mut Path, f: &mut dyn FnMut(&Att
     }
 }
 
-/// The same for one object or a collection of them.
+/// Calls [`walk`] for one object or each object of a collection.
 fn walk_all(
     node: &Node<'_>,
     value: &Value,
@@ -181,7 +183,8 @@ fn walk_all(
         return;
     }
     match (value.kind(), value.ty()) {
-        // Elements of a set have no path of their own that would survive a change of them: the mark is on the whole set.
+        // Elements of a set have no stable path: a change of an element would change its path. The mark is on the whole
+        // set.
         (Kind::Seq(items), Type::Set(_)) => {
             for item in items.iter() {
                 let here = path.clone();
@@ -205,7 +208,7 @@ fn walk_all(
     }
 }
 
-/// The object with what `f` puts in place of attributes, at any depth; nothing if it is the same.
+/// Replaces attributes at any depth with the results of `f`. Returns `None` if none is replaced.
 fn change(node: &Node<'_>, object: &Value, f: &dyn Fn(&AttributeSchema, &Value) -> Option<Value>) -> Option<Value> {
     let (Kind::Seq(values), Type::Object(ty)) = (object.kind(), object.ty()) else {
         return None;
@@ -228,6 +231,7 @@ fn change(node: &Node<'_>, object: &Value, f: &dyn Fn(&AttributeSchema, &Value) 
         }
     };
     let attributes = ty.attributes().iter().zip(values.iter());
+    // A part without a change is shared with the old object: objects can be large.
     with_changes(object, attributes.map(|(a, value)| changed(&a.name, value)))
 }
 
@@ -247,7 +251,7 @@ fn change_all(
     }
 }
 
-/// The value with these in place of its parts, in their order; nothing if none of them changes.
+/// Replaces parts of a value by position. Returns `None` if there is no change.
 fn with_changes(value: &Value, parts: impl Iterator<Item = Option<Value>>) -> Option<Value> {
     let changes: Vec<(usize, Value)> = parts.enumerate().filter_map(|(i, part)| Some((i, part?))).collect();
     if changes.is_empty() {

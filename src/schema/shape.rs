@@ -1,4 +1,4 @@
-//! The data of schemas, and the types they imply.
+//! Schema data and implied types.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,43 +8,41 @@ use cty::types::ObjectType;
 
 use crate::{Derived, IdentitySchema};
 
-/// The shape of a block: attributes and nested blocks by name.
+/// The shape of a block: attributes and nested block types by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockSchema {
     pub attributes: BTreeMap<Arc<str>, AttributeSchema>,
-    /// The nested block types.
     pub blocks: BTreeMap<Arc<str>, NestedBlock>,
     pub description: Description,
-    /// Whether using the block should be warned about.
+    /// True if the use of the block gives a warning.
     pub deprecated: bool,
-    /// What to use instead, if it is deprecated; often empty.
+    /// Advice on the replacement of a deprecated block; often empty.
     pub deprecation_message: String,
-    /// Where the configuration has no block of this type, the provider may set them (protocol 6). Never for the
-    /// outermost block.
+    /// True if the provider may set blocks of this type where the configuration has none (protocol 6). Never true for
+    /// the outermost block.
     pub computed: bool,
-    /// What follows from the rest; [`Derived::default`] in a new block. Once it has been asked for, a block is not changed
-    /// any more, only a copy of it.
+    /// Cache of derived values; [`Derived::default`] in a new block. After its first use, only a clone of the block may
+    /// be changed.
     pub derived: Derived,
 }
 
-/// One attribute of a block or nested object.
+/// An attribute of a block or nested object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AttributeSchema {
-    /// What values it takes.
     pub ty: AttributeType,
-    /// It must be set.
+    /// True if the configuration must set the attribute.
     pub required: bool,
-    /// It may be set.
+    /// True if the configuration may set the attribute.
     pub optional: bool,
-    /// The provider sets it where the configuration does not.
+    /// True if the provider sets the attribute if the configuration does not.
     pub computed: bool,
-    /// Its value must not be shown.
+    /// True if output must hide the value.
     pub sensitive: bool,
-    /// Its value is sent to the provider and never stored.
+    /// True if the provider receives the value but no object stores it.
     pub write_only: bool,
-    /// Whether using it should be warned about.
+    /// True if the use of the attribute gives a warning.
     pub deprecated: bool,
-    /// What to use instead, if it is deprecated; often empty.
+    /// Advice on the replacement of a deprecated attribute; often empty.
     pub deprecation_message: String,
     pub description: Description,
 }
@@ -52,7 +50,6 @@ pub struct AttributeSchema {
 /// The type of an attribute: a plain type, or an object with a schema of its own (protocol 6).
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttributeType {
-    /// A plain type.
     Plain(Type),
     /// Objects whose attributes have schemas.
     Nested(NestedObject),
@@ -64,73 +61,67 @@ impl Default for AttributeType {
     }
 }
 
-/// An attribute's nested object type.
+/// The nested object type of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NestedObject {
-    /// The attributes of each object.
     pub attributes: BTreeMap<Arc<str>, AttributeSchema>,
-    /// One object or a collection of them; never [`Nesting::Group`].
+    /// The kind of collection; never [`Nesting::Group`].
     pub nesting: Nesting,
 }
 
 /// A nested block type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NestedBlock {
-    /// The content of each block.
+    /// The schema of each block.
     pub block: BlockSchema,
-    /// How many there may be, and what they form.
+    /// The kind of collection that the blocks form.
     pub nesting: Nesting,
-    /// At least so many; 0 for no limit.
+    /// The minimum number of blocks; 0 for no limit.
     pub min_items: u64,
-    /// At most so many; 0 for no limit.
+    /// The maximum number of blocks; 0 for no limit.
     pub max_items: u64,
 }
 
-/// What nested blocks or objects form.
+/// The value that nested blocks or objects form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nesting {
     /// One object, or null.
     Single,
     /// One object, never null.
     Group,
-    /// A list of objects.
     List,
-    /// A set of objects.
     Set,
-    /// A map of objects, by the block's label.
+    /// A map of objects with the block's label as key.
     Map,
 }
 
 impl Nesting {
-    /// Whether there is one object, not a collection of them.
+    /// Returns true for one object instead of a collection.
     #[must_use]
     pub fn is_single(self) -> bool {
         matches!(self, Nesting::Single | Nesting::Group)
     }
 }
 
-/// A description, plain or Markdown.
+/// A description in plain text or Markdown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Description {
     pub text: String,
-    /// Whether it is Markdown.
     pub markdown: bool,
 }
 
 /// A schema with its version: of a resource type, data source, provider configuration…
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schema {
-    /// The version of stored objects.
+    /// The schema version of stored objects.
     pub version: u64,
-    /// The shape.
     pub block: Arc<BlockSchema>,
-    /// The type of an object of this shape, computed once.
+    /// The type of an object, cached.
     pub ty: ImpliedType,
-    /// Whether there are computed blocks in it.
     pub has_computed_blocks: bool,
-    /// The schema of the identities of a managed resource type, if its objects have them.
+    /// The schema of a managed resource type's identities, if its objects have them.
     pub identity: Option<Arc<IdentitySchema>>,
-    /// Pairs of attributes of which the second repeats the value of the first: what is sensitive in one is so in the other.
+    /// Pairs of attributes of which the second repeats the value of the first: if one is sensitive, so is the other.
     pub repeats: Vec<(Arc<str>, Arc<str>)>,
 }
 
@@ -139,7 +130,6 @@ pub struct Schema {
 pub struct ImpliedType(pub Arc<ObjectType>);
 
 impl Schema {
-    /// A schema of this shape.
     #[must_use]
     pub fn new(version: u64, block: BlockSchema) -> Schema {
         let ty = ImpliedType(block.implied_object());
@@ -153,7 +143,6 @@ impl Schema {
         }
     }
 
-    /// The type of an object of this shape.
     #[must_use]
     pub fn implied_type(&self) -> Type {
         Type::Object(self.ty.0.clone())
@@ -161,7 +150,7 @@ impl Schema {
 }
 
 impl BlockSchema {
-    /// Whether the block, or anything in it, is deprecated.
+    /// Returns true if the block or anything in it is deprecated.
     #[must_use]
     pub fn contains_deprecated(&self) -> bool {
         self.deprecated
@@ -171,16 +160,16 @@ impl BlockSchema {
 }
 
 impl AttributeSchema {
-    /// The type of the attribute's value.
     #[must_use]
     pub fn implied_type(&self) -> Type {
         match &self.ty {
+            // Optional attributes matter to conversions only: values have all attributes.
             AttributeType::Plain(ty) => ty.without_optional(),
             AttributeType::Nested(nested) => nested.implied_type(),
         }
     }
 
-    /// Whether this or a nested attribute is sensitive.
+    /// Returns true if this or a nested attribute is sensitive.
     #[must_use]
     pub fn contains_sensitive(&self) -> bool {
         self.sensitive
@@ -190,7 +179,7 @@ impl AttributeSchema {
             }
     }
 
-    /// Whether this or a nested attribute is deprecated.
+    /// Returns true if this or a nested attribute is deprecated.
     #[must_use]
     pub fn contains_deprecated(&self) -> bool {
         self.deprecated
@@ -207,7 +196,6 @@ impl NestedObject {
         Type::object(self.attributes.iter().map(|(name, a)| (name.clone(), a.implied_type())))
     }
 
-    /// The type of the attribute's value.
     #[must_use]
     pub fn implied_type(&self) -> Type {
         let object = self.object_type();
@@ -221,8 +209,8 @@ impl NestedObject {
 }
 
 impl NestedBlock {
-    /// The type of the value all blocks of this type form. Where the blocks contain an `any`, a list or map of them
-    /// cannot have one element type: then it is `any` itself (a tuple or an object).
+    /// Returns the type of the value that all blocks of this type form. If the blocks contain an `any`, a list or map
+    /// of them has no one element type: the type is then `any` itself, and the value a tuple or an object.
     #[must_use]
     pub fn implied_type(&self) -> Type {
         let object = self.block.implied_type();

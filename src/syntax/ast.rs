@@ -1,4 +1,4 @@
-//! The tree of a configuration file.
+//! The syntax tree of a configuration file.
 //!
 //! Bodies and expressions are the same for the native and the JSON syntax. Every node knows its range. Trees are
 //! immutable once parsed and shared by `Arc` where several crates hold them.
@@ -14,13 +14,13 @@ use crate::lexer::is_name;
 /// A body: the content of a file or of a block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
-    /// The attributes in the order of the source.
+    /// Attributes, in source order.
     pub attributes: Vec<Attribute>,
-    /// The nested blocks in the order of the source.
+    /// Nested blocks, in source order.
     pub blocks: Vec<Block>,
-    /// The whole body, without the braces.
+    /// Range of the content, without the braces.
     pub range: Range,
-    /// The place for "missing …" messages, which is empty: before the opening brace of a block, the beginning of a file.
+    /// Empty range for "missing …" messages: before the opening brace of a block, or at the beginning of a file.
     pub end: Range,
 }
 
@@ -28,92 +28,70 @@ pub struct Body {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attribute {
     pub name: Arc<str>,
-    /// Where the name stands.
     pub name_range: Range,
-    /// The value.
     pub expr: Expr,
-    /// The whole attribute.
+    /// Range of the whole attribute.
     pub range: Range,
 }
 
 /// `type "label" … { body }`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// The type.
     pub ty: Arc<str>,
-    /// Where the type stands.
     pub type_range: Range,
     pub labels: Vec<Label>,
-    /// The content.
     pub body: Body,
-    /// The header: from the type to the last label.
+    /// Header: from the type to the last label.
     pub header: Range,
-    /// The opening brace.
     pub open: Range,
-    /// The whole block.
+    /// Range of the whole block.
     pub range: Range,
 }
 
-/// A label of a block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Label {
-    /// The text, without quotes.
+    /// Text, without quotes.
     pub text: Arc<str>,
-    /// Where it stands, with quotes.
+    /// Range, with quotes.
     pub range: Range,
 }
 
-/// An expression.
+/// An expression. In each variant, `range` is the range of the whole expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     /// A number, `true`, `false`, `null`.
-    Literal {
-        value: Value,
-        /// The whole expression.
-        range: Range,
-    },
+    Literal { value: Value, range: Range },
     /// A quoted string or heredoc: parts that are joined into a string. One literal part, or none, for plain text.
     Template(Template),
     /// A template of exactly one interpolation, `"${x}"`: the value itself, with its type.
-    Wrap {
-        /// What is inside.
-        inner: Box<Expr>,
-        /// The whole expression.
-        range: Range,
-    },
+    Wrap { inner: Box<Expr>, range: Range },
     /// A reference: a root name and steps from there, `var.a[0].b`. Every step is static.
     Traversal(Traversal),
     /// Static steps from another expression: `f(x).a[0]`.
     Relative {
-        /// From where.
         source: Box<Expr>,
         steps: Vec<TraversalStep>,
-        /// The whole expression.
         range: Range,
     },
     /// `x[key]` with a key that must be evaluated.
     Index {
-        /// Of what.
         collection: Box<Expr>,
         key: Box<Expr>,
         brackets: Range,
-        /// The whole expression.
         range: Range,
     },
     /// `x[*].…` or `x.*.…`.
     Splat {
-        /// Of what.
         source: Box<Expr>,
-        /// What is evaluated for each element; [`Expr::SplatElement`] in it is the element.
+        /// Expression evaluated for each element; [`Expr::SplatElement`] in it is the element.
         each: Box<Expr>,
-        /// Where the `[*]` or `.*` stands.
+        /// Range of the `[*]` or `.*`.
         marker: Range,
-        /// The whole expression.
         range: Range,
     },
     /// The element of the innermost splat around it.
     SplatElement {
-        /// Where the marker stands.
+        /// Range of the splat's `[*]` or `.*`.
         range: Range,
     },
     /// `name(args…)`.
@@ -121,114 +99,86 @@ pub enum Expr {
     /// `cond ? yes : no`.
     Conditional {
         condition: Box<Expr>,
-        /// The result if it is true.
         yes: Box<Expr>,
-        /// The result if it is false.
         no: Box<Expr>,
-        /// The whole expression.
         range: Range,
     },
     /// `a + b`.
     Binary {
-        /// The operator.
         op: BinaryOp,
-        /// The left operand.
         left: Box<Expr>,
-        /// The right operand.
         right: Box<Expr>,
-        /// Where the operator stands.
         op_range: Range,
-        /// The whole expression.
         range: Range,
     },
     /// `-a`, `!a`.
     Unary {
-        /// The operator.
         op: UnaryOp,
         operand: Box<Expr>,
-        /// Where the operator stands.
         op_range: Range,
-        /// The whole expression.
         range: Range,
     },
     /// `[a, b]`.
     Tuple {
-        /// The elements.
         items: Vec<Expr>,
-        /// The opening bracket.
         open: Range,
-        /// The whole expression.
         range: Range,
     },
     /// `{a = b}`.
     Object {
-        /// The items in the order of the source, duplicates included.
+        /// Items in source order, duplicates included.
         items: Vec<ObjectItem>,
-        /// The opening brace.
         open: Range,
-        /// The whole expression.
         range: Range,
     },
     /// `[for …]` and `{for …}`.
     For(Box<For>),
     /// `(a)`.
-    Parens {
-        /// What is inside.
-        inner: Box<Expr>,
-        /// The whole expression.
-        range: Range,
-    },
-    /// A value of a file in the JSON syntax, of which only its reader knows what is meant.
+    Parens { inner: Box<Expr>, range: Range },
+    /// A value of a file in the JSON syntax. Only its reader knows if a string is a template, a reference or plain
+    /// text.
     Json(Arc<JsonExpr>),
-    /// What could not be understood; the parser has reported why.
-    Invalid {
-        /// The stretch.
-        range: Range,
-    },
+    /// An expression that could not be parsed; the parser has reported why.
+    Invalid { range: Range },
 }
 
 /// A template: text with interpolations and directives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
-    /// The parts in order. Strip markers and heredoc indentation have been applied to the literals already.
+    /// Parts in source order. Strip markers and heredoc indentation have been applied to the literals already.
     pub parts: Vec<TemplatePart>,
-    /// Whether it was written as a heredoc.
+    /// True if it was written as a heredoc.
     pub heredoc: bool,
-    /// The whole expression, with quotes or markers.
+    /// Range of the whole expression, with quotes or markers.
     pub range: Range,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum TemplatePart {
-    /// Text, escapes resolved.
-    Literal {
-        text: Arc<str>,
-        /// Where it stands.
-        range: Range,
-    },
+    /// Text with escapes resolved.
+    Literal { text: Arc<str>, range: Range },
     /// `${expr}`.
     Interpolation(Expr),
     /// `%{if c}…%{else}…%{endif}`.
     If {
         condition: Expr,
-        /// The parts if it is true.
+        /// Parts if the condition is true.
         yes: Vec<TemplatePart>,
-        /// The parts if it is false.
+        /// Parts if the condition is false.
         no: Vec<TemplatePart>,
-        /// From `%{if` to `%{endif}`.
+        /// Range from `%{if` to `%{endif}`.
         range: Range,
     },
     /// `%{for k, v in x}…%{endfor}`.
     For {
-        /// The name for the key or index.
+        /// Variable for the key or index.
         key: Option<Arc<str>>,
-        /// The name for the element.
+        /// Variable for the element.
         value: Arc<str>,
-        /// Over what.
         collection: Expr,
-        /// The parts for each element.
+        /// Parts repeated for each element.
         body: Vec<TemplatePart>,
-        /// From `%{for` to `%{endfor}`.
+        /// Range from `%{for` to `%{endfor}`.
         range: Range,
     },
 }
@@ -236,12 +186,10 @@ pub enum TemplatePart {
 /// A root name and static steps from there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traversal {
-    /// The root name.
     pub root: Arc<str>,
-    /// Where the root stands.
     pub root_range: Range,
     pub steps: Vec<TraversalStep>,
-    /// The whole traversal.
+    /// Range of the whole traversal.
     pub range: Range,
 }
 
@@ -251,86 +199,64 @@ pub enum TraversalStep {
     /// `.name`.
     Attribute {
         name: Arc<str>,
-        /// The step, with its dot.
+        /// Range of the step, with its dot.
         range: Range,
     },
     /// `[0]`, `["a"]` or the legacy `.0`: the key is a known number or string.
     Index {
         key: Value,
-        /// The step, with its brackets.
+        /// Range of the step, with its brackets.
         range: Range,
     },
     /// `[*]` or `.*`, only where a traversal is parsed by itself (`ignore_changes`, legacy references).
-    Splat {
-        /// The step.
-        range: Range,
-    },
+    Splat { range: Range },
 }
 
-/// A function call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// The whole name, with `::` for namespaces.
+    /// Full name, with `::` for namespaces.
     pub name: Arc<str>,
-    /// Where the name stands.
     pub name_range: Range,
-    /// The arguments.
     pub args: Vec<Expr>,
-    /// Whether the last argument is expanded (`...`).
+    /// True if the last argument is expanded (`...`).
     pub expand_last: bool,
-    /// The opening parenthesis.
     pub open: Range,
-    /// The closing parenthesis.
     pub close: Range,
-    /// The whole expression.
     pub range: Range,
 }
 
-/// An item of an object constructor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectItem {
     pub key: ObjectKey,
     pub value: Expr,
 }
 
-/// The key of an object item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObjectKey {
-    /// A bare word, which stands for itself.
-    Bare {
-        /// The word.
-        name: Arc<str>,
-        /// Where it stands.
-        range: Range,
-    },
-    /// Anything else, to be evaluated: quoted text, a number, a parenthesised expression.
+    /// A bare word, which means its own text.
+    Bare { name: Arc<str>, range: Range },
+    /// Any other key, which is evaluated: quoted text, a number, a parenthesised expression.
     Expr(Expr),
 }
 
 /// A for expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct For {
-    /// The name for the key or index.
+    /// Variable for the key or index.
     pub key: Option<Arc<str>>,
-    /// The name for the element.
+    /// Variable for the element.
     pub value: Arc<str>,
-    /// Over what.
     pub collection: Expr,
-    /// The key of each result, for `{for …}`.
+    /// Key of each result, for `{for …}`.
     pub result_key: Option<Expr>,
-    /// The value of each result.
     pub result: Expr,
-    /// Whether values with one key are grouped (`...`).
+    /// True if values with one key are grouped (`...`).
     pub group: bool,
-    /// The `if` condition.
     pub condition: Option<Expr>,
-    /// The opening bracket or brace.
     pub open: Range,
-    /// The whole expression.
     pub range: Range,
 }
 
-/// A binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum BinaryOp {
@@ -349,17 +275,14 @@ pub enum BinaryOp {
     Modulo,
 }
 
-/// A unary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryOp {
-    /// `-`.
     Negate,
-    /// `!`.
     Not,
 }
 
 impl Expr {
-    /// The range of the whole expression.
+    /// Returns the range of the whole expression.
     #[must_use]
     pub fn range(&self) -> &Range {
         match self {
@@ -384,8 +307,8 @@ impl Expr {
         }
     }
 
-    /// Where the expression begins: its leftmost part. What is wrong with a value of the expression is reported there,
-    /// so for quoted text it is inside the quotes.
+    /// Returns the range of the leftmost part of the expression, at which problems with its value are reported. For
+    /// quoted text it is inside the quotes.
     #[must_use]
     pub fn start_range(&self) -> &Range {
         match self {
@@ -407,7 +330,7 @@ impl Expr {
         }
     }
 
-    /// The expression that a value of the JSON syntax is; any other is what it is.
+    /// Returns the expression that a value of the JSON syntax means; any other expression as it is.
     #[must_use]
     pub fn plain(&self) -> &Expr {
         match self {
@@ -416,7 +339,7 @@ impl Expr {
         }
     }
 
-    /// The text of a template without interpolations, or of a string in the JSON syntax, whatever is in it.
+    /// Returns the text of a template without interpolations, or of a string in the JSON syntax, whatever it contains.
     #[must_use]
     pub fn as_literal_text(&self) -> Option<Arc<str>> {
         match self {
@@ -430,7 +353,7 @@ impl Expr {
         }
     }
 
-    /// The name of an expression that is a lone word (`all`, `create`).
+    /// Returns the name if the expression is a lone word (`all`, `create`).
     #[must_use]
     pub fn as_keyword(&self) -> Option<&str> {
         match self {
@@ -442,7 +365,6 @@ impl Expr {
 }
 
 impl TraversalStep {
-    /// Where the step stands.
     #[must_use]
     pub fn range(&self) -> &Range {
         match self {
@@ -454,7 +376,6 @@ impl TraversalStep {
 }
 
 impl ObjectKey {
-    /// Where the key stands.
     #[must_use]
     pub fn range(&self) -> &Range {
         match self {
@@ -465,7 +386,7 @@ impl ObjectKey {
 }
 
 impl Body {
-    /// A body without content.
+    /// Creates a body without content.
     #[must_use]
     pub fn empty(range: &Range) -> Body {
         Body {
@@ -476,7 +397,6 @@ impl Body {
         }
     }
 
-    /// The attribute of this name.
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|a| &*a.name == name)

@@ -5,42 +5,38 @@ use crate::edit::Edit;
 pub use crate::suggest::{Near, did_you_mean, hint, near, suggest};
 use crate::{Diagnostic, Diagnostics, Range, json};
 
-/// What a body may contain, for the blocks whose content the language itself fixes.
+/// Expected content of a body, for blocks whose content the language itself fixes.
 #[derive(Clone, Copy, Debug)]
 pub struct BodySpec<'s> {
-    /// Attributes: name, and whether it must be there.
+    /// Attributes: name, and true if it is required.
     pub attributes: &'s [(&'s str, bool)],
-    /// Blocks: type, and the names of its labels.
+    /// Blocks: type, and the names of their labels.
     pub blocks: &'s [(&'s str, &'s [&'s str])],
 }
 
-/// What was found of what was expected.
+/// The content of a body, sorted by what was expected.
 #[derive(Debug, Default)]
 pub struct Content<'b> {
-    /// The expected attributes that are there, in source order.
+    /// Expected attributes, in source order.
     pub attributes: Vec<&'b Attribute>,
-    /// The expected blocks that are there, in source order, with the right number of labels.
+    /// Expected blocks with the right number of labels, in source order.
     pub blocks: Vec<&'b Block>,
-    /// The attributes that are not expected.
     pub other_attributes: Vec<&'b Attribute>,
-    /// The blocks that are not expected.
     pub other_blocks: Vec<&'b Block>,
 }
 
 impl<'b> Content<'b> {
-    /// The attribute of this name.
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&'b Attribute> {
         self.attributes.iter().copied().find(|a| &*a.name == name)
     }
 
-    /// The blocks of this type.
     pub fn blocks_of(&self, ty: &str) -> impl Iterator<Item = &'b Block> {
         self.blocks.iter().copied().filter(move |b| &*b.ty == ty)
     }
 }
 
-/// Turns the properties of a body in the JSON syntax that the spec knows as blocks into blocks.
+/// Turns properties of a JSON body that the spec lists as blocks into blocks.
 #[must_use]
 pub fn resolve(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Body {
     let labels_of = |name: &str| {
@@ -50,13 +46,13 @@ pub fn resolve(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) ->
     json::resolve(body, labels_of, diagnostics)
 }
 
-/// Sorts the content of a body into what the spec expects and the rest. Reports missing required attributes and wrong
-/// numbers of labels, nothing about the rest.
+/// Sorts the content of a body into expected and other parts. Reports missing required attributes and wrong numbers of
+/// labels, but nothing about the other parts.
 pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Content<'b> {
     let mut content = Content::default();
     for attribute in &body.attributes {
         if spec.attributes.iter().any(|(name, _)| *name == &*attribute.name) {
-            // In the native syntax, the parser has reported it.
+            // Only in the JSON syntax: in the native one, the parser has reported the duplicate.
             if let Some(first) = content.attribute(&attribute.name) {
                 diagnostics.push(
                     Diagnostic::error(
@@ -118,18 +114,20 @@ pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnos
     content
 }
 
-/// As [`partial`], and everything the spec does not expect is an error, with the nearest expected name suggested.
+/// As [`partial`], but everything unexpected is an error, with the nearest expected name suggested.
 pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Content<'b> {
     let content = partial(body, spec, diagnostics);
     for attribute in &content.other_attributes {
         let name = &*attribute.name;
         if matches!(attribute.expr, Expr::Json(_)) {
+            // A name that is set already cannot have been meant.
             let unused = |name: &str| content.attribute(name).is_none();
             let attributes = spec.attributes.iter().map(|(n, _)| *n).filter(|n| unused(n));
             let expected = attributes.chain(spec.blocks.iter().map(|(t, _)| *t));
             diagnostics.push(json::extraneous(attribute, expected));
             continue;
         }
+        // The name exists, in the other form: that helps more than the nearest name.
         if spec.blocks.iter().any(|(ty, _)| *ty == name) {
             diagnostics.push(block_as_argument(attribute));
             continue;
@@ -154,7 +152,7 @@ pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnosti
     content
 }
 
-/// The error for an argument that is not expected, with the name that was probably meant.
+/// Builds the error for an unexpected argument, with the name that was probably meant.
 #[must_use]
 pub fn unsupported_argument(attribute: &Attribute, near: Option<&Near>) -> Diagnostic {
     let name = &*attribute.name;
@@ -166,7 +164,7 @@ pub fn unsupported_argument(attribute: &Attribute, near: Option<&Near>) -> Diagn
     .misspelt(name, &attribute.name_range, near)
 }
 
-/// The error for an argument that should be a block.
+/// Builds the error for an argument that should be a block.
 #[must_use]
 pub fn block_as_argument(attribute: &Attribute) -> Diagnostic {
     let name = &*attribute.name;
@@ -178,6 +176,7 @@ pub fn block_as_argument(attribute: &Attribute) -> Diagnostic {
     )
     .at(&attribute.name_range);
     match &attribute.expr {
+        // Only an object can be turned into a block by removing the equals sign.
         Expr::Object { range, .. } => {
             let before = Range {
                 end: range.start,
@@ -189,7 +188,7 @@ pub fn block_as_argument(attribute: &Attribute) -> Diagnostic {
     }
 }
 
-/// The error for a type of block that is not expected, with the one that was probably meant.
+/// Builds the error for an unexpected block type, with the one that was probably meant.
 #[must_use]
 pub fn unsupported_block(ty: &str, range: &Range, near: Option<&Near>) -> Diagnostic {
     Diagnostic::error(
@@ -200,7 +199,7 @@ pub fn unsupported_block(ty: &str, range: &Range, near: Option<&Near>) -> Diagno
     .misspelt(ty, range, near)
 }
 
-/// The error for a block that should be an argument; `open` is its brace.
+/// Builds the error for a block that should be an argument; `open` is the range of its brace.
 #[must_use]
 pub fn argument_as_block(ty: &str, range: &Range, open: &Range, is_bare: bool) -> Diagnostic {
     let problem = Diagnostic::error(
@@ -212,13 +211,14 @@ pub fn argument_as_block(ty: &str, range: &Range, open: &Range, is_bare: bool) -
         end: open.start,
         ..range.clone()
     };
+    // A block with labels is no value, so there is no mechanical correction.
     match is_bare {
         true => problem.mended_by(Edit::stretch(&before, format!("{ty} = "))),
         false => problem,
     }
 }
 
-/// How many labels a block has, and what they are.
+/// Describes the labels of a block by number and name.
 fn labels(names: &[&str]) -> String {
     match names {
         [] => "no labels".to_owned(),

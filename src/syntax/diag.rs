@@ -1,4 +1,4 @@
-//! Diagnostics: how every crate reports problems to users.
+//! Diagnostics: the problems that all crates report to users.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -9,85 +9,81 @@ use crate::Range;
 use crate::content::Near;
 use crate::edit::Edit;
 
-/// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The operation cannot continue, or did not do what was requested.
     Error,
-    /// The operation continues; the user is informed.
+    /// The operation continues, and the user is informed.
     Warning,
 }
 
-/// One problem, as it is reported to a user. It is the error type of most functions, so it is one pointer large: results stay small.
+/// A problem as it is reported to a user.
+// Boxed, because most functions have it as their error type: results stay one pointer larger than their value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic(Box<DiagnosticParts>);
 
-/// The parts of a [`Diagnostic`].
+/// Content of a [`Diagnostic`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiagnosticParts {
-    /// How bad it is.
     pub severity: Severity,
     /// One line that names the kind of problem; fixed wording, no final stop.
     pub summary: String,
     /// What is wrong, why, and what to do about it; whole sentences.
     pub detail: String,
-    /// The place that is wrong.
+    /// Range of the text that is wrong.
     pub subject: Option<Range>,
-    /// A larger stretch that helps to understand it.
+    /// Larger range that helps to understand the subject.
     pub context: Option<Range>,
-    /// The address of the object the problem belongs to, as shown.
+    /// Address of the object that the problem belongs to, as displayed.
     pub address: Option<String>,
-    /// The expressions involved, when the problem arose while evaluating.
+    /// Expressions involved, if the problem arose in an evaluation.
     pub expression: Option<Box<ExpressionContext>>,
-    /// Of a warning about a deprecated value: what has declared the deprecation, as shown.
+    /// For a warning about a deprecated value: the object that declared the deprecation, as displayed.
     pub deprecation_origin: Option<String>,
-    /// Of a condition that failed, or that is not known yet: the object that it is a condition of, as an address.
+    /// For a condition that failed or is unknown: address of the object that has the condition.
     pub condition_of: Option<String>,
-    /// What the diagnostic is about beyond its text, for those that must treat it in a special way.
+    /// Machine-readable fact about the diagnostic, for code that treats it specially.
     pub extra: Extra,
-    /// The change of the source text that mends it, where only one correction is likely.
+    /// Edit of the source text that corrects the problem, if only one correction is likely.
     pub edit: Option<Edit>,
 }
 
-/// What an expression's evaluation saw, for display beside the source line.
+/// Values that an expression's evaluation used, for display beside the source line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExpressionContext {
-    /// The references of the expression and what is known of their values: (`var.a`, `is a list of string`).
+    /// References of the expression, with descriptions of their values: (`var.a`, `is a list of string`).
     pub values: Vec<(String, String)>,
-    /// The function in whose call the problem arose.
+    /// Function whose call failed.
     pub function: Option<CalledFunction>,
-    /// The sides of a comparison in a test that did not hold.
+    /// Sides of a comparison that did not hold in a test.
     pub comparison: Option<Comparison>,
 }
 
-/// The two sides of a binary operation, as JSON text with line breaks. Parts that must not or cannot be shown are described.
+/// The two sides of a binary operation, as JSON text with line breaks. Secret or unprintable parts are described.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// The left side.
     pub left: String,
-    /// The right side.
     pub right: String,
-    /// Whether the sides have different types.
+    /// True if the sides have different types.
     pub types_differ: bool,
-    /// Whether both sides are shown in full, beside their difference.
+    /// True if both sides are displayed in full, besides their difference.
     pub in_full: bool,
 }
 
-/// A function, as far as it helps to understand why a call of it went wrong.
+/// Signature of a function whose call failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CalledFunction {
-    /// Its name as it is written in the call, with namespaces.
+    /// Name as written in the call, with namespaces.
     pub called_as: String,
     pub name: String,
-    /// Its parameters: what they are called, and what they take.
+    /// Names and types of the parameters.
     pub parameters: Vec<(String, Type)>,
-    /// What takes all further arguments.
+    /// Name and type of the variadic parameter.
     pub variadic: Option<(String, Type)>,
-    /// The type of its result.
     pub returns: Type,
 }
 
-/// `name(a, more...)`.
+/// Formats as `name(a, more...)`.
 impl fmt::Display for CalledFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut names: Vec<String> = self.parameters.iter().map(|(name, _)| name.clone()).collect();
@@ -96,19 +92,18 @@ impl fmt::Display for CalledFunction {
     }
 }
 
-/// Facts that other code checks in a diagnostic.
+/// Facts in a diagnostic that other code tests for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Extra {
-    /// Nothing special.
     #[default]
     None,
-    /// The problem is that a value is not known yet.
+    /// The cause is a value that is not known yet.
     CausedByUnknown,
-    /// The problem is that a value is sensitive.
+    /// The cause is a sensitive value.
     CausedBySensitive,
-    /// The problem is one of a check block: each is reported, however many there are of a kind.
+    /// The problem belongs to a check block. These are never folded, however many there are of a kind.
     OfCheck,
-    /// Several warnings of one kind were folded into this one; how many more there were.
+    /// Several warnings of one kind were folded into this one; the number is that of the others.
     Folded(usize),
 }
 
@@ -135,48 +130,47 @@ impl Diagnostic {
         warning
     }
 
-    /// With the place that is wrong.
+    /// Sets the range of the text that is wrong.
     #[must_use]
     pub fn at(mut self, subject: &Range) -> Diagnostic {
         self.subject = Some(subject.clone());
         self
     }
 
-    /// With a larger stretch around the place.
+    /// Sets a larger range around the subject.
     #[must_use]
     pub fn within(mut self, context: &Range) -> Diagnostic {
         self.context = Some(context.clone());
         self
     }
 
-    /// With the address of the object it belongs to, unless it has one.
+    /// Sets the address of the object that the problem belongs to, unless there is one.
     #[must_use]
     pub fn about(mut self, address: impl fmt::Display) -> Diagnostic {
         self.address.get_or_insert_with(|| address.to_string());
         self
     }
 
-    /// With the change of the source text that mends it.
+    /// Sets the edit that corrects the problem.
     #[must_use]
     pub fn mended_by(mut self, edit: Edit) -> Diagnostic {
         self.edit = Some(edit);
         self
     }
 
-    /// With the change that replaces a misspelt name in this stretch, if it is certain which name was meant.
+    /// Sets the edit that replaces a misspelt name in a range, if the intended name is certain.
     #[must_use]
     pub fn misspelt(mut self, name: &str, range: &Range, near: Option<&Near>) -> Diagnostic {
         self.edit = near.and_then(|near| near.edit(name, range));
         self
     }
 
-    /// Its parts, to take them out.
+    /// Moves the parts out.
     #[must_use]
     pub fn into_parts(self) -> DiagnosticParts {
         *self.0
     }
 
-    /// Whether this is an error.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -197,47 +191,41 @@ impl DerefMut for Diagnostic {
     }
 }
 
-/// Several problems, in the order they were found.
+/// Problems in the order in which they were found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// No problems.
     #[must_use]
     pub fn new() -> Diagnostics {
         Diagnostics::default()
     }
 
-    /// Adds one.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.0.push(diagnostic);
     }
 
-    /// Adds others.
     pub fn extend(&mut self, others: impl IntoIterator<Item = Diagnostic>) {
         self.0.extend(others);
     }
 
-    /// Whether there is an error among them.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.0.iter().any(Diagnostic::is_error)
     }
 
-    /// Whether there are none at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// In the order in which they are shown: warnings before errors; what has no place before what has one; then by file
-    /// (those of directories further down later) and by place.
+    /// Sorts for display: warnings before errors, problems without range first, then by file (deeper directories later)
+    /// and position.
     pub fn sort(&mut self) {
         self.0.sort_by_cached_key(|d| {
             let place = d.subject.as_ref().map(|r| {
@@ -248,12 +236,11 @@ impl Diagnostics {
         });
     }
 
-    /// One after the other.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.0.iter()
     }
 
-    /// Takes the value of a result whose error is diagnostics, keeping the latter.
+    /// Returns the value of a result, or adds its diagnostics to these.
     pub fn take<T>(&mut self, result: Result<T, Diagnostics>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -264,7 +251,8 @@ impl Diagnostics {
         }
     }
 
-    /// Ok if there is no error; the diagnostics otherwise. Warnings are lost on success: use where there are none.
+    /// Returns the value, or these diagnostics if they contain an error. Warnings are lost on success: use where there
+    /// are none.
     pub fn into_result<T>(self, value: T) -> Result<T, Diagnostics> {
         if self.has_errors() { Err(self) } else { Ok(value) }
     }

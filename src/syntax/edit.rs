@@ -1,22 +1,22 @@
-//! Edits: changes of a source text that mend what a diagnostic is about.
+//! Edits of a source text that correct the problem of a diagnostic.
 
 use std::ops;
 
 use crate::Range;
 
-/// A change of a source text. It is for the mistakes that allow of one correction only.
+/// A change of a source text. Only mistakes with one possible correction have one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// The stretch that the change is in.
+    /// Range that the change is in.
     pub range: Range,
-    /// The word in that stretch that is replaced; all of the stretch without one.
+    /// Word in the range that is replaced; the whole range if there is none.
     word: Option<String>,
-    /// What comes in its place.
+    /// Replacement text.
     pub new: String,
 }
 
 impl Edit {
-    /// Replaces all of a stretch.
+    /// Creates an edit that replaces a whole range.
     pub fn stretch(range: &Range, new: impl Into<String>) -> Edit {
         Edit {
             range: range.clone(),
@@ -25,7 +25,7 @@ impl Edit {
         }
     }
 
-    /// Replaces a word that occurs once in a stretch, such as a name inside quotes or behind a dot.
+    /// Creates an edit that replaces a word that occurs once in a range, such as a name in quotes or after a dot.
     pub fn word(range: &Range, word: &str, new: impl Into<String>) -> Edit {
         Edit {
             range: range.clone(),
@@ -34,8 +34,8 @@ impl Edit {
         }
     }
 
-    /// The bytes of the source text that are replaced. `None` where the text is not the one that the diagnostic is about, or
-    /// where the word does not occur exactly once.
+    /// Byte range of the source text that is replaced. `None` if the text is not the one that the diagnostic is about,
+    /// or if the word does not occur exactly once.
     #[must_use]
     pub fn locate(&self, source: &str) -> Option<ops::Range<usize>> {
         let (start, end) = (self.range.start.byte as usize, self.range.end.byte as usize);
@@ -44,12 +44,14 @@ impl Edit {
             return Some(start..end);
         };
         let part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        // Whole words only: `a` must not be found within `bar`.
         let mut found = stretch.match_indices(word.as_str()).filter(|(at, _)| {
             let before = stretch[..*at].chars().next_back();
             let after = stretch[at + word.len()..].chars().next();
             !before.is_some_and(part_of_name) && !after.is_some_and(part_of_name)
         });
         let (at, _) = found.next()?;
+        // Twice: the edit could change the wrong one.
         if found.next().is_some() {
             return None;
         }

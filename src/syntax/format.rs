@@ -1,9 +1,9 @@
-//! The canonical form of a configuration file: what `fmt` writes.
+//! The canonical form of a configuration file, as `fmt` writes it.
 //!
-//! The formatter works on the tokens the parser read, so that comments, blank lines and every spelling stay as they are.
-//! Three things happen: a few old spellings are replaced by those of today (this file), each token gets the number of
-//! blanks that belongs before it ([`layout`]), and the tokens are written out again. A file with errors has no canonical
-//! form: nothing is known of what its author meant.
+//! The formatter works on the tokens that the parser read, so that comments, blank lines and every spelling stay as
+//! they are. It replaces a few old spellings by those of today (this file), sets the number of blanks before each token
+//! ([`layout`]), and writes the tokens out again. A file with errors has no canonical form, because the intention of
+//! its author is unknown.
 
 mod layout;
 
@@ -16,7 +16,7 @@ use crate::ast::{Attribute, Block, Body};
 use crate::token::{TokenKind, Tokens};
 use crate::{Diagnostics, Range, parser};
 
-/// The canonical form of a file.
+/// Returns a file in its canonical form.
 ///
 /// # Errors
 /// The file is not valid.
@@ -41,10 +41,10 @@ pub fn format_file(name: &str, bytes: &[u8]) -> Result<Vec<u8>, Diagnostics> {
 struct Piece<'t> {
     kind: TokenKind,
     text: Cow<'t, str>,
-    /// Where it stands in the file, unless it was made here. A comment need not be valid text: the bytes of the file
-    /// count.
+    /// Byte offset in the file; `None` for a token that the formatter made. Comments need not be valid UTF-8, so the
+    /// file's bytes are written, not `text`.
     at: Option<usize>,
-    /// How many blanks stand before it.
+    /// Number of blanks before the token.
     spaces: usize,
 }
 
@@ -69,7 +69,7 @@ fn write(pieces: &[Piece<'_>], source: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What is to stand in the place of some tokens.
+/// A replacement of some tokens.
 struct Edit<'t> {
     from: usize,
     /// Exclusive.
@@ -83,13 +83,13 @@ struct Edits<'e, 't> {
 }
 
 impl<'t> Edits<'_, 't> {
-    /// The tokens of a range.
+    /// Returns the indexes of the first token in a range and of the first one after it.
     fn span(&self, range: &Range) -> (usize, usize) {
         let first_from = |byte: u32| self.tokens.list.partition_point(|t| t.start.byte < byte);
         (first_from(range.start.byte), first_from(range.end.byte))
     }
 
-    /// The tokens of an expression that are no blanks.
+    /// Returns the tokens of an expression without blanks.
     fn pieces(&self, from: usize, to: usize) -> Vec<Piece<'t>> {
         let visible = (from..to).filter(|i| !is_blank(self.tokens.kind(*i)));
         visible
@@ -102,7 +102,7 @@ impl<'t> Edits<'_, 't> {
             .collect()
     }
 
-    /// Visits a body; `block` is the type of the block at the top of the file whose body it is.
+    /// Collects the edits of a body; `block` is the type of the outermost block around it.
     fn body(&mut self, body: &Body, block: Option<&str>) {
         for attribute in &body.attributes {
             if block == Some("variable") && &*attribute.name == "type" {
@@ -113,12 +113,12 @@ impl<'t> Edits<'_, 't> {
         }
         for nested in &body.blocks {
             self.labels(nested);
-            // Only at the top of the file is a `variable` the declaration of one.
+            // A block named `variable` declares one only at the top of the file.
             self.body(&nested.body, Some(if block.is_none() { &*nested.ty } else { "" }));
         }
     }
 
-    /// Labels are written in quotes; comments between them are removed.
+    /// Writes labels in quotes, and removes comments between them.
     fn labels(&mut self, block: &Block) {
         let Some(last) = block.labels.last() else { return };
         let mut by = Vec::with_capacity(3 * block.labels.len());
@@ -132,7 +132,7 @@ impl<'t> Edits<'_, 't> {
         self.list.push(Edit { from, to, by });
     }
 
-    /// The types of variables as Terraform 0.11 wrote them, and collections of anything.
+    /// Rewrites the types of variables of Terraform 0.11, and collections without element type.
     fn type_constraint(&mut self, attribute: &Attribute) {
         let (from, to) = self.span(attribute.expr.range());
         let pieces = self.pieces(from, to);
@@ -143,7 +143,7 @@ impl<'t> Edits<'_, 't> {
             },
             [open, text, _] if open.kind == TokenKind::OpenQuote => match &*text.text {
                 "string" => ("string".to_owned(), None),
-                // There were lists and maps of strings only.
+                // Terraform 0.11 had lists and maps of strings only.
                 ty @ ("list" | "map") => (ty.to_owned(), Some("string")),
                 _ => return,
             },
@@ -158,7 +158,7 @@ impl<'t> Edits<'_, 't> {
         self.list.push(Edit { from, to, by });
     }
 
-    /// `"${x}"` is written as `x`, if it is the whole value of an argument.
+    /// Rewrites `"${x}"` as `x`, if it is the whole value of an argument.
     fn lone_interpolation(&mut self, attribute: &Attribute) {
         let (from, to) = self.span(attribute.expr.range());
         if self.tokens.kind(from) != TokenKind::OpenQuote || self.tokens.kind(from + 1) != TokenKind::OpenInterpolation
@@ -172,11 +172,13 @@ impl<'t> Edits<'_, 't> {
         }
         let mut inside: Vec<Piece<'t>> = pieces.drain(2.min(pieces.len())..).collect();
         let mut quotes = 0usize;
+        // The interpolation must reach from the first quote to the last: nested strings are skipped, and text beside it
+        // ends the search.
         for piece in &inside {
             match piece.kind {
                 TokenKind::OpenQuote => quotes += 1,
                 TokenKind::CloseQuote => quotes = quotes.saturating_sub(1),
-                // The first and the last sequence are not the same one.
+                // Text, or a second sequence: the first and the last one are not the same.
                 TokenKind::OpenInterpolation | TokenKind::CloseSequence | TokenKind::QuotedText if quotes == 0 => {
                     return;
                 }
@@ -193,7 +195,7 @@ impl<'t> Edits<'_, 't> {
             (inside.first(), inside.last()),
             (Some(first), Some(last)) if first.kind == TokenKind::OpenParen && last.kind == TokenKind::CloseParen
         );
-        // Outside of a string an expression ends with its line, unless it stands in parentheses.
+        // Outside of a string, an expression ends with its line unless it is in parentheses.
         let ends_line = |p: &Piece<'_>| p.kind == TokenKind::LineComment || is_newline(p);
         if inside.iter().any(ends_line) && !in_parens {
             inside.insert(0, Piece::made(TokenKind::OpenParen, "("));
@@ -202,7 +204,7 @@ impl<'t> Edits<'_, 't> {
         self.list.push(Edit { from, to, by: inside });
     }
 
-    /// The tokens without blanks, with the edits carried out.
+    /// Carries out the edits, and returns all tokens without blanks.
     fn apply(mut self) -> Vec<Piece<'t>> {
         self.list.sort_by_key(|edit| edit.from);
         let mut out = Vec::with_capacity(self.tokens.list.len());
@@ -214,7 +216,7 @@ impl<'t> Edits<'_, 't> {
             at = edit.to;
         }
         out.append(&mut self.pieces(at, end));
-        // What stands before the end of the file belongs to no line: it stays, as blanks.
+        // Blanks before the end of the file belong to no line; Terraform keeps them.
         if let Some(last) = out.last_mut().filter(|p| p.kind == TokenKind::Eof) {
             let blanks = (0..end.saturating_sub(1))
                 .rev()
@@ -229,8 +231,9 @@ fn is_blank(kind: TokenKind) -> bool {
     matches!(kind, TokenKind::Blank | TokenKind::Bom)
 }
 
-/// Text as it is written between quotes.
+/// Escapes a text for use between quotes.
 fn escape(text: &str) -> String {
+    // Terraform's formatter builds labels from values, which normalizes them to NFC.
     let normal = Value::string(text);
     let text = normal.as_str().unwrap_or(text);
     let mut out = String::with_capacity(text.len());
@@ -242,6 +245,7 @@ fn escape(text: &str) -> String {
             '\t' => out.push_str("\\t"),
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
+            // A doubled sign is plain text; alone, it would open a template sequence.
             '$' | '%' => {
                 out.push(c);
                 if rest.as_str().starts_with('{') {

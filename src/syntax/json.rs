@@ -1,4 +1,4 @@
-//! The JSON syntax of the language.
+//! The JSON syntax of the configuration language.
 //!
 //! A JSON document does not say which of its properties are arguments and which are blocks: only a schema does.
 //! So every property of a body is an [`Attribute`] at first, whose expression is an [`Expr::Json`];
@@ -20,28 +20,22 @@ use crate::{Diagnostic, Diagnostics, Pos, Range, parse_expression, parse_templat
 
 pub use parser::parse;
 
-/// A part of a document. Copies share its content.
+/// A value of a document. Copies share its content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it is.
     pub kind: Kind,
-    /// Where it stands.
     pub range: Range,
 }
 
-/// What a part is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// `null`.
     Null,
-    /// `true` or `false`.
     Bool(bool),
     Number(Number),
-    /// Text, escapes resolved.
+    /// Text with escapes resolved.
     String(Arc<str>),
-    /// The elements.
     Array(Arc<[Node]>),
-    /// The properties in the order of the source, duplicates included.
+    /// Properties in source order, duplicates included.
     Object(Arc<[Member]>),
 }
 
@@ -49,12 +43,11 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
     pub name: Arc<str>,
-    /// Where the name stands.
     pub name_range: Range,
     pub value: Node,
 }
 
-/// A key as all text of the language is.
+/// Normalizes a key to Unicode's NFC, as all strings of the language.
 fn normalized(name: &Arc<str>) -> Arc<str> {
     Value::string(name)
         .as_arc_str()
@@ -63,7 +56,7 @@ fn normalized(name: &Arc<str>) -> Arc<str> {
 }
 
 impl Node {
-    /// The value of the document as it stands: strings are text, not templates.
+    /// Returns the value of the document as it stands: strings are text, not templates.
     #[must_use]
     pub fn literal(&self) -> Value {
         match &self.kind {
@@ -76,7 +69,7 @@ impl Node {
         }
     }
 
-    /// A property whose name was used before in its object for a value of another type, anywhere in the document.
+    /// Finds a property whose name was used before in its object for a value of another type, anywhere in the document.
     #[must_use]
     pub fn conflicting_property(&self) -> Option<&str> {
         match &self.kind {
@@ -96,7 +89,7 @@ impl Node {
         }
     }
 
-    /// A second property of one name, anywhere in the document.
+    /// Finds a second property with one name, anywhere in the document.
     #[must_use]
     pub fn duplicate(&self) -> Option<Diagnostic> {
         match &self.kind {
@@ -118,8 +111,8 @@ impl Node {
         }
     }
 
-    /// The path to the innermost object or array that contains a byte of the file: `resource.terraform_data.a.lifecycle[0]`. It is
-    /// empty for the document itself.
+    /// Path to the innermost object or array that contains a byte of the file:
+    /// `resource.terraform_data.a.lifecycle[0]`. Empty for the document itself.
     #[must_use]
     pub fn path_at(&self, byte: u32) -> String {
         let contains = |node: &&Node| {
@@ -154,7 +147,7 @@ impl Node {
         }
     }
 
-    /// The bracket that opens it, or the whole of what has none.
+    /// Range of the opening bracket, or of the whole value if it has none.
     #[must_use]
     pub fn start_range(&self) -> Range {
         match &self.kind {
@@ -166,7 +159,7 @@ impl Node {
         }
     }
 
-    /// The place for "missing …" messages.
+    /// Range for "missing …" messages: the closing brace of an object.
     fn missing_range(&self) -> Range {
         match &self.kind {
             Kind::Object(_) => Range {
@@ -182,7 +175,7 @@ impl Node {
     }
 }
 
-/// The position after a character of one byte.
+/// Returns the position after a character of one byte.
 fn after(pos: Pos) -> Pos {
     Pos {
         column: pos.column + 1,
@@ -191,7 +184,7 @@ fn after(pos: Pos) -> Pos {
     }
 }
 
-/// The properties whose names were there before, and where.
+/// Returns the properties whose names occurred before, with the range of the earlier one.
 fn duplicates(members: &[Member]) -> impl Iterator<Item = (&Member, &Range)> {
     let mut seen: HashMap<&str, &Range> = HashMap::with_capacity(members.len());
     members
@@ -201,32 +194,33 @@ fn duplicates(members: &[Member]) -> impl Iterator<Item = (&Member, &Range)> {
 
 // ---- expressions ------------------------------------------------------------------------------------------------------
 
-/// A value of a document where an expression is meant.
+/// A value of a document in place of an expression. Its meaning as an expression is computed on first use.
 pub struct JsonExpr {
     node: Node,
     made: OnceLock<(Expr, Diagnostics)>,
 }
 
 impl JsonExpr {
-    /// What is written.
+    /// Returns the value as written.
     #[must_use]
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// What it means as an expression: strings are templates. The parts of objects and arrays are such expressions again.
+    /// Returns the value as an expression: strings are templates. Elements of arrays and objects are such expressions
+    /// again.
     #[must_use]
     pub fn expr(&self) -> &Expr {
         &self.made().0
     }
 
-    /// What is wrong with it as an expression.
+    /// Problems of the value as an expression.
     #[must_use]
     pub fn problems(&self) -> &Diagnostics {
         &self.made().1
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     #[must_use]
     pub fn text(&self) -> Option<&Arc<str>> {
         match &self.node.kind {
@@ -235,7 +229,8 @@ impl JsonExpr {
         }
     }
 
-    /// The expression that the text of a string is, where one is meant that would not be in quotes in the native syntax.
+    /// Parses the text of a string as an expression, for arguments that take an expression without quotes in the native
+    /// syntax.
     #[must_use]
     pub fn unquoted(&self) -> Option<(Expr, Diagnostics)> {
         let range = &self.node.range;
@@ -259,7 +254,7 @@ impl PartialEq for JsonExpr {
     }
 }
 
-/// A value of a document as an expression.
+/// Wraps a value as an expression that is parsed on first use.
 fn deferred(node: Node) -> Expr {
     Expr::Json(Arc::new(JsonExpr {
         node,
@@ -274,7 +269,9 @@ fn expression(node: &Node) -> (Expr, Diagnostics) {
             value: node.literal(),
             range,
         },
+        // Only text with a sequence needs the template parser.
         Kind::String(text) if text.contains("${") || text.contains("%{") => {
+            // The text begins after the quote.
             let (expr, problems) = parse_template(&range.file, text, after(range.start));
             let expr = if problems.has_errors() {
                 Expr::Invalid { range }
@@ -329,7 +326,7 @@ fn expression(node: &Node) -> (Expr, Diagnostics) {
 
 // ---- bodies -----------------------------------------------------------------------------------------------------------
 
-/// Parses a configuration file. Its properties are to be [resolved](resolve).
+/// Parses a configuration file. Its properties are attributes until they are [resolved](resolve).
 #[must_use]
 pub fn parse_file(name: &str, bytes: &[u8]) -> (Arc<Body>, Diagnostics) {
     let mut problems = Diagnostics::new();
@@ -353,9 +350,10 @@ pub fn parse_file(name: &str, bytes: &[u8]) -> (Arc<Body>, Diagnostics) {
     (Arc::new(body), problems)
 }
 
-/// A value as a body.
+/// Reads a value as a body.
 fn body(node: &Node, diagnostics: &mut Diagnostics) -> Body {
     let found = members(node, None, diagnostics);
+    // A property "//" is a comment.
     let attributes = found.into_iter().filter(|m| &*m.name != "//").map(|member| Attribute {
         name: member.name.clone(),
         name_range: member.name_range.clone(),
@@ -370,7 +368,7 @@ fn body(node: &Node, diagnostics: &mut Diagnostics) -> Body {
     }
 }
 
-/// The properties of an object, or of the objects in an array: those of a body, or the values of a label.
+/// Returns the properties of an object, or of all objects in an array: those of a body, or one level of labels.
 fn members<'n>(node: &'n Node, label: Option<&str>, diagnostics: &mut Diagnostics) -> Vec<&'n Member> {
     let purpose = label.map_or_else(
         || "to define arguments and child blocks".to_owned(),
@@ -384,6 +382,7 @@ fn members<'n>(node: &'n Node, label: Option<&str>, diagnostics: &mut Diagnostic
         .at(&at.start_range())
     };
     match &node.kind {
+        // HCL reads null as no block at all.
         Kind::Null => Vec::new(),
         Kind::Object(members) => members.iter().collect(),
         Kind::Array(items) => {
@@ -403,8 +402,8 @@ fn members<'n>(node: &'n Node, label: Option<&str>, diagnostics: &mut Diagnostic
     }
 }
 
-/// Turns the properties of a body that are blocks into blocks. `labels_of` returns, for a name, which labels blocks of
-/// that type have, if it is the type of a block. A native body stays as it is.
+/// Turns the properties of a body that are blocks into blocks. `labels_of` returns the names of labels for a block
+/// type, `None` for other names. A native body stays as it is.
 #[must_use]
 pub fn resolve<'s>(
     body: Body,
@@ -412,6 +411,7 @@ pub fn resolve<'s>(
     diagnostics: &mut Diagnostics,
 ) -> Body {
     let is_block = |a: &Attribute| matches!(a.expr, Expr::Json(_)) && labels_of(&a.name).is_some();
+    // Most bodies have no blocks, and need no copy.
     if !body.attributes.iter().any(is_block) {
         return body;
     }
@@ -442,7 +442,7 @@ struct Unpacking<'u> {
 }
 
 impl Unpacking<'_> {
-    /// One level of labels, or the content of blocks.
+    /// Reads one level of labels, or the content of blocks if no labels are left.
     fn level(&mut self, node: &Node, left: &[&str], labels: &mut Vec<Label>) {
         if let Some((label, left)) = left.split_first() {
             let found = members(node, Some(label), self.diagnostics);
@@ -501,7 +501,7 @@ impl Unpacking<'_> {
     }
 }
 
-/// What to say about a property of a body that is neither an argument nor a block of it.
+/// Builds the error for a property of a body that is neither an argument nor a block.
 #[must_use]
 pub fn extraneous<'c>(attribute: &Attribute, expected: impl IntoIterator<Item = &'c str>) -> Diagnostic {
     let near = crate::suggest::near(&attribute.name, expected);

@@ -1,13 +1,13 @@
-//! From text to tokens.
+//! The lexer: cuts text into tokens.
 //!
 //! The lexer keeps a stack of modes, because the same characters mean other things in a string than outside: code, text
 //! between quotes, the lines of a heredoc, a template without quotes, and the code of a sequence inside any of the last
-//! three. It reports nothing; what is wrong is for the parser to say, who knows what was expected.
+//! three. It reports no errors: only the parser knows which token was expected.
 //!
-//! Some heuristics limit the effect of a missing quote or brace on the rest of the file. A line break in a quoted string
-//! ends it, unless the next quote looks like one that closes. A quote that comes right after an operand, in a
-//! sequence of a quoted string, closes that string: no expression can go on with a quote there. And a sequence ends
-//! before a line with which no expression can go on. None of this happens in a valid text.
+//! Some heuristics limit the effect of a missing quote or brace on the rest of the file. A line break in a quoted
+//! string ends it, unless the next quote looks like a closing one. A quote directly after an operand, in a sequence of
+//! a quoted string, closes that string: no expression can continue with a quote there. A sequence ends before a line
+//! with which no expression can continue. None of these cases occurs in a valid text.
 
 use std::sync::Arc;
 
@@ -34,13 +34,14 @@ fn run<'t>(file: &Arc<str>, text: &'t str, base: Pos, mode: Mode) -> Tokens<'t> 
         bytes: text.as_bytes(),
         at: 0,
         pos: base,
+        // A guess that saves most reallocations: tokens, with blanks, are about four bytes long.
         tokens: Vec::with_capacity(text.len() / 4 + 2),
         modes: vec![mode],
         previous: TokenKind::Newline,
         previous_is_keyword: false,
     };
     if mode == Mode::Code && base.byte == 0 && text.starts_with('\u{feff}') {
-        // The mark takes up bytes but no column.
+        // A byte order mark has three bytes and no column.
         lexer.tokens.push(Token {
             kind: TokenKind::Bom,
             start: base,
@@ -66,13 +67,15 @@ fn run<'t>(file: &Arc<str>, text: &'t str, base: Pos, mode: Mode) -> Tokens<'t> 
 enum Mode {
     /// Arguments, blocks, expressions.
     Code,
-    /// The code in `${…}` or `%{…}`, with so many braces open in it.
-    Sequence { braces: u32 },
-    /// Between quotes.
+    /// The code in `${…}` or `%{…}`, with the number of braces open in it.
+    Sequence {
+        braces: u32,
+    },
     Quoted,
-    /// In a heredoc, whose marker is at these offsets.
-    Heredoc { marker: (usize, usize) },
-    /// In a template without quotes.
+    /// Inside of a heredoc, with the byte range of its marker.
+    Heredoc {
+        marker: (usize, usize),
+    },
     Bare,
 }
 
@@ -83,9 +86,9 @@ struct Lexer<'t> {
     pos: Pos,
     tokens: Vec<Token>,
     modes: Vec<Mode>,
-    /// The kind of the last token that is not a blank or a block comment.
+    /// Kind of the last token that is not a blank or a block comment.
     previous: TokenKind,
-    /// Whether that was a name after which an operand may follow.
+    /// True if that token was a name after which an operand may follow.
     previous_is_keyword: bool,
 }
 
@@ -105,7 +108,7 @@ impl<'t> Lexer<'t> {
         self.bytes.get(at).copied().unwrap_or(0)
     }
 
-    /// Ends a token of one line and ASCII only.
+    /// Ends a token that is ASCII without line breaks.
     fn simple(&mut self, kind: TokenKind, end: usize) {
         let len = (end - self.at) as u32;
         self.tokens.push(Token { kind, start: self.pos });
@@ -117,7 +120,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Ends a token that is, or ends with, a line break, and has no other.
+    /// Ends a token with exactly one line break, at its end.
     fn line(&mut self, kind: TokenKind, end: usize) {
         self.tokens.push(Token { kind, start: self.pos });
         self.pos.byte += (end - self.at) as u32;
@@ -154,6 +157,8 @@ impl<'t> Lexer<'t> {
             b'/' if next == b'/' => self.line_comment(),
             b'/' if next == b'*' => match self.text[at + 2..].find("*/") {
                 Some(n) => self.general(T::BlockComment, at + 2 + n + 2),
+                // HCL's grammar knows no unclosed comment: the slash is an operator, at which the parser reports the
+                // error.
                 None => self.simple(T::Slash, at + 1),
             },
             b'/' => self.simple(T::Slash, at + 1),
@@ -162,6 +167,7 @@ impl<'t> Lexer<'t> {
             b'"' => self.quote(),
             b'{' => self.open_brace(),
             b'}' => self.close_brace(),
+            // Only at the end of a sequence is the tilde a strip marker.
             b'~' if next == b'}' && self.modes.last() == Some(&Mode::Sequence { braces: 0 }) => {
                 self.close_sequence(at + 2);
             }
@@ -180,6 +186,7 @@ impl<'t> Lexer<'t> {
             b'=' => self.simple(T::Assign, at + 1),
             b'+' => self.simple(T::Plus, at + 1),
             b'-' => self.simple(T::Minus, at + 1),
+            // One token, so that the parser can name the function that replaces the operator.
             b'*' if next == b'*' => self.simple(T::Invalid, at + 2),
             b'*' => self.simple(T::Star, at + 1),
             b'%' => self.simple(T::Percent, at + 1),
@@ -204,7 +211,7 @@ impl<'t> Lexer<'t> {
                 if unicode_ident::is_xid_start(c) {
                     self.name();
                 } else {
-                    // A grapheme cluster.
+                    // The whole grapheme cluster, so that the error points at one visible character.
                     let len = self.text[at..].graphemes(true).next().map_or(c.len_utf8(), str::len);
                     self.general(T::Invalid, at + len);
                 }
@@ -230,7 +237,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// A line break in code. In a sequence, the next line may show that the sequence was never closed.
+    /// Ends a line of code. In a sequence, the next line may show that the sequence was never closed.
     fn code_newline(&mut self, kind: TokenKind, end: usize) {
         self.line(kind, end);
         if let [.., outer, Mode::Sequence { braces }] = self.modes.as_slice() {
@@ -246,7 +253,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Leaves the quoted strings around this place, as if they had been closed.
+    /// Leaves the quoted strings around this position, as if they had been closed.
     fn leave_strings(&mut self) {
         while self.modes.contains(&Mode::Quoted) {
             self.modes.pop();
@@ -256,7 +263,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Whether `name =`, `name {` or `name "` stands here, with which no line within an expression can begin.
+    /// Returns true if `name =`, `name {` or `name "` begins here. No line within an expression begins like this.
     fn begins_item(&self, at: usize) -> bool {
         let blanks = |at: usize| {
             self.bytes[at..]
@@ -276,7 +283,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// If the line that begins here holds a heredoc's marker and nothing else, where that line ends.
+    /// Returns the end of the line that begins here, if it contains a heredoc's marker and nothing else.
     fn is_marker_line(&self, at: usize, marker: (usize, usize)) -> Option<usize> {
         let len = self.bytes[at..].iter().position(|b| *b == b'\n')?;
         let line = &self.text[at..at + len];
@@ -304,8 +311,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Digits, dots and exponents in any order, as long as it does not end with a dot: `1.2.3` is one (invalid) number,
-    /// which is why `a.0.1` is no chain of two legacy indexes, and `1...` is a number and an ellipsis.
+    /// Reads digits, dots and exponents in any order, but no dot at the end: `1.2.3` is one (invalid) number, which is
+    /// why `a.0.1` is no chain of two legacy indexes, and `1...` is a number and an ellipsis.
     fn number(&mut self) {
         let mut at = self.at + 1;
         let mut end = at;
@@ -333,6 +340,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn quote(&mut self) {
+        // After an operand, a quote can only be the end of the string around the sequence.
         let in_quoted = self.modes.len() >= 2 && self.modes[self.modes.len() - 2] == Mode::Quoted;
         if in_quoted && matches!(self.modes.last(), Some(Mode::Sequence { .. })) && self.after_operand() {
             self.modes.truncate(self.modes.len() - 2);
@@ -352,7 +360,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Of `<<MARKER` and a line break: the offsets of the marker, and the end.
+    /// Reads `<<MARKER` and a line break: the byte range of the marker, and the end.
     fn heredoc_opening(&self) -> Option<((usize, usize), usize)> {
         let start = self.at + if self.byte(self.at + 2) == b'-' { 3 } else { 2 };
         let end = name_end(self.text, start)?;
@@ -362,7 +370,7 @@ impl<'t> Lexer<'t> {
 
     // ---- text -------------------------------------------------------------------------------------------------
 
-    /// If a sequence opens here, takes it.
+    /// Takes the opening of a sequence, if there is one here.
     fn sequence(&mut self) -> bool {
         let kind = match self.byte(self.at) {
             b'$' => TokenKind::OpenInterpolation,
@@ -378,13 +386,13 @@ impl<'t> Lexer<'t> {
         true
     }
 
-    /// The end of a run of `$` or `%`, and whether it ends where a sequence opens.
+    /// Returns the end of a run of `$` or `%`, and true if a sequence opens there.
     fn introducers(&self, at: usize) -> (usize, bool) {
         let byte = self.bytes[at];
         let run = self.bytes[at..].iter().take_while(|b| **b == byte).count();
         match (run, self.byte(at + run)) {
             (1, b'{') => (at, true),
-            // Two or more before a brace: an escape, the brace is text.
+            // Two or more before a brace are an escape: the brace is text.
             (_, b'{') => (at + run + 1, false),
             _ => (at + run, false),
         }
@@ -406,7 +414,7 @@ impl<'t> Lexer<'t> {
         while at < self.bytes.len() {
             match self.bytes[at] {
                 b'"' | b'\n' | b'\r' => break,
-                // What follows a backslash cannot end the string; the parser checks whether it is allowed there.
+                // The character after a backslash cannot end the string; the parser checks if the escape is valid.
                 b'\\' if !matches!(self.byte(at + 1), b'\n' | b'\r') => {
                     at += 1;
                     at += self.text[at..].chars().next().map_or(0, char::len_utf8);
@@ -424,7 +432,7 @@ impl<'t> Lexer<'t> {
         self.general(TokenKind::QuotedText, at);
     }
 
-    /// A line break between quotes: does the string go on, as the user meant, or was the closing quote forgotten?
+    /// Decides at a line break between quotes if the string continues, or if its closing quote was forgotten.
     fn newline_in_quotes(&mut self) {
         let len = line_break(self.bytes, self.at).unwrap_or(1);
         let end = self.at + len;
@@ -435,13 +443,14 @@ impl<'t> Lexer<'t> {
             return self.line(TokenKind::QuotedNewline, end);
         }
         self.leave_strings();
-        // What the line break is now, is for the mode that it is in to say.
+        // The line break is not taken: the mode outside of the string decides what it means.
     }
 
-    /// Whether the next quote from here on has nothing before it in its line that a string could follow. Only the next
-    /// 2000 bytes are searched.
+    /// Returns true if the next quote looks like a closing one: nothing before it in its line could precede a string.
+    /// Only the next 2000 bytes are searched.
     fn next_quote_closes(&self, from: usize) -> bool {
         let rest = &self.bytes[from..];
+        // Bounded, because each line break in a string searches again: without a limit, the time would be quadratic.
         let Some(quote) = rest.iter().take(2000).position(|b| *b == b'"') else {
             return false;
         };
@@ -450,7 +459,7 @@ impl<'t> Lexer<'t> {
         match lead.last() {
             None => false,
             Some(b'=' | b'(' | b'[' | b'{' | b',' | b':' | b'?' | b'&' | b'|' | b'<' | b'>' | b'+' | b'!') => false,
-            // `type "label"`: a name alone and a blank.
+            // `type "label"` begins a block: a name alone and a blank.
             Some(_) => {
                 lead.len() == quote - line_start
                     || !lead
@@ -466,7 +475,8 @@ impl<'t> Lexer<'t> {
             return;
         }
         let at = self.at;
-        // Code ends at the beginning of a line only if it was left there.
+        // After a sequence over several lines, a heredoc's line may continue in the middle; the marker counts at column
+        // 1 only.
         let start_of_line = self.pos.column == 1;
         if start_of_line && let Some(end) = self.is_marker_line(at, marker) {
             self.modes.pop();
@@ -481,7 +491,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Text up to a sequence or the end of the line.
+    /// Takes text up to a sequence or the end of the line.
     fn text_line(&mut self) {
         let heredoc = matches!(self.modes.last(), Some(Mode::Heredoc { .. }));
         let mut at = self.at;
@@ -490,7 +500,7 @@ impl<'t> Lexer<'t> {
                 b'\n' => {
                     return self.line(TokenKind::Text, at + 1);
                 }
-                // A carriage return by itself is no line break; in a heredoc it is nothing else either.
+                // A carriage return alone is no line break; in a heredoc it is invalid.
                 b'\r' if heredoc && self.byte(at + 1) != b'\n' => {
                     if at == self.at {
                         return self.simple(TokenKind::Invalid, at + 1);
@@ -511,7 +521,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// The length of the line break here.
+/// Returns the length of the line break here.
 fn line_break(bytes: &[u8], at: usize) -> Option<usize> {
     match (bytes.get(at), bytes.get(at + 1)) {
         (Some(b'\n'), _) => Some(1),
@@ -520,7 +530,7 @@ fn line_break(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Where the name that begins here ends.
+/// Returns the end of the name that begins here.
 fn name_end(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = start;
@@ -545,10 +555,11 @@ fn name_end(text: &str, start: usize) -> Option<usize> {
     Some(at)
 }
 
-/// The position after a text that begins at `pos`.
+/// Returns the position after a text that begins at `pos`.
 #[must_use]
 pub fn advance(mut pos: Pos, text: &str) -> Pos {
     pos.byte += text.len() as u32;
+    // Almost all tokens are ASCII without line breaks, and need no search for grapheme clusters.
     if text.is_ascii() && !text.contains('\n') {
         pos.column += text.len() as u32;
         return pos;
@@ -564,12 +575,12 @@ pub fn advance(mut pos: Pos, text: &str) -> Pos {
     pos
 }
 
-/// Whether this is a word that an operand may follow.
+/// Returns true for words that an operand may follow.
 fn is_keyword(name: &str) -> bool {
     matches!(name, "if" | "in" | "for")
 }
 
-/// Whether this text is a name and nothing else.
+/// Returns true if a text is a single name.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     name_end(text, 0) == Some(text.len())

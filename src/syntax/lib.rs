@@ -1,13 +1,13 @@
-//! From text to tree: the lexer, the parser, source positions and diagnostics of the configuration language.
+//! The configuration language's syntax: the lexer, the parser, source positions and diagnostics.
 //!
-//! Parsing cannot fail: [`parse_file`] returns a tree and every problem of the file, each with its place. A tree holds
-//! what could be understood; where an expression could not, [`ast::Expr::Invalid`] stands in its place, so that later
-//! steps can continue and report more.
+//! Parsing cannot fail: [`parse_file`] returns a tree and every problem of the file, each with its range. Where an
+//! expression could not be parsed, the tree has [`ast::Expr::Invalid`], so that later steps can continue and report
+//! more.
 //!
 //! Where to begin: [`source`] (positions), [`diag`] (the diagnostics of all crates), [`ast`] (the
 //! tree), then [`token`], [`lexer`] and [`parser`]. [`mod@format`] writes the tokens back in their canonical form;
 //! [`mod@write`] writes values. [`json`] reads the JSON syntax into the same tree. [`content`] reads a body against a
-//! list of expected attributes and blocks. [`edit`] is how a diagnostic says what would mend it.
+//! list of expected attributes and blocks. [`edit`] holds the corrections that diagnostics suggest.
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 

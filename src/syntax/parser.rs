@@ -1,7 +1,7 @@
-//! From tokens to tree.
+//! The parser: builds the tree from tokens.
 //!
-//! The grammar is read by plain recursive descent, an area a file: [`body`] (arguments and blocks), [`expr`] (operators,
-//! traversals, terms), [`collection`] (tuples, objects, `for`), [`call`], [`template`], [`text`] (escapes).
+//! Recursive descent, with a file for each area: [`body`] (arguments and blocks), [`expr`] (operators, traversals,
+//! terms), [`collection`] (tuples, objects, `for`), [`call`], [`template`], [`text`] (escapes).
 //!
 //! A function that meets an error reports it and returns [`Abort`]; its position in the token list is undefined then. A
 //! caller that can resynchronise catches it (see [`recovery`]); the others propagate it with `?`. Recovery costs
@@ -32,18 +32,19 @@ use crate::lexer;
 use crate::token::{TokenKind, Tokens};
 use crate::{Diagnostic, Diagnostics, Edit, Pos, Range};
 
-/// How deep things may stand inside each other. Far more than configurations have, and small enough for a thread's
+/// Depth limit of nested blocks and expressions. Far more than configurations have, and small enough for a thread's
 /// usual stack.
 pub const MAX_DEPTH: usize = 200;
 
-/// How many operators an expression may have, or indexes a traversal, without parentheses. They are read in a loop, but
-/// the tree of `a + b + c + …` is as deep as it has operators, and every reader of it must be able to walk down.
+/// Limit on the operators of an expression, or the indexes of a traversal, without parentheses. They are read in a
+/// loop, but the tree of `a + b + c + …` is as deep as it has operators, and every reader of the tree must be able to
+/// descend.
 pub const MAX_CHAIN: usize = 4000;
 
-/// After so many errors a file is not read further.
+/// Number of errors after which a file is not read further.
 const MAX_ERRORS: usize = 100;
 
-/// An error was reported, and the parser stands somewhere inside of what it could not understand.
+/// Marker that an error was reported, and that the parser's position is somewhere inside the invalid text.
 struct Abort;
 
 type Parsed<T> = Result<T, Abort>;
@@ -57,7 +58,7 @@ pub fn parse_file(name: &str, bytes: &[u8]) -> (Arc<Body>, Diagnostics) {
     }
 }
 
-/// Parses a configuration file, and makes something of its tokens, its tree and its problems.
+/// Parses a configuration file, and passes its tokens, tree and problems to `make`.
 pub(crate) fn read_file<T>(
     name: &str,
     bytes: &[u8],
@@ -68,14 +69,14 @@ pub(crate) fn read_file<T>(
     let (text, bad_bytes) = text::decode_utf8(bytes);
     let tokens = lexer::lex(&file, &text, Pos::default());
     let mut parser = Parser::new(&tokens, true);
-    // One report is enough for all of them; in comments they are harmless.
+    // One report for all of them. In comments, invalid bytes are harmless.
     let _ = bad_bytes.into_iter().any(|at| parser.bad_encoding(at));
     let body = parser.file_body();
     let problems = parser.finish();
     Ok(make(&tokens, body, problems))
 }
 
-/// Positions have 32 bits.
+/// Reports files that are too large for positions of 32 bits.
 pub(crate) fn check_size(name: &str, bytes: &[u8]) -> Result<(), Diagnostic> {
     match u32::try_from(bytes.len()) {
         Ok(_) => Ok(()),
@@ -86,7 +87,7 @@ pub(crate) fn check_size(name: &str, bytes: &[u8]) -> Result<(), Diagnostic> {
     }
 }
 
-/// Parses an expression. Line breaks mean nothing in it, as between parentheses.
+/// Parses an expression. Line breaks have no meaning in it, as between parentheses.
 #[must_use]
 pub fn parse_expression(name: &str, text: &str, start: Pos) -> (Expr, Diagnostics) {
     let tokens = lexer::lex(&name.into(), text, start);
@@ -102,7 +103,7 @@ pub fn parse_expression(name: &str, text: &str, start: Pos) -> (Expr, Diagnostic
     (expr, parser.finish())
 }
 
-/// Parses a text that is a template as a whole, like a string without its quotes. Backslashes mean nothing in it.
+/// Parses a text that is a template as a whole, like a string without its quotes. Backslashes have no meaning in it.
 #[must_use]
 pub fn parse_template(name: &str, text: &str, start: Pos) -> (Expr, Diagnostics) {
     let tokens = lexer::lex_template(&name.into(), text, start);
@@ -111,10 +112,10 @@ pub fn parse_template(name: &str, text: &str, start: Pos) -> (Expr, Diagnostics)
     (expr, parser.finish())
 }
 
-/// Parses a traversal that stands by itself: a name and steps, splats among them, nothing that must be evaluated.
+/// Parses a traversal that is the whole text: a name and static steps, including splats.
 ///
 /// # Errors
-/// What is wrong with it.
+/// All problems of the text.
 pub fn parse_traversal(name: &str, text: &str, start: Pos) -> Result<Traversal, Diagnostics> {
     let tokens = lexer::lex(&name.into(), text, start);
     let mut parser = Parser::new(&tokens, false);
@@ -126,23 +127,23 @@ pub fn parse_traversal(name: &str, text: &str, start: Pos) -> Result<Traversal, 
 
 struct Parser<'t> {
     tokens: &'t Tokens<'t>,
-    /// The next token, which may be trivia.
+    /// Index of the next token, which may be trivia.
     at: usize,
-    /// The last token that was taken.
+    /// Index of the last token that was taken.
     last: usize,
-    /// Whether line breaks mean something here.
+    /// True where line breaks are significant.
     newlines: bool,
     depth: usize,
     diagnostics: Vec<Diagnostic>,
-    /// The furthest token at which something was found wrong.
+    /// Index of the furthest token at which an error was found.
     furthest_error: Option<usize>,
-    /// Whether an error was found and no whole block since, so that braces may not be what they seem.
+    /// True after an error, until a whole block without one: braces may not be what they seem.
     in_doubt: bool,
-    /// The column at which the item of the innermost body begins.
+    /// Column at which the item of the innermost body begins.
     item_column: u32,
-    /// The line of the last error and the column of its item, until another item begins there.
+    /// Line of the last error and column of its item, until another item begins there.
     doubt: Option<(u32, u32)>,
-    /// Which token closes which, from the first error on.
+    /// Matching brackets, computed at the first error.
     brackets: Option<recovery::Brackets>,
 }
 
@@ -163,9 +164,10 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The problems, in the order in which they were found: that is nearly the order of the text, but a brace that is
-    /// missing at the end comes last.
+    /// Returns the problems in the order in which they were found. That is nearly the order of the text, but a missing
+    /// brace at the end comes last.
     fn finish(mut self) -> Diagnostics {
+        // Recovery may read the same text again, and find the same problem.
         self.diagnostics
             .dedup_by(|b, a| a.summary == b.summary && a.subject == b.subject);
         Diagnostics(self.diagnostics)
@@ -173,13 +175,14 @@ impl<'t> Parser<'t> {
 
     // ---- tokens -----------------------------------------------------------------------------------------------
 
-    /// The index of the next token that means something here.
+    /// Returns the index of the next significant token.
     fn next(&self) -> usize {
         let mut index = self.at;
         loop {
             match self.tokens.kind(index) {
                 TokenKind::Blank | TokenKind::BlockComment | TokenKind::Bom => {}
                 TokenKind::Newline if !self.newlines => {}
+                // A comment that ends its line counts as the line break.
                 TokenKind::LineComment if !self.newlines || !self.tokens.ends_line(index) => {}
                 _ => return index,
             }
@@ -187,7 +190,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The kind of the next token; a comment that takes up the rest of a line is the line break it holds.
+    /// Returns the kind of the next token. A comment up to the end of its line counts as a line break.
     fn peek(&self) -> TokenKind {
         match self.tokens.kind(self.next()) {
             TokenKind::LineComment => TokenKind::Newline,
@@ -197,6 +200,7 @@ impl<'t> Parser<'t> {
 
     /// Takes the next token.
     fn take(&mut self) -> usize {
+        // Eof is never passed, so that `next` always finds a token.
         let index = self.next();
         self.last = index;
         self.at = if self.tokens.kind(index) == TokenKind::Eof {
@@ -207,12 +211,10 @@ impl<'t> Parser<'t> {
         index
     }
 
-    /// Takes the next token if it is of this kind.
     fn eat(&mut self, kind: TokenKind) -> Option<usize> {
         (self.peek() == kind).then(|| self.take())
     }
 
-    /// Whether the next token is this word.
     fn at_word(&self, word: &str) -> bool {
         let next = self.next();
         self.tokens.kind(next) == TokenKind::Ident && self.tokens.text(next) == word
@@ -226,7 +228,7 @@ impl<'t> Parser<'t> {
         self.tokens.range(index)
     }
 
-    /// From the beginning of a token to the end of the last one taken.
+    /// Range from the beginning of a token to the end of the last token taken.
     fn since(&self, first: usize) -> Range {
         Range {
             file: self.tokens.file.clone(),
@@ -235,7 +237,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// From the beginning of something to the end of the last token taken.
+    /// Range from the beginning of `from` to the end of the last token taken.
     fn extend(&self, from: &Range) -> Range {
         Range {
             file: from.file.clone(),
@@ -252,15 +254,13 @@ impl<'t> Parser<'t> {
 
     // ---- modes ------------------------------------------------------------------------------------------------
 
-    /// Sets whether line breaks are significant from here on, and returns the setting before, for the caller to restore.
+    /// Sets if line breaks are significant from here on, and returns the previous setting, which the caller restores.
     fn set_newlines(&mut self, newlines: bool) -> bool {
         std::mem::replace(&mut self.newlines, newlines)
     }
 
-    /// Begins a part of the grammar that can contain itself. If it may begin, [`Parser::leave`] must end it.
-    ///
-    /// These two are no wrapper around a closure, nor are those that change what line breaks mean, because each closure
-    /// costs stack at each level.
+    /// Enters a part of the grammar that can contain itself. On success, [`Parser::leave`] must follow.
+    // No wrapper takes a closure here, nor for `set_newlines`: each closure would cost stack at each level.
     fn enter(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
             return Err(self.error(
@@ -278,13 +278,13 @@ impl<'t> Parser<'t> {
 
     // ---- errors -----------------------------------------------------------------------------------------------
 
-    /// Reports that the next token is wrong.
+    /// Reports an error at the next token.
     fn error(&mut self, summary: &str, detail: &str) -> Abort {
         let next = self.next();
         self.error_at(next, Diagnostic::error(summary, detail).at(&self.range_of(next)))
     }
 
-    /// Reports that the next token is wrong in something that began with the token `first`.
+    /// Reports an error at the next token, in a construct that began with the token `first`.
     fn error_in(&mut self, first: usize, summary: &str, detail: &str) -> Abort {
         let next = self.next();
         let context = self.range_of(first).to(&self.range_of(next));
@@ -297,8 +297,8 @@ impl<'t> Parser<'t> {
         )
     }
 
-    /// Where the bracket stands that is still open at the next token, if not in its line: if it was forgotten to be
-    /// closed, it is missed lines later.
+    /// Describes the bracket that is still open at the next token, if it is in an earlier line: a forgotten closing
+    /// bracket is noticed lines later.
     fn still_open(&self, opener: usize) -> String {
         let bracket = matches!(
             self.tokens.kind(opener),
@@ -312,11 +312,12 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reports something that was found at this token. If that is no part of the language, it is what is wrong.
+    /// Reports an error at a token. An invalid token is reported as such, whatever was expected in its place.
     fn error_at(&mut self, token: usize, diagnostic: Diagnostic) -> Abort {
+        // Recovery may return to text that has been reported already.
         if self.furthest_error.is_none_or(|furthest| furthest < token) {
             self.furthest_error = Some(token);
-            // In the line of another error, or where a bracket closes after one, it is likely the same error again.
+            // In the line of another error, or at a closing bracket after one, it is likely a consequence.
             let line = self.tokens.start(token).line;
             let again = self
                 .doubt
@@ -345,7 +346,7 @@ impl<'t> Parser<'t> {
         Abort
     }
 
-    /// Reports an error with the edit that mends it, unless it is one that is not shown.
+    /// Reports an error with the edit that corrects it. If the error is suppressed, so is the edit.
     fn mended_by(&mut self, edit: Option<Edit>, report: impl FnOnce(&mut Self) -> Abort) -> Abort {
         let before = self.diagnostics.len();
         let abort = report(self);
@@ -357,7 +358,7 @@ impl<'t> Parser<'t> {
         abort
     }
 
-    /// Reports something after which the parser continues.
+    /// Reports a problem after which parsing continues.
     fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }
@@ -366,7 +367,7 @@ impl<'t> Parser<'t> {
         self.diagnostics.len() >= MAX_ERRORS
     }
 
-    /// Reports a byte that is no text, unless it stands in a comment.
+    /// Reports a byte that is not UTF-8, unless it is in a comment. Returns true if it was reported.
     fn bad_encoding(&mut self, at: usize) -> bool {
         let token = self
             .tokens
@@ -402,7 +403,7 @@ impl<'t> Parser<'t> {
         true
     }
 
-    /// The value of a number token.
+    /// Reads the value of a number token.
     fn number(&mut self, token: usize) -> Parsed<Value> {
         match Number::parse(self.text_of(token)) {
             Some(number) => Ok(Value::number(number)),

@@ -1,4 +1,4 @@
-//! Positions in source files, and the files themselves.
+//! Positions in source files, and the text of those files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,11 +7,11 @@ use std::sync::Arc;
 /// A position in a source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pos {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: u32,
-    /// The column, from 1, counted in grapheme clusters.
+    /// Column, from 1, in grapheme clusters.
     pub column: u32,
-    /// The offset in bytes, from 0.
+    /// Offset in bytes, from 0.
     pub byte: u32,
 }
 
@@ -25,19 +25,17 @@ impl Default for Pos {
     }
 }
 
-/// A stretch of a source file, from `start` up to but not including `end`.
+/// A range of a source file, from `start` up to but not including `end`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Range {
-    /// The file, as diagnostics display it: relative to the working directory.
+    /// Path of the file as diagnostics display it: relative to the working directory.
     pub file: Arc<str>,
-    /// The first position.
     pub start: Pos,
-    /// The position after the last.
     pub end: Pos,
 }
 
 impl Range {
-    /// The stretch from the beginning of this to the end of `other`.
+    /// Range from the beginning of this one to the end of `other`.
     #[must_use]
     pub fn to(&self, other: &Range) -> Range {
         Range {
@@ -47,7 +45,7 @@ impl Range {
         }
     }
 
-    /// A stretch of nothing, for things that do not come from a file; `what` stands where the file name would.
+    /// Creates an empty range for text that does not come from a file; `what` takes the place of the file name.
     #[must_use]
     pub fn synthetic(what: &str) -> Range {
         Range {
@@ -58,7 +56,7 @@ impl Range {
     }
 }
 
-/// `main.tf:3,5-12` or `main.tf:3,5-4,2`.
+/// Formats as `main.tf:3,5-12` or `main.tf:3,5-4,2`.
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Range { file, start, end } = self;
@@ -70,30 +68,28 @@ impl fmt::Display for Range {
     }
 }
 
-/// The text of every file that was read, so that diagnostics can show the lines they speak of.
+/// Texts of all files that were read, so that diagnostics can display their lines.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 impl SourceMap {
-    /// Stores the text of a file.
     pub fn insert(&mut self, file: impl Into<Arc<str>>, text: impl Into<Arc<str>>) {
         self.files.insert(file.into(), text.into());
     }
 
-    /// The text of a file.
     #[must_use]
     pub fn get(&self, file: &str) -> Option<&Arc<str>> {
         self.files.get(file)
     }
 
-    /// Every file and its text, by name.
+    /// Iterates over all files by name.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
         self.files.iter()
     }
 
-    /// Takes over the files of another map.
+    /// Adds the files of another map.
     pub fn extend(&mut self, other: SourceMap) {
         self.files.extend(other.files);
     }

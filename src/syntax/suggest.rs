@@ -1,36 +1,35 @@
-//! The nearest name to a misspelt one.
+//! Suggestions for misspelt names.
 
 use crate::edit::Edit;
 use crate::source::Range;
 
-/// ` Did you mean "x"?`, or nothing.
+/// Formats ` Did you mean "x"?`, or nothing.
 #[must_use]
 pub fn did_you_mean(hint: Option<&str>) -> String {
     hint.map(|h| format!(" Did you mean \"{h}\"?")).unwrap_or_default()
 }
 
-/// The candidate nearest to what was written, if one is near enough to be a likely typing error.
+/// Returns the candidate nearest to a name, if it is near enough to be a likely typing error.
 pub fn suggest<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     nearest(misspelt, candidates).map(|(name, _)| name)
 }
 
-/// The name nearest to a misspelt one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Near {
     pub name: String,
-    /// Whether no other name is near, and the difference is a slip of the keyboard.
+    /// True if no other name is near, and the difference is a typing error.
     pub is_certain: bool,
 }
 
 impl Near {
-    /// The change that puts this name in the place of the misspelt one in a stretch, if it is certain.
+    /// Returns the edit that replaces the misspelt name in a range, if the intended name is certain.
     #[must_use]
     pub fn edit(&self, misspelt: &str, range: &Range) -> Option<Edit> {
         self.is_certain.then(|| Edit::word(range, misspelt, &*self.name))
     }
 }
 
-/// As [`suggest`], with whether the name is certain enough to replace the misspelt one.
+/// As [`suggest`], with the certainty needed to replace the misspelt name.
 pub fn near<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<Near> {
     nearest(misspelt, candidates).map(|(name, is_only)| Near {
         name: name.to_owned(),
@@ -38,21 +37,22 @@ pub fn near<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) -
     })
 }
 
-/// ` Did you mean "x"?`, or nothing.
+/// Formats ` Did you mean "x"?`, or nothing.
 #[must_use]
 pub fn hint(near: Option<&Near>) -> String {
     did_you_mean(near.map(|near| &*near.name))
 }
 
-/// The nearest candidate, and whether it is the only one that is near.
+/// Returns the nearest candidate, and true if no other one is near.
 fn nearest<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<(&'c str, bool)> {
     let length = misspelt.chars().count();
     let mut best: Option<(usize, &str, bool)> = None;
     for candidate in candidates {
-        // What has the very name is not what was meant: something else is wrong with it.
+        // An identical name is no suggestion: something else is wrong with it.
         if candidate == misspelt {
             continue;
         }
+        // The distance is at least the difference in length; this saves computing it.
         if candidate.chars().count().abs_diff(length) >= 3 {
             continue;
         }
@@ -68,8 +68,8 @@ fn nearest<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     best.map(|(_, name, is_only)| (name, is_only))
 }
 
-/// Whether two names differ by a slip of the keyboard: one change in each three characters at most, where two neighbours that
-/// changed places are one change. Names that differ by their digits only are different names.
+/// Returns true if two names differ by a typing error: at most one change for every three characters, where a swap of
+/// neighbours is one change. Names that differ only in digits are different names.
 fn is_slip(misspelt: &str, name: &str) -> bool {
     let letters = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
     if letters(misspelt) == letters(name) {
@@ -82,7 +82,7 @@ fn is_slip(misspelt: &str, name: &str) -> bool {
     changes * 3 <= misspelt.chars().count()
 }
 
-/// Whether the names are the same but for two neighbours that changed places.
+/// Returns true if two names differ only by a swap of neighbouring characters.
 fn swaps_neighbours(a: &str, b: &str) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let differ: Vec<usize> = (0..a.len()).filter(|i| a.get(*i) != b.get(*i)).collect();
@@ -92,9 +92,10 @@ fn swaps_neighbours(a: &str, b: &str) -> bool {
     }
 }
 
-/// The number of insertions, deletions and replacements between two words.
+/// Returns the number of insertions, deletions and replacements between two words.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
+    // One row of the Levenshtein matrix at a time.
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, ca) in a.chars().enumerate() {
         let mut diagonal = row[0];
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(certain("conten", &["content", "filename"]), Some(true));
         assert_eq!(certain("filename", &["content", "content"]), None);
         assert_eq!(certain("typ", &["type", "type"]), Some(true));
-        // Two names are near, the change is half of the name, or another number is a name of its own.
+        // Two names are near, the change is half of the name, or only a number differs.
         assert_eq!(certain("subnet", &["subnets", "subnet_a"]), Some(false));
         assert_eq!(certain("ip", &["id"]), Some(false));
         assert_eq!(certain("zone1", &["zone2"]), Some(false));

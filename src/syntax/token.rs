@@ -1,4 +1,4 @@
-//! Tokens: the pieces a text is cut into, blanks and comments included.
+//! Tokens: the pieces of a text, blanks and comments included.
 //!
 //! Nothing is lost: the tokens of a text lie end to end, each byte belongs to exactly one of them, and the list ends with
 //! [`TokenKind::Eof`], which is empty. The parser steps over trivia; the formatter needs it.
@@ -7,30 +7,26 @@ use std::sync::Arc;
 
 use crate::{Pos, Range};
 
-/// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenKind {
-    /// The byte order mark at the beginning of a file.
+    /// Byte order mark at the beginning of a file.
     Bom,
-    /// Blanks and tabs.
+    /// Run of blanks and tabs.
     Blank,
-    /// A line break.
     Newline,
     /// `# …` or `// …`, together with the line break that ends it, if there is one.
     LineComment,
-    /// `/* … */`.
     BlockComment,
-    /// A name.
     Ident,
-    /// A number. The text may hold more dots than a number can have.
+    /// A number. Its text may have more dots than a valid number.
     Number,
-    /// The quote that opens a string.
+    /// Quote that opens a string.
     OpenQuote,
-    /// The quote that closes a string.
+    /// Quote that closes a string.
     CloseQuote,
-    /// Text between quotes, escapes unresolved.
+    /// Text between quotes, with its escapes.
     QuotedText,
-    /// A line break between quotes, which is an error, where the string seems to go on after it.
+    /// Line break between quotes, an error, if the string seems to continue after it.
     QuotedNewline,
     /// `<<MARKER` or `<<-MARKER` and the line break.
     OpenHeredoc,
@@ -38,76 +34,47 @@ pub enum TokenKind {
     CloseHeredoc,
     /// Text of a heredoc or of a template without quotes: a line, or the part of it beside a sequence.
     Text,
-    /// `${` or `${~`.
+    /// `${`, or `${~` with a strip marker.
     OpenInterpolation,
-    /// `%{` or `%{~`.
+    /// `%{`, or `%{~` with a strip marker.
     OpenDirective,
     /// `}` or `~}` where it ends an interpolation or a directive.
     CloseSequence,
-    /// `{`
     OpenBrace,
-    /// `}`
     CloseBrace,
-    /// `[`
     OpenBracket,
-    /// `]`
     CloseBracket,
-    /// `(`
     OpenParen,
-    /// `)`
     CloseParen,
-    /// `.`
     Dot,
-    /// `...`
     Ellipsis,
-    /// `,`
     Comma,
-    /// `:`
     Colon,
-    /// `::`
     DoubleColon,
-    /// `?`
     Question,
-    /// `=>`
     FatArrow,
-    /// `=`
     Assign,
-    /// `+`
     Plus,
-    /// `-`
     Minus,
-    /// `*`
     Star,
-    /// `/`
     Slash,
-    /// `%`
     Percent,
-    /// `==`
     Equal,
-    /// `!=`
     NotEqual,
-    /// `<`
     Less,
-    /// `<=`
     LessOrEqual,
-    /// `>`
     Greater,
-    /// `>=`
     GreaterOrEqual,
-    /// `&&`
     And,
-    /// `||`
     Or,
-    /// `!`
     Not,
-    /// A character, or a pair, that means nothing here.
+    /// A character, or a pair, without meaning in the language.
     Invalid,
-    /// The end.
     Eof,
 }
 
 impl TokenKind {
-    /// Whether this opens something that another token must close.
+    /// Returns true if the token opens something that another token must close.
     #[must_use]
     pub fn is_opener(self) -> bool {
         use TokenKind::{OpenBrace, OpenBracket, OpenDirective, OpenHeredoc, OpenInterpolation, OpenParen, OpenQuote};
@@ -117,7 +84,7 @@ impl TokenKind {
         )
     }
 
-    /// Whether this closes something.
+    /// Returns true if the token closes something.
     #[must_use]
     pub fn is_closer(self) -> bool {
         use TokenKind::{CloseBrace, CloseBracket, CloseHeredoc, CloseParen, CloseQuote, CloseSequence};
@@ -127,7 +94,7 @@ impl TokenKind {
         )
     }
 
-    /// What closes this.
+    /// Returns the kind of the closing token.
     #[must_use]
     pub fn closer(self) -> Option<TokenKind> {
         match self {
@@ -142,48 +109,41 @@ impl TokenKind {
     }
 }
 
-/// A token. It ends where the next one begins.
+/// A token. Its end is the beginning of the next one, which keeps it small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
     pub kind: TokenKind,
-    /// Where it begins.
     pub start: Pos,
 }
 
-/// The tokens of a text.
+/// All tokens of a text.
 #[derive(Clone, Debug)]
 pub struct Tokens<'t> {
-    /// The name of the file.
     pub file: Arc<str>,
-    /// The whole text.
     pub text: &'t str,
-    /// The place of the text's first byte, which is not the beginning of the file if the text is a part of it.
+    /// Position of the text's first byte, which is not the beginning of the file if the text is a part of it.
     pub base: Pos,
-    /// The tokens, of which the last is [`TokenKind::Eof`].
+    /// Tokens, the last of which is [`TokenKind::Eof`].
     pub list: Vec<Token>,
 }
 
 impl<'t> Tokens<'t> {
-    /// The kind of a token; past the end it is the last one's.
+    /// Returns the kind of a token; [`TokenKind::Eof`] past the end.
     #[must_use]
     pub fn kind(&self, index: usize) -> TokenKind {
         self.list.get(index).map_or(TokenKind::Eof, |t| t.kind)
     }
 
-    /// Where a token begins.
     #[must_use]
     pub fn start(&self, index: usize) -> Pos {
         self.list.get(index).or(self.list.last()).map_or(self.base, |t| t.start)
     }
 
-    /// Where a token ends.
     #[must_use]
     pub fn end(&self, index: usize) -> Pos {
         self.start(index + 1)
     }
 
-    /// The text of a token.
     #[must_use]
     pub fn text(&self, index: usize) -> &'t str {
         let base = self.base.byte;
@@ -192,7 +152,6 @@ impl<'t> Tokens<'t> {
         self.text.get(from..to).unwrap_or_default()
     }
 
-    /// The range of a token.
     #[must_use]
     pub fn range(&self, index: usize) -> Range {
         Range {
@@ -202,7 +161,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// Whether this token ends its line: a line break, or a comment that has swallowed one.
+    /// Returns true if this token ends its line: a line break, or a comment that includes one.
     #[must_use]
     pub fn ends_line(&self, index: usize) -> bool {
         match self.kind(index) {

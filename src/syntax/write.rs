@@ -1,8 +1,8 @@
-//! Values as text of the configuration language: the one writer of expressions and attributes.
+//! The writer of values as expressions and attributes of the configuration language.
 //!
-//! The text is laid out by [`crate::format`], so that what is written here is what `fmt` leaves alone. Values must be
-//! wholly known: there is no expression for an unknown value, and `null` is written in its place. Marks are ignored;
-//! callers decide what may be shown.
+//! The text is laid out by [`crate::format`], so that `fmt` leaves it unchanged. Values must be wholly known: there is
+//! no expression for an unknown value, and `null` is written in its place. Marks are ignored; callers decide what may
+//! be displayed.
 
 use std::fmt::Write as _;
 
@@ -12,9 +12,10 @@ use cty::{Kind, Type, Value};
 use crate::format::format_file;
 use crate::lexer::is_name;
 
-/// A value as a formatted expression.
+/// Renders a value as a formatted expression.
 #[must_use]
 pub fn expression(value: &Value) -> String {
+    // The formatter knows only files, so the expression is formatted as an argument's value.
     const NAME: &str = "x = ";
     let mut text = String::from(NAME);
     push_expression(&mut text, value);
@@ -23,7 +24,7 @@ pub fn expression(value: &Value) -> String {
     text.strip_prefix(NAME).unwrap_or(&text).trim_end().to_owned()
 }
 
-/// One attribute a name, formatted: the text of a file. The names must be identifiers.
+/// Renders attributes as the text of a file, formatted. The names must be identifiers.
 #[must_use]
 pub fn attributes<'v>(values: impl IntoIterator<Item = (&'v str, &'v Value)>) -> String {
     let mut text = String::new();
@@ -36,7 +37,7 @@ pub fn attributes<'v>(values: impl IntoIterator<Item = (&'v str, &'v Value)>) ->
     formatted(text)
 }
 
-/// Text in the canonical form. What cannot be read stays as it is: the parser reports why when the text is read again.
+/// Formats a text. An invalid text stays as it is: the parser reports the error when it is read again.
 #[must_use]
 pub fn formatted(text: String) -> String {
     format_file("generated text", text.as_bytes())
@@ -45,7 +46,7 @@ pub fn formatted(text: String) -> String {
         .unwrap_or(text)
 }
 
-/// Appends a value as an expression that is not formatted yet.
+/// Appends a value as an expression without formatting.
 pub fn push_expression(out: &mut String, value: &Value) {
     match value.kind() {
         Kind::Unknown(_) | Kind::Null => out.push_str("null"),
@@ -67,6 +68,7 @@ pub fn push_expression(out: &mut String, value: &Value) {
             out.push('{');
             let mut empty = true;
             for (key, item) in value.entries().into_iter().flatten() {
+                // An empty object is written on one line.
                 if empty {
                     out.push('\n');
                 }
@@ -81,8 +83,8 @@ pub fn push_expression(out: &mut String, value: &Value) {
     }
 }
 
-/// The key of an object's attribute: bare where it is an identifier, else quoted. At the beginning of an object, `for`
-/// would begin an expression.
+/// Returns the key of an object's attribute: bare if it is an identifier, else quoted. At the beginning of an object,
+/// `for` must be quoted, because it would begin an expression.
 #[must_use]
 pub fn object_key(key: &str, first: bool) -> String {
     if is_name(key) && !(first && key == "for") {

@@ -1,11 +1,11 @@
-//! Trust anchors of TLS connections, and the verification of server certificates against them.
+//! Trust anchors of TLS connections, and the verification of server certificates.
 //!
-//! The anchors are those of the system, or of the files that environment variables name (`SSL_CERT_FILE`, `SSL_CERT_DIR`);
-//! bundled ones where a machine has none, as in an empty container. Everything that makes requests uses them: registries and
-//! mirrors (`net`), and the providers `http` and `tls`. Connections to plugins are verified elsewhere, since they trust one
-//! certificate whatever its name and dates are.
+//! The anchors are those of the system, or of the files in environment variables (`SSL_CERT_FILE`, `SSL_CERT_DIR`);
+//! bundled ones on a machine without any, such as an empty container. All clients use them: registries and mirrors
+//! (`net`), and the providers `http` and `tls`. Connections to plugins are verified elsewhere, since they trust one
+//! certificate whatever its name and dates.
 //!
-//! Begin with [`Verifier`]; [`configuration`] makes the TLS configuration of a client of it.
+//! Start with [`Verifier`]; [`configuration`] builds a client's TLS configuration with it.
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 
@@ -23,18 +23,19 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, ConfigBuilder, Error, RootCertStore};
 
-/// The TLS configuration of connections to servers, up to what identifies the client.
+/// Builds the TLS configuration of connections to servers, up to the client's certificate.
 ///
 /// # Errors
-/// The cryptography has no safe protocol versions.
+/// Returns an error if the cryptography has no safe protocol versions.
 pub fn configuration(
     verifier: Arc<dyn ServerCertVerifier>,
 ) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, Error> {
     let builder = ClientConfig::builder_with_provider(PROVIDER.clone()).with_safe_default_protocol_versions()?;
+    // The TLS library names every verifier but its own dangerous.
     Ok(builder.dangerous().with_custom_certificate_verifier(verifier))
 }
 
-/// The certificates that this machine trusts. Reading them takes some time. What cannot be read is logged.
+/// Returns the certificates that this machine trusts, which takes some time. Unreadable certificates are logged.
 pub(crate) fn system_certificates() -> Vec<CertificateDer<'static>> {
     let found = rustls_native_certs::load_native_certs();
     for problem in &found.errors {
@@ -43,19 +44,19 @@ pub(crate) fn system_certificates() -> Vec<CertificateDer<'static>> {
     found.certs
 }
 
-/// The roots made of what a machine trusts; bundled ones if that is nothing.
+/// Builds the root store of trusted certificates, or of bundled ones if there are none.
 pub(crate) fn roots(trusted: &[CertificateDer<'static>]) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     let (added, ignored) = roots.add_parsable_certificates(trusted.iter().cloned());
     tracing::debug!(added, ignored, "root certificates of this machine");
+    // Empty containers have no certificates.
     if roots.is_empty() {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
     roots
 }
 
-/// Verifies the name and the validity period of a server certificate that is itself a trust anchor. The TLS library rejects
-/// such a certificate if it is marked as that of an authority, as self-signed ones usually are.
+/// Verifies the name and the validity period of a server certificate that is itself a trust anchor.
 ///
 /// Fails if the certificate is of another server, cannot be read, or is not valid now.
 pub(crate) fn verify_pinned_certificate(
@@ -63,7 +64,10 @@ pub(crate) fn verify_pinned_certificate(
     name: &ServerName<'_>,
     now: UnixTime,
 ) -> Result<ServerCertVerified, Error> {
+    // The TLS library rejects such a certificate if it is marked as that of an authority, as self-signed ones usually
+    // are.
     verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+    // The TLS library has no check of the validity period alone.
     let (_, parsed) = x509_parser::parse_x509_certificate(certificate).map_err(|_| CertificateError::BadEncoding)?;
     let time = |time: x509_parser::time::ASN1Time| {
         UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(time.timestamp()).unwrap_or_default()))

@@ -1,4 +1,4 @@
-//! Verifying the certificates of servers.
+//! Verification of server certificates.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,13 +15,12 @@ use crate::{roots, system_certificates, verify_pinned_certificate};
 pub static PROVIDER: LazyLock<Arc<CryptoProvider>> =
     LazyLock::new(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
 
-/// Reading the system's certificates takes time, and a process needs them once or not at all.
+/// The trust anchors of the system. Reading them takes time, and a process needs them once or not at all.
 static SYSTEM: LazyLock<Result<Anchors, VerifierBuilderError>> = LazyLock::new(|| Anchors::new(system_certificates()));
 
-/// Certificates that are trusted.
+/// Trusted certificates and their path verifier.
 #[derive(Debug)]
 struct Anchors {
-    /// Verifies a path to one of them.
     paths: Arc<WebPkiServerVerifier>,
     certificates: Vec<CertificateDer<'static>>,
 }
@@ -43,13 +42,12 @@ enum Mode {
     Insecure,
 }
 
-/// Verifies the certificates of servers. It accepts a path to a trust anchor, and a certificate that is a trust anchor itself:
-/// self-signed certificates of servers are usually marked as those of authorities, and the TLS library alone would refuse them.
+/// Verifies server certificates. Accepts a path to a trust anchor, and a certificate that is itself a trust anchor.
 #[derive(Debug)]
 pub struct Verifier(Mode);
 
 impl Verifier {
-    /// Trusts the system's certificates. They are read when the first certificate is verified.
+    /// Trusts the system's certificates, which are read when the first certificate is verified.
     #[must_use]
     pub fn system() -> Verifier {
         Verifier(Mode::System)
@@ -59,23 +57,22 @@ impl Verifier {
     ///
     /// # Errors
     ///
-    /// None of them can be used.
+    /// Returns an error if none of them is usable.
     pub fn custom(certificates: Vec<CertificateDer<'static>>) -> Result<Verifier, VerifierBuilderError> {
         Ok(Verifier(Mode::Custom(Anchors::new(certificates)?)))
     }
 
-    /// Trusts the certificates in a PEM text only; `None` if none of them can be used.
+    /// Trusts the certificates in a PEM text only; `None` if none of them is usable.
     ///
     /// # Errors
-    /// The library makes no verifier of them.
+    /// Returns an error if the TLS library rejects them.
     pub fn of_pem(pem: &str) -> Result<Option<Verifier>, VerifierBuilderError> {
         let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes()).flatten().collect();
         let (usable, _) = RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned());
         (usable > 0).then(|| Verifier::custom(certificates)).transpose()
     }
 
-    /// Accepts every certificate, and verifies no signature of a handshake: there are certificates, those of version 1 for
-    /// example, with which none can be verified here.
+    /// Accepts every certificate, without verification.
     #[must_use]
     pub fn insecure() -> Verifier {
         Verifier(Mode::Insecure)
@@ -104,6 +101,8 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, Error> {
         match self.anchors()? {
             None => Ok(ServerCertVerified::assertion()),
+            // Self-signed certificates of servers are usually marked as those of authorities, and the TLS library alone
+            // would reject them.
             Some(anchors) if anchors.certificates.contains(end_entity) => {
                 verify_pinned_certificate(end_entity, server_name, now)
             }
@@ -120,6 +119,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        // With some certificates, those of version 1 for example, no signature can be verified here.
         if matches!(self.0, Mode::Insecure) {
             return Ok(HandshakeSignatureValid::assertion());
         }

@@ -1,41 +1,40 @@
-//! Versions, and constraints on them.
+//! Versions and version constraints.
 //!
-//! There are two readers of constraints, for historical reasons: a strict one for providers, a lenient one for modules
-//! and for the version of the tool itself. [`Dialect`] says which one reads. Everything that reads or compares
-//! versions (modules, providers, plugins, the tool's own) does it here.
+//! For historical reasons there are two dialects of constraints: a strict one for providers, and a lenient one for
+//! modules and for the version of Terraform itself ([`Dialect`]). All versions are parsed and compared here: those of
+//! modules, providers, plugins and of the program.
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A version: numbers, perhaps a pre-release, perhaps build metadata. Ordered by precedence.
+/// A version: numbers, an optional pre-release and optional build metadata. Ordered by precedence.
 #[derive(Clone, Debug)]
 pub struct Version {
     /// Three numbers or, in the lenient dialect, more.
     numbers: Vec<u64>,
-    /// What follows `-`; empty if nothing does.
+    /// The part after `-`; may be empty.
     pre: semver::Prerelease,
-    /// What follows `+`; has no part in the order.
+    /// The part after `+`, without influence on the order.
     build: semver::BuildMetadata,
 }
 
-/// Which reader reads.
+/// The syntax of versions and constraints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// Providers: at most three numbers, no `v`, blanks only where they are usual; `~> 1` is below 2.
+    /// Providers: at most three numbers, no `v`, at most one blank after the operator; `~> 1` is below 2.
     Provider,
-    /// Modules and `required_version`: any number of numbers, a leading `v`, blanks anywhere; `~> 1` has no upper end.
+    /// Modules and `required_version`: any count of numbers, an optional `v`, any blanks; `~> 1` has no upper bound.
     Module,
 }
 
-/// Why a version or a constraint cannot be read.
+/// The error for text that is not a version or constraint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct VersionError(String);
 
 impl Version {
-    /// A version of three numbers.
     #[must_use]
     pub fn new(major: u64, minor: u64, patch: u64) -> Version {
         Version {
@@ -45,7 +44,7 @@ impl Version {
         }
     }
 
-    /// Reads a version as providers have it: exactly three numbers.
+    /// Parses the version of a provider: exactly three numbers.
     pub fn parse(text: &str) -> Result<Version, VersionError> {
         match Written::parse(text, Dialect::Provider)? {
             Written { version, parts: 3 } => Ok(version),
@@ -55,24 +54,23 @@ impl Version {
         }
     }
 
-    /// Reads a version as modules and the tool itself have it.
+    /// Parses the version of a module or of Terraform itself.
     pub fn parse_lenient(text: &str) -> Result<Version, VersionError> {
         Written::parse(text.trim(), Dialect::Module).map(|w| w.version)
     }
 
-    /// Whether this is a pre-release.
     #[must_use]
     pub fn is_prerelease(&self) -> bool {
         !self.pre.is_empty()
     }
 
-    /// The numbers: three, or more in the lenient dialect.
+    /// Returns the numbers: three, or more in the lenient dialect.
     #[must_use]
     pub fn numbers(&self) -> &[u64] {
         &self.numbers
     }
 
-    /// The same without pre-release and build metadata.
+    /// Returns the version without pre-release and build metadata.
     #[must_use]
     pub fn core(&self) -> Version {
         Version {
@@ -103,7 +101,7 @@ impl PartialOrd for Version {
     }
 }
 
-/// Equal in precedence: build metadata does not count.
+/// Compares by precedence: build metadata does not count.
 impl PartialEq for Version {
     fn eq(&self, other: &Version) -> bool {
         self.cmp(other).is_eq()
@@ -127,7 +125,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// A version and how many numbers of it were written.
+/// A version and the count of numbers in its text.
 struct Written {
     version: Version,
     parts: usize,
@@ -140,6 +138,7 @@ impl Written {
             Dialect::Provider => text,
             Dialect::Module => text.strip_prefix('v').unwrap_or(text),
         };
+        // Build metadata comes first: it may contain dashes, and a pre-release no plus sign.
         let (rest, build) = rest.split_once('+').map_or((rest, None), |(r, b)| (r, Some(b)));
         let (core, pre) = rest.split_once('-').map_or((rest, None), |(c, p)| (c, Some(p)));
         let mut numbers = Vec::new();
@@ -147,6 +146,7 @@ impl Written {
             if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
                 return Err(malformed("its parts must be numbers"));
             }
+            // Semantic versions have no leading zeros.
             if dialect == Dialect::Provider && part.len() > 1 && part.starts_with('0') {
                 return Err(malformed("its numbers must not begin with zero"));
             }
@@ -156,6 +156,7 @@ impl Written {
         if dialect == Dialect::Provider && parts > 3 {
             return Err(malformed("it has more than three numbers"));
         }
+        // The canonical form has three numbers, even for `1.2`.
         numbers.resize(parts.max(3), 0);
         let pre = match pre {
             None => semver::Prerelease::EMPTY,
@@ -176,7 +177,7 @@ impl Written {
     }
 }
 
-/// The operator of a term, in the order that the canonical form sorts them.
+/// The operator of a term, in the order of the canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Op {
     Greater,
@@ -188,6 +189,7 @@ enum Op {
     NotEqual,
 }
 
+// Longer operators come before their prefixes.
 const OPS: [(&str, Op); 7] = [
     (">=", Op::GreaterOrEqual),
     ("<=", Op::LessOrEqual),
@@ -203,22 +205,20 @@ const OPS: [(&str, Op); 7] = [
 struct Term {
     op: Op,
     version: Version,
-    /// How many leading numbers must be the same, for `~>`.
+    /// The count of leading numbers that `~>` fixes.
     fixed: usize,
 }
 
-/// Conditions on a version, all of which must hold. Without any, every version is allowed that is no pre-release.
+/// Conditions on a version, all of which must hold. Without conditions, every version except pre-releases is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Constraints(Vec<Term>);
 
 impl Constraints {
-    /// Any version.
     #[must_use]
     pub fn any() -> Constraints {
         Constraints::default()
     }
 
-    /// Exactly this version.
     #[must_use]
     pub fn exactly(version: Version) -> Constraints {
         Constraints(vec![Term {
@@ -228,12 +228,12 @@ impl Constraints {
         }])
     }
 
-    /// Reads constraints on a provider.
+    /// Parses the constraints on a provider.
     pub fn parse(text: &str) -> Result<Constraints, VersionError> {
         Constraints::parse_dialect(text, Dialect::Provider)
     }
 
-    /// Reads constraints in either dialect.
+    /// Parses constraints in a dialect.
     pub fn parse_dialect(text: &str, dialect: Dialect) -> Result<Constraints, VersionError> {
         if text.trim().is_empty() {
             return Err(VersionError("a version constraint must not be empty".to_owned()));
@@ -245,32 +245,33 @@ impl Constraints {
         Ok(Constraints(terms))
     }
 
-    /// These and those.
+    /// Combines two sets of conditions.
     #[must_use]
     pub fn and(mut self, others: Constraints) -> Constraints {
         self.0.extend(others.0);
         self
     }
 
-    /// Whether there are no conditions.
+    /// Returns true if there are no conditions.
     #[must_use]
     pub fn is_any(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether this version meets all conditions. A pre-release does so only if a condition names exactly it.
+    /// Returns true if the version meets all conditions. A pre-release must also be named exactly by one of them.
     #[must_use]
     pub fn allows(&self, version: &Version) -> bool {
+        // Ranges do not select pre-releases, as in Terraform.
         let named = !version.is_prerelease() || self.0.iter().any(|t| t.op == Op::Equal && t.version == *version);
         named && self.0.iter().all(|t| t.allows(version))
     }
 }
 
-/// The canonical form, as in a lock file: sorted, without duplicates, versions of three numbers.
+/// Formats the canonical form of the lock file: sorted, without duplicates, with versions of three numbers.
 impl fmt::Display for Constraints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut terms: Vec<&Term> = self.0.iter().collect();
-        // Of two `~>` with one version the narrower comes first.
+        // Of two `~>` with the same version, the narrower is first.
         terms.sort_by(|a, b| (&a.version, a.op, b.fixed).cmp(&(&b.version, b.op, a.fixed)));
         terms.dedup();
         for (i, term) in terms.iter().enumerate() {
@@ -301,7 +302,7 @@ impl Term {
             ));
         }
         let Written { version, parts } = Written::parse(rest, dialect)?;
-        // `~> 1.2.3` fixes two numbers, `~> 1.2` one. Of a single one, providers fix that; modules fix nothing.
+        // `~> 1.2.3` fixes two numbers, `~> 1.2` one. A single number is fixed for providers only.
         let fixed = match (op, parts, dialect) {
             (Op::Pessimistic, 1, Dialect::Provider) => 1,
             (Op::Pessimistic, parts, _) => parts - 1,
@@ -328,6 +329,7 @@ impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.op {
             Op::Equal => {}
+            // A third number would make the constraint narrower.
             Op::Pessimistic if self.fixed == 1 && !self.version.is_prerelease() => {
                 return write!(f, "~> {}.{}", self.version.number(0), self.version.number(1));
             }

@@ -253,7 +253,7 @@ fn archive_of_every_format_beyond_limit_is_rejected_with_variable_name() {
         let to = dir.path().join(format!("{kind:?}"));
         unpack(kind, &file, &to, Entries::Links, &limits(5, 5000)).unwrap();
     }
-    // Padding without an end, in a stream of no entries.
+    // Padding without end, in a stream without entries.
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gz.write_all(&entry(T::XGlobalHeader, "h", "", &[b' '; 60_000]))
         .unwrap();
@@ -353,7 +353,7 @@ fn files_only_archive_beyond_limit_is_rejected_with_limit_and_variable() {
         error.contains("more than the 1 entries") && error.contains("MONOFORM_MAX_UNPACKED_FILES"),
         "{error}"
     );
-    // One that says it is small.
+    // A zip file that declares a small size.
     let mut bytes = fs::read(zip.path()).unwrap();
     let size = 5_u32.to_le_bytes();
     while let Some(at) = bytes.windows(8).position(|w| w[4..] == size && w[..4] == size) {

@@ -92,7 +92,8 @@ impl Decoder<'_> {
                 .attribute("on_failure")
                 .map(|a| self.on_failure_keyword(&a))
                 .unwrap_or_default(),
-            // What could not be understood counts as written, and has been reported.
+            // An element that could not be read counts as written: its error has been reported, so the list is not
+            // called empty.
             actions: actions.iter().flatten().flatten().cloned().collect(),
             range,
         };
@@ -162,7 +163,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// The elements of `actions`; `None` for those that are no references to actions, which are reported.
+    /// Reads the elements of `actions`. An element that does not refer to an action is reported and becomes `None`.
     fn action_refs(&mut self, expr: &Expr) -> Vec<Option<ActionRef>> {
         let items = parts::static_list(expr, self.diagnostics).to_vec();
         items
@@ -229,6 +230,7 @@ impl Decoder<'_> {
                 "Each element of \"actions\" names one action; these are several.",
             ),
         };
+        // `semi_static` may have pointed at the key; a problem without a range belongs to the whole element.
         let placed = problem.subject.is_some();
         self.diagnostics
             .push(if placed { problem } else { problem.at(expr.range()) });
@@ -236,7 +238,7 @@ impl Decoder<'_> {
     }
 }
 
-/// A keyword; in the JSON syntax, a string.
+/// Returns a keyword, which the JSON syntax writes as a string.
 fn keyword(expr: &Expr) -> Option<Arc<str>> {
     match expr {
         Expr::Json(_) => expr.as_literal_text(),
@@ -244,7 +246,7 @@ fn keyword(expr: &Expr) -> Option<Arc<str>> {
     }
 }
 
-/// The action that a reference names, with a key that is constant or one of `count.index` and `each.key`.
+/// Splits a reference into its action and key, which is constant, `count.index` or `each.key`.
 fn semi_static(expr: &Expr) -> Result<(addrs::Action, ActionKey), Diagnostic> {
     let unsupported = || {
         Diagnostic::error(

@@ -6,10 +6,10 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::decode::parts;
 
-/// The text of a traversal, as addresses are read from the command line.
+/// Renders a traversal as an address in the form of the command line, so that one parser reads both.
 pub(crate) fn text(traversal: &Traversal) -> Result<String, Diagnostic> {
     let mut out = traversal.root.to_string();
-    // The name before the last one says what the last one is of.
+    // An index follows `module.NAME` or `TYPE.NAME`: the name before the last one tells which.
     let (mut before, mut last) = ("", &*traversal.root);
     for step in &traversal.steps {
         match step {
@@ -30,7 +30,7 @@ pub(crate) fn text(traversal: &Traversal) -> Result<String, Diagnostic> {
     Ok(out)
 }
 
-/// The address an expression is.
+/// Reads an expression as an address of a module or resource. Problems are reported.
 pub(crate) fn target(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Target> {
     let traversal = parts::unquoted_traversal(expr, diagnostics)?;
     let target = text(&traversal)
@@ -44,7 +44,7 @@ pub(crate) fn target(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Targe
     }
 }
 
-/// Where the first key of an address stands; the whole of it if there is none.
+/// Range of the first instance key in an address, or of the whole address if it has none.
 pub(crate) fn first_key(expr: &Expr) -> &Range {
     let keyed = |s: &TraversalStep| matches!(s, TraversalStep::Index { .. });
     match expr {
@@ -53,7 +53,7 @@ pub(crate) fn first_key(expr: &Expr) -> &Range {
     }
 }
 
-/// The static steps of an address in which some keys may be expressions, which are left out; and those expressions.
+/// Splits an address into its static steps and the key expressions in it, in source order. `None` if it is no address.
 pub(crate) fn with_dynamic_keys(expr: &Expr) -> Option<(Traversal, Vec<&Expr>)> {
     match expr {
         Expr::Traversal(t) => Some((t.clone(), Vec::new())),

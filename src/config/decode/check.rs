@@ -19,14 +19,14 @@ const CHECK: BodySpec<'static> = BodySpec {
     blocks: &[("data", &["type", "name"]), ("assert", &[])],
 };
 
-/// What must not be in the data source of a check, and so must be seen there.
+/// Blocks that a check's data source cannot have. Listed so that they are recognized as blocks in the JSON syntax, too.
 const CHECK_DATA: BodySpec<'static> = BodySpec {
     attributes: &[],
     blocks: &[("lifecycle", &[])],
 };
 
 impl Decoder<'_> {
-    /// A block with a condition and a message. `kind` is the block's type.
+    /// Decodes a block with a condition and an error message. `kind` is the type of the block.
     pub(super) fn check_rule(&mut self, block: Block, kind: &str) -> Option<CheckRule> {
         let range = parts::header(&block);
         let mut taken = parts::exact(block.body, RULE, self.diagnostics);
@@ -45,6 +45,7 @@ impl Decoder<'_> {
                 .at(condition.range()),
             );
         }
+        // A missing argument has been reported; the invalid expression stands in for it, so that the block stays.
         let invalid = || Expr::Invalid { range: range.clone() };
         Some(CheckRule {
             condition: condition.unwrap_or_else(invalid),
@@ -53,7 +54,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// An error for a block that override files cannot have.
+    /// Reports a block that override files cannot have.
     pub(super) fn cannot_override(&mut self, block: &Block) {
         self.diagnostics.push(
             Diagnostic::error(
@@ -64,7 +65,7 @@ impl Decoder<'_> {
         );
     }
 
-    /// An error if an override file has `depends_on`.
+    /// Reports `depends_on` in an override file.
     pub(super) fn no_depends_on_override(&mut self, attribute: Option<&Attribute>) {
         if let Some(attribute) = attribute {
             let first = match &attribute.expr {
@@ -78,7 +79,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// A `check` block, and the data source inside it.
+    /// Decodes a `check` block and its nested data source, which becomes a resource of the module.
     pub(super) fn check(&mut self, block: Block) -> (Option<Check>, Option<Resource>) {
         let range = parts::header(&block);
         let Some(label) = block.labels.into_iter().next() else {
@@ -96,6 +97,7 @@ impl Decoder<'_> {
             return (None, None);
         }
         let mut taken = parts::exact(block.body, CHECK, self.diagnostics);
+        // The JSON syntax does not distinguish the data source's blocks from its arguments.
         for inner in &mut taken.blocks {
             let body = std::mem::replace(&mut inner.body, Body::empty(&range));
             inner.body = content::resolve(body, CHECK_DATA, self.diagnostics);
@@ -110,6 +112,7 @@ impl Decoder<'_> {
         let mut asserts = 0;
         for block in taken.blocks {
             if &*block.ty == "assert" {
+                // An invalid assert block counts: its error is reported, and the block is not empty.
                 asserts += 1;
                 check.asserts.extend(self.check_rule(block, "assert"));
             } else if let Some(first) = &data {
@@ -144,7 +147,7 @@ impl Decoder<'_> {
         (Some(check), data)
     }
 
-    /// Errors for what the data source of a check cannot have.
+    /// Reports meta-arguments and blocks that a check's data source cannot have.
     fn refuse_in_check(&mut self, block: &Block) {
         let refuse = |summary: String, detail: &str, range: &Range| Diagnostic::error(summary, detail).at(range);
         for name in ["count", "for_each"] {

@@ -1,8 +1,7 @@
-//! From the tree of a file to typed blocks.
+//! Decodes the syntax tree of a file to typed blocks.
 //!
-//! Every function here takes a block by value and moves the parts it uses: the part of a body that a schema describes is left
-//! over when the arguments of the language have been taken out. What is wrong is reported, and what could be understood
-//! is returned nevertheless.
+//! Functions here take a block by value and move its parts: when the arguments of the language have been taken out, the
+//! rest of the body is left for a schema. Problems are reported, and valid parts are returned nevertheless.
 
 mod action;
 pub(crate) mod address;
@@ -36,7 +35,7 @@ use crate::model::{
 };
 use crate::version::Constraint;
 
-/// What a module call has of its own, beside the variables of the module.
+/// Arguments of a `module` block that are not variables of the called module.
 pub(crate) const MODULE_ARGUMENTS: &[&str] = &["source", "version", "count", "for_each", "depends_on", "providers"];
 
 /// The typed blocks of one file.
@@ -60,9 +59,8 @@ pub(crate) struct FileBlocks {
     pub actions: Vec<Action>,
 }
 
-/// The state of decoding.
 pub(crate) struct Decoder<'d> {
-    /// Whether the file is an override file: there, arguments that are required otherwise may be missing.
+    /// True in override files, where arguments that are required elsewhere may be missing.
     pub overriding: bool,
     pub diagnostics: &'d mut Diagnostics,
 }
@@ -88,7 +86,7 @@ const TOP: BodySpec<'static> = BodySpec {
     ],
 };
 
-/// The body of a file in the JSON syntax with its blocks separated from its arguments.
+/// Separates blocks from arguments in the body of a JSON file, whose syntax does not distinguish them.
 pub(crate) fn resolve(body: Arc<Body>, diagnostics: &mut Diagnostics) -> Arc<Body> {
     Arc::new(content::resolve(Arc::unwrap_or_clone(body), TOP, diagnostics))
 }
@@ -123,6 +121,7 @@ pub(crate) fn file(body: Arc<Body>, overriding: bool, diagnostics: &mut Diagnost
             "moved" => out.moved.extend(decoder.moved(block)),
             "import" => out.imports.extend(decoder.import(block)),
             "check" => {
+                // The nested data source is planned like any other, so it goes among the resources.
                 let (check, data) = decoder.check(block);
                 out.checks.extend(check);
                 out.resources.extend(data);
@@ -135,8 +134,8 @@ pub(crate) fn file(body: Arc<Body>, overriding: bool, diagnostics: &mut Diagnost
     out
 }
 
-/// The constraints on the tool's version in a file, found before anything else is decoded; with the ranges of the whole
-/// arguments. What is wrong with them is reported when the file is decoded.
+/// Finds the `required_version` constraints of a file before anything else is decoded. Their ranges are those of the
+/// whole arguments. Problems are reported later, when the file is decoded.
 pub(crate) fn required_versions(body: &Body) -> Vec<Constraint> {
     let blocks = body.blocks.iter().filter(|b| &*b.ty == "terraform");
     let attributes = blocks.filter_map(|b| b.body.attribute("required_version"));
@@ -148,7 +147,7 @@ pub(crate) fn required_versions(body: &Body) -> Vec<Constraint> {
         .collect()
 }
 
-/// A constraint on versions, from an argument.
+/// Reads a version constraint from an argument. Problems are reported.
 pub(crate) fn constraint(
     expr: &syntax::ast::Expr,
     dialect: crate::version::Dialect,

@@ -77,7 +77,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// A bool that is written as one: nothing converts to it.
+    /// Reads a literal bool: unlike in other flags, strings are not converted.
     fn ignore_nested_deprecations(&mut self, expr: &Expr) -> bool {
         let (value, problems) = evaluate(expr, Context::new(&Constant));
         let name = "ignore_nested_deprecations";
@@ -156,6 +156,7 @@ impl Decoder<'_> {
 pub(crate) fn literal_address(call: &mut ModuleCall, diagnostics: &mut Diagnostics) {
     let Some(source) = &call.source else { return };
     let parts = [Some(source), call.version.as_ref()];
+    // The parser has reported an invalid expression.
     if parts.iter().flatten().any(|e| matches!(e, Expr::Invalid { .. })) {
         return;
     }
@@ -179,8 +180,9 @@ pub(crate) fn literal_address(call: &mut ModuleCall, diagnostics: &mut Diagnosti
     };
 }
 
-/// The text of a string without templates.
+/// Returns the text of a string without templates.
 fn literal_text(expr: &Expr) -> Option<Arc<str>> {
+    // In the JSON syntax, any string may be a template; only its text shows that it is none.
     let in_json = matches!(expr, Expr::Json(_));
     expr.as_literal_text()
         .filter(|text| !in_json || !(text.contains("${") || text.contains("%{")))

@@ -58,6 +58,8 @@ impl Decoder<'_> {
             })
         };
         let (from, to) = (endpoint(from), endpoint(to));
+        // Both endpoints are read before the first `?`, so that errors in `to` are reported together with those in
+        // `from`.
         let (from, to) = (from?, to?);
         let module = |e: &MoveEndpoint| matches!(e.subject, MoveSubject::Module(_));
         if module(&from) != module(&to) {
@@ -104,6 +106,7 @@ impl Decoder<'_> {
                 }
             }
         }
+        // After the blocks, so that their errors are reported, too.
         let from = from?;
         let from_range = from.range().clone();
         let target = address::target(&from, self.diagnostics)?;
@@ -131,7 +134,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// The object that an import block names, by exactly one of two arguments.
+    /// Reads how an import block names its object: by exactly one of `id` and `identity`.
     fn import_by(&mut self, id: Option<Expr>, identity: Option<Expr>, range: &Range) -> Option<ImportBy> {
         match (id, identity) {
             (Some(id), None) => Some(ImportBy::Id(id)),
@@ -154,7 +157,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// A provisioner of a removed block.
+    /// Decodes a provisioner of a removed block, which must run at destruction.
     fn destroy_provisioner(&mut self, block: Block) -> Option<Provisioner> {
         let provisioner = self.provisioner(block)?;
         if provisioner.when != ProvisionerWhen::Destroy {
@@ -196,7 +199,7 @@ impl Decoder<'_> {
         let to_range = to.range().clone();
         let found = match address::with_dynamic_keys(&to) {
             Some(found) => found,
-            // A quoted address, or something that is none, which this reports.
+            // A quoted address, or no address at all, which `static_traversal` reports.
             None => (parts::static_traversal(&to, self.diagnostics)?, Vec::new()),
         };
         let (traversal, keys) = found;

@@ -1,4 +1,4 @@
-//! What the decoding of every block needs: sorting a body, constants, names, static lists and references.
+//! Helpers for decoding blocks: sorting a body, constants, names, static lists and references.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ pub(crate) struct Taken {
     attributes: Vec<Attribute>,
     /// The expected blocks, in source order.
     pub blocks: Vec<Block>,
-    /// What is not expected.
+    /// The remaining content, for a schema to describe.
     pub rest: Body,
 }
 
 impl Taken {
-    /// Takes the attribute of this name.
+    /// Removes and returns an attribute.
     pub fn attribute(&mut self, name: &str) -> Option<Attribute> {
         let at = self.attributes.iter().position(|a| &*a.name == name)?;
         Some(self.attributes.remove(at))
     }
 
-    /// Takes the expression of the attribute of this name.
+    /// Removes an attribute and returns its expression.
     pub fn expr(&mut self, name: &str) -> Option<Expr> {
         self.attribute(name).map(|a| a.expr)
     }
@@ -76,7 +76,7 @@ fn split(body: Body, spec: BodySpec<'_>) -> Taken {
     }
 }
 
-/// The header of a block as a place: what most diagnostics about a whole block point at.
+/// Range of a block's header, at which diagnostics about the whole block point.
 pub(crate) fn header(block: &Block) -> Range {
     block.header.clone()
 }
@@ -123,7 +123,7 @@ fn redefined(attribute: &Attribute, first: &Range) -> Diagnostic {
     .at(&attribute.name_range)
 }
 
-/// An error for a block whose type has no meaning here yet.
+/// Builds the error for a block type that is reserved for later versions of the language.
 pub(crate) fn reserved_block(block: &Block, place: &str) -> Diagnostic {
     Diagnostic::error(
         format!("Reserved block type name in {place} block"),
@@ -135,7 +135,7 @@ pub(crate) fn reserved_block(block: &Block, place: &str) -> Diagnostic {
     .at(&block.type_range)
 }
 
-/// An error for a second block where one is enough.
+/// Builds the error for a second block where one is allowed.
 pub(crate) fn duplicate_block(kind: &str, owner: &str, first: &Range, block: &Block) -> Diagnostic {
     Diagnostic::error(
         format!("Duplicate {kind} block"),
@@ -144,7 +144,7 @@ pub(crate) fn duplicate_block(kind: &str, owner: &str, first: &Range, block: &Bl
     .at(&block.header)
 }
 
-/// The rule for names, as a sentence.
+/// Rule for names, as a sentence for diagnostics.
 pub(crate) const NAME_RULE: &str =
     "A name begins with a letter or an underscore, and goes on with letters, digits, underscores and dashes only.";
 
@@ -157,11 +157,11 @@ pub(crate) fn check_name(label: &Label, summary: &str, diagnostics: &mut Diagnos
     valid
 }
 
-/// The value of an expression without references and function calls. `None` if it has errors, which are reported.
+/// Evaluates an expression without references and function calls. `None` if it has errors, which are reported.
 pub(crate) fn constant(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Value> {
     match expr {
         Expr::Literal { value, .. } => return Some(value.clone()),
-        // A constant is meant as it stands: nothing in it is a template.
+        // Constants are no templates: `${` has no meaning in a JSON string here.
         Expr::Json(json) => return Some(json.node().literal()),
         // The parser has reported it.
         Expr::Invalid { .. } => return None,
@@ -176,7 +176,7 @@ pub(crate) fn constant(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Val
     (!failed).then_some(value)
 }
 
-/// A constant of a type; null counts as not set.
+/// Evaluates a constant and converts it to a type. Null counts as not set.
 fn constant_as(expr: &Expr, ty: &Type, what: &str, diagnostics: &mut Diagnostics) -> Option<Value> {
     let value = constant(expr, diagnostics)?;
     let unsuitable = |detail: String| Diagnostic::error("Unsuitable value type", detail).at(expr.start_range());
@@ -199,19 +199,19 @@ fn constant_as(expr: &Expr, ty: &Type, what: &str, diagnostics: &mut Diagnostics
     }
 }
 
-/// A constant string; null counts as not set.
+/// Evaluates a constant string; null counts as not set.
 pub(crate) fn constant_string(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Arc<str>> {
     constant_as(expr, &Type::String, "string", diagnostics)?
         .as_arc_str()
         .cloned()
 }
 
-/// A constant bool; null counts as not set.
+/// Evaluates a constant bool; null counts as not set.
 pub(crate) fn constant_bool(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<bool> {
     constant_as(expr, &Type::Bool, "bool", diagnostics)?.as_bool()
 }
 
-/// The elements of a list that is written as one.
+/// Returns the elements of a literal list. Any other expression is reported.
 pub(crate) fn static_list<'e>(expr: &'e Expr, diagnostics: &mut Diagnostics) -> &'e [Expr] {
     match expr.plain() {
         Expr::Tuple { items, .. } => items,
@@ -230,7 +230,7 @@ pub(crate) fn static_list<'e>(expr: &'e Expr, diagnostics: &mut Diagnostics) -> 
     }
 }
 
-/// A reference that is written as one, or in the quotes of old.
+/// Reads a static reference, with a warning if it is in quotes (the form of Terraform 0.11).
 pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Traversal> {
     match expr {
         Expr::Traversal(t) => return Some(t.clone()),
@@ -264,7 +264,7 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
     None
 }
 
-/// As [`static_traversal`], where quotes have never been understood in the native syntax.
+/// As [`static_traversal`], for arguments that have never accepted quotes in the native syntax.
 pub(crate) fn unquoted_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Traversal> {
     if expr.as_literal_text().is_some() && !matches!(expr, Expr::Json(_)) {
         not_a_traversal(expr, diagnostics);
@@ -294,7 +294,7 @@ fn not_a_traversal(expr: &Expr, diagnostics: &mut Diagnostics) {
     );
 }
 
-/// The expression that is meant where the JSON syntax has a string in its place.
+/// Parses the string that the JSON syntax has in place of an expression. Native expressions are returned as they are.
 pub(crate) fn unquoted(expr: Expr, diagnostics: &mut Diagnostics) -> Expr {
     let Expr::Json(json) = &expr else { return expr };
     match json.unquoted() {
@@ -313,7 +313,7 @@ fn inside_quotes(range: &Range) -> Range {
     inside
 }
 
-/// A keyword, or a keyword in the quotes of old.
+/// Reads a keyword, with a warning if it is in quotes (the form of Terraform 0.11).
 pub(crate) fn keyword(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Arc<str>> {
     if let Some(word) = expr.as_keyword() {
         return Some(word.into());
@@ -330,7 +330,7 @@ pub(crate) fn keyword(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Arc<
     Some(text)
 }
 
-/// The entries of `depends_on`.
+/// Reads the references in `depends_on`. Problems are reported.
 pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnostics) -> Vec<crate::model::Reference> {
     let Some(attribute) = attribute else { return Vec::new() };
     let mut out = Vec::new();
@@ -356,6 +356,7 @@ pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnos
             }
             Ok(reference) if reference.remaining.is_empty() => out.push(reference),
             Ok(reference) => {
+                // The error points at the part behind the object's address.
                 let mut attribute = traversal.range.clone();
                 attribute.start = reference.range.end;
                 diagnostics.push(
@@ -374,8 +375,7 @@ pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnos
     out
 }
 
-/// A traversal whose root is spelled like a literal: `null` is a name here, as in `null.other`, an alias of the provider
-/// `null`.
+/// Reads a literal as a traversal: `null` is a name in `null.other`, an alias of the provider `null`.
 pub(crate) fn keyword_traversal(expr: &Expr) -> Option<Traversal> {
     match expr {
         Expr::Literal { value, range } => {
@@ -401,7 +401,7 @@ pub(crate) fn keyword_traversal(expr: &Expr) -> Option<Traversal> {
     }
 }
 
-/// A provider configuration, `name` or `name.alias`.
+/// Reads a reference to a provider configuration, `name` or `name.alias`.
 pub(crate) fn provider_ref(expr: &Expr, argument: &str, diagnostics: &mut Diagnostics) -> Option<ProviderRef> {
     let invalid = || {
         Diagnostic::error(
@@ -413,6 +413,7 @@ pub(crate) fn provider_ref(expr: &Expr, argument: &str, diagnostics: &mut Diagno
         )
         .at(expr.range())
     };
+    // Names such as `null` are literals to the parser.
     let is_name = matches!(expr, Expr::Traversal(_) | Expr::Invalid { .. }) || keyword_traversal(expr).is_some();
     if !is_name && expr.as_literal_text().is_none() {
         diagnostics.push(invalid());
@@ -435,7 +436,7 @@ pub(crate) fn provider_ref(expr: &Expr, argument: &str, diagnostics: &mut Diagno
     }
 }
 
-/// A traversal as the name of a provider configuration.
+/// Converts a traversal to the name of a provider configuration.
 pub(crate) fn provider_ref_of(traversal: &Traversal) -> Option<ProviderRef> {
     let alias = match traversal.steps.as_slice() {
         [] => None,
@@ -452,7 +453,7 @@ pub(crate) fn provider_ref_of(traversal: &Traversal) -> Option<ProviderRef> {
     })
 }
 
-/// An error for a local name that no provider can have.
+/// Builds the error for a local name that no provider can have.
 pub(crate) fn invalid_provider_name(name: &str, range: &Range) -> Diagnostic {
     Diagnostic::error(
         "Invalid provider local name",
@@ -463,7 +464,7 @@ pub(crate) fn invalid_provider_name(name: &str, range: &Range) -> Diagnostic {
     .at(range)
 }
 
-/// Whether this can be the local name of a provider: letters, digits, dashes inside.
+/// Returns true if a provider can have this local name: letters without upper case, digits, and dashes inside.
 pub(crate) fn is_provider_name(name: &str) -> bool {
     !name.is_empty()
         && name.chars().all(|c| c.is_alphanumeric() || c == '-')

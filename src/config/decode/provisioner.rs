@@ -14,7 +14,7 @@ const PROVISIONER: BodySpec<'static> = BodySpec {
     blocks: &[("connection", &[]), ("lifecycle", &[]), ("_", &[])],
 };
 
-/// Provisioners that are gone, and what does their work now.
+/// Vendor provisioners that Terraform has removed. Naming one is explained, instead of reported as a missing plugin.
 const REMOVED: &[&str] = &["chef", "habitat", "puppet", "salt-masterless"];
 
 impl Decoder<'_> {
@@ -112,14 +112,16 @@ impl Decoder<'_> {
         }
     }
 
-    /// What runs at destruction cannot depend on anything that may be destroyed first.
+    /// Reports references of destroy-time provisioners to anything but their own object.
     pub(super) fn destroy_provisioners_refer_to_self(&mut self, resource: &Resource) {
+        // Other objects may be destroyed before this one, and waiting for them could make a cycle.
         for provisioner in resource
             .provisioners
             .iter()
             .filter(|p| p.when == ProvisionerWhen::Destroy)
         {
             self.only_own_references(&provisioner.body);
+            // A provisioner without a connection uses that of its resource, so the same rule holds for it.
             let connection = provisioner.connection.as_ref().or(resource.connection.as_ref());
             if let Some(connection) = connection {
                 self.only_own_references(&connection.body);
@@ -134,6 +136,7 @@ impl Decoder<'_> {
                     matches!(t.steps.first(), Some(syntax::ast::TraversalStep::Attribute { name: n, .. }) if &**n == name)
                 };
                 match &*t.root {
+                    // These are known when the object is destroyed, whatever else is gone.
                     "self" | "path" | "terraform" => false,
                     "count" => !word("index"),
                     "each" => !word("key"),

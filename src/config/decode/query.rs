@@ -33,7 +33,7 @@ const LIST: BodySpec<'static> = BodySpec {
     blocks: &[("config", &[])],
 };
 
-/// The body of a query file in the JSON syntax with its blocks separated from its arguments.
+/// Separates blocks from arguments in the body of a JSON query file, whose syntax does not distinguish them.
 pub(crate) fn resolve_query(body: Arc<Body>, diagnostics: &mut Diagnostics) -> Arc<Body> {
     Arc::new(content::resolve(Arc::unwrap_or_clone(body), TOP, diagnostics))
 }

@@ -113,7 +113,7 @@ impl Decoder<'_> {
 
     /// Checks the provider that the type of a resource implies.
     fn check_implied_provider(&mut self, resource: &Resource) {
-        // What the name implies must be a provider's name; the module decides which one it is.
+        // Only the form of the implied name is checked: the module's requirements decide which provider it is.
         if resource.provider_ref.is_none()
             && !parts::is_provider_name(&resource.address.implied_provider().to_lowercase())
         {
@@ -163,7 +163,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// An error if both are there.
+    /// Reports `count` beside `for_each`, at the second of the two.
     pub(super) fn count_and_for_each(&mut self, count: Option<&Attribute>, for_each: Option<&Attribute>) {
         if let (Some(count), Some(for_each)) = (count, for_each) {
             let second = if count.name_range.start > for_each.name_range.start {
@@ -190,6 +190,7 @@ impl Decoder<'_> {
             } else {
                 "ephemeral"
             };
+            // They are taken here, so that they have no effect below.
             for (name, _) in LIFECYCLE.attributes {
                 if let Some(attribute) = taken.attribute(name) {
                     self.diagnostics.push(
@@ -254,8 +255,9 @@ impl Decoder<'_> {
         lifecycle
     }
 
-    /// A condition cannot speak of its own resource by name: before, there is nothing yet; after, it is `self`.
+    /// Reports conditions that refer to their own resource by name.
     fn condition_avoids_itself(&mut self, rule: &CheckRule, kind: &str, resource: &addrs::Resource) {
+        // Before the operation the object does not exist; after it, `self` is the one instance that is checked.
         let early = "A precondition is checked before its object is there, so it cannot refer to it. A postcondition can, by \
                      the name self.";
         for expr in [&rule.condition, &rule.error_message] {
@@ -334,8 +336,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// Whether this may stand in `replace_triggered_by`: a reference to a managed resource, in whose keys only
-    /// `count.index` and `each.key` are used.
+    /// Returns true if an expression may stand in `replace_triggered_by`: a reference to a managed resource, in whose
+    /// keys only `count.index` and `each.key` are used.
     fn replace_trigger(&mut self, expr: &Expr) -> bool {
         let wrong = |what: &str| {
             Diagnostic::error(
@@ -362,6 +364,7 @@ impl Decoder<'_> {
             }
             return false;
         };
+        // Any new diagnostic, about the reference or one of its keys, makes the expression unusable.
         let before = self.diagnostics.len();
         match lang::refs::whole_reference(&traversal).map(|r| r.subject) {
             Ok(Referenceable::Resource(r)) if r.mode == Mode::Managed => {}
@@ -383,7 +386,7 @@ impl Decoder<'_> {
     }
 }
 
-/// The error for a trigger in the lifecycle of a block that changes nothing.
+/// Builds the error for an action trigger in a block that changes nothing.
 fn misplaced_trigger(block: &Block, mode: Mode) -> Diagnostic {
     let what = if mode == Mode::Data { "data" } else { "ephemeral" };
     Diagnostic::error(
@@ -397,7 +400,7 @@ fn misplaced_trigger(block: &Block, mode: Mode) -> Diagnostic {
     .at(&block.type_range)
 }
 
-/// A traversal from the object of a resource; the place of a step that cannot be part of one.
+/// Converts a traversal to a path within a resource's object. The error is the range of a step without such a form.
 fn relative_path(traversal: &Traversal) -> Result<Path, Range> {
     let mut path = Path(vec![Step::Attribute(traversal.root.clone())]);
     for step in &traversal.steps {

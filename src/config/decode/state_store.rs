@@ -10,7 +10,7 @@ use syntax::content::BodySpec;
 use super::{Decoder, parts};
 use crate::model::{Backend, StoreProvider};
 
-/// What is not the store's own.
+/// Content of the block that is not part of the store's own configuration.
 const STATE_STORE: BodySpec<'static> = BodySpec {
     attributes: &[],
     blocks: &[("provider", &["name"])],
@@ -70,7 +70,7 @@ impl Decoder<'_> {
             range,
             type_range: label.range,
             provider: Some(StoreProvider {
-                // What the name means is known when the whole module is.
+                // Replaced by `resolve_state_store`, when the requirements of the whole module are known.
                 provider: Provider::implied(&name),
                 name,
                 body: provider.body,

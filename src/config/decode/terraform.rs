@@ -1,4 +1,4 @@
-//! `terraform` blocks: settings, required providers, where the state is stored.
+//! `terraform` blocks: settings, required providers, backends.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl Decoder<'_> {
                         self.no_block_here(inner, "a setting for the provider is an argument.");
                     }
                     for attribute in &block.body.attributes {
-                        // It is sent to the provider before anything is evaluated.
+                        // It is sent to the provider before anything is evaluated, so only constants are allowed.
                         parts::constant(&attribute.expr, self.diagnostics);
                     }
                     if self.provider_name(&label.text, &range) {
@@ -86,7 +86,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Experiments exist in alpha releases only, so the argument is an error, whatever its value.
+    /// Reports the argument `experiments`, whatever its value: experiments exist in alpha releases only.
     fn experiments(&mut self, attribute: &Attribute) {
         self.diagnostics.push(
             Diagnostic::error(
@@ -159,7 +159,7 @@ impl Decoder<'_> {
         let items = match expr.plain() {
             Expr::Object { items, .. } => items,
             Expr::Invalid { .. } => return Some(required),
-            // The form of old: the constraint alone.
+            // The form of Terraform 0.12: the version constraint alone.
             _ => {
                 if let Some(text) = parts::constant_string(&expr, self.diagnostics) {
                     required.constraint = self.provider_constraint(&text, expr.range(), &required.range);
@@ -217,12 +217,13 @@ impl Decoder<'_> {
         Some(required)
     }
 
-    /// A constraint on a provider, which `at` is the text of, in this entry of the block.
+    /// Reads a provider's version constraint. `at` is the range of its text, `entry` that of the whole entry in the
+    /// block.
     fn provider_constraint(&mut self, text: &str, at: &Range, entry: &Range) -> Option<Constraint> {
         match Constraint::parse(text, Dialect::Provider, at) {
             Ok(constraint) => Some(constraint),
             Err(error) => {
-                // What only the strict reader refuses is reported for the whole entry.
+                // A constraint that only the stricter dialect of providers refuses is reported at the whole entry.
                 let place = match Constraint::parse(text, Dialect::Module, at) {
                     Ok(_) => entry,
                     Err(_) => at,

@@ -12,7 +12,7 @@ use super::{Decoder, parts};
 use crate::model::variable::{DeprecationNotice, Written};
 use crate::model::{Local, Output, Variable};
 
-/// Names that mean something else inside a module block.
+/// Names that no variable can have, because they have a meaning of their own in `module` blocks.
 const RESERVED: &[&str] = &[
     "source",
     "version",
@@ -104,7 +104,7 @@ impl Decoder<'_> {
         }
         if let Some(a) = taken.attribute("type") {
             variable.typed = true;
-            // Where the type is wrong, it is taken as `any`: the default is not blamed for it.
+            // An invalid type counts as `any`, so that the default is not reported as well.
             let (ty, defaults, problems) = lang::typeexpr::variable_type(&a.expr);
             self.diagnostics.extend(problems);
             variable.ty = ty;
@@ -125,6 +125,7 @@ impl Decoder<'_> {
         variable.deprecated = taken.attribute("deprecated").and_then(|a| self.deprecated(&a));
         if let Some(a) = taken.attribute("default") {
             variable.written.default = self.default(a);
+            // An override's default is converted to the type of the merged variable, later.
             if !self.overriding {
                 variable.default = convert_default(&variable, self.diagnostics);
             }
@@ -140,7 +141,7 @@ impl Decoder<'_> {
         Some(variable)
     }
 
-    /// Reports the condition of a validation that does not test the variable.
+    /// Reports the condition of a validation that does not refer to its variable.
     fn refers_to_itself(&mut self, name: &str, condition: &Expr) {
         let own = |t: &&syntax::ast::Traversal| {
             &*t.root == "var"
@@ -160,8 +161,9 @@ impl Decoder<'_> {
         }
     }
 
-    /// What is known when the configuration is loaded is shown and stored.
+    /// Reports const variables that are sensitive or ephemeral.
     fn const_variable(&mut self, variable: &Variable) {
+        // Sources of modules can depend on const variables, and sources are shown and stored.
         let others = [(variable.sensitive, "sensitive"), (variable.ephemeral, "ephemeral")];
         for (_, other) in others.into_iter().filter(|(is, _)| variable.is_const && *is) {
             self.diagnostics.push(
@@ -203,7 +205,7 @@ impl Decoder<'_> {
         }
         let mut seen: BTreeMap<Arc<str>, Range> = BTreeMap::new();
         for attribute in block.body.attributes {
-            // In the native syntax, the parser has reported it.
+            // In the native syntax, the parser has reported the duplicate.
             if matches!(attribute.expr, Expr::Json(_))
                 && let Some(first) = seen.insert(attribute.name.clone(), attribute.range.clone())
             {
@@ -291,7 +293,7 @@ impl Decoder<'_> {
     }
 }
 
-/// The default as the variable's type has it. Problems are reported.
+/// Converts a default to the type of its variable. Problems are reported.
 pub(crate) fn convert_default(variable: &Variable, diagnostics: &mut syntax::Diagnostics) -> Option<Value> {
     let (value, range) = variable.written.default.as_ref()?;
     let invalid = |detail: String| Diagnostic::error("Invalid default value for variable", detail).at(range);
@@ -302,7 +304,7 @@ pub(crate) fn convert_default(variable: &Variable, diagnostics: &mut syntax::Dia
                 "This default does not fit the type of the variable: {}.",
                 lang::eval::describe_convert_error(&error)
             )));
-            // Something of the type, so that only this is reported.
+            // An unknown value of the type avoids further errors where the variable is used.
             return Some(Value::unknown(variable.value_type()));
         }
     };

@@ -1,4 +1,4 @@
-//! What each kind of block means, and what is wrong with bad ones.
+//! Decoding of each kind of block, and diagnostics of invalid ones.
 
 use addrs::{Mode, Resource};
 use cty::{Type, Value};

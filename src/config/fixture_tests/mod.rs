@@ -21,14 +21,14 @@ fn loaded_with(files: &[(&str, &str)], manifest: &Manifest) -> Loaded {
     load(&files, ".", &LoadOptions::new("1.11.4", manifest))
 }
 
-/// Loads files without any problem.
+/// Loads files and asserts that there are no diagnostics.
 fn config(files: &[(&str, &str)]) -> Config {
     let loaded = loaded(files);
     assert_eq!(report(&loaded), "");
     loaded.config
 }
 
-/// Loads one file without any problem.
+/// Loads one file and asserts that there are no diagnostics.
 fn module(text: &str) -> Module {
     (*config(&[("main.tf", text)]).root.module).clone()
 }

@@ -1,4 +1,4 @@
-//! What override files replace, and what they cannot.
+//! Override files: merged arguments and refused blocks.
 
 use addrs::Resource;
 use cty::{Type, Value};

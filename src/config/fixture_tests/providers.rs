@@ -1,4 +1,4 @@
-//! Which provider configuration each resource is managed with.
+//! Resolution of the provider configurations of resources.
 
 use super::{check_files, config};
 use crate::Config;

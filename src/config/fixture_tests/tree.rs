@@ -43,7 +43,7 @@ fn inputs_are_checked_against_variables() {
          error main.tf:3,2-6 Unsupported argument
          error main.tf:4,2-5 Unsupported block type",
     );
-    // What the call lacks is reported when the modules are in order each by itself.
+    // Missing arguments of a call are reported only if each module is valid by itself.
     check_files(
         &[
             ("main.tf", "module \"c\" {\n source = \"./c\"\n lifecycle {}\n}\n"),

@@ -1,4 +1,4 @@
-//! Values of variables: where they come from, which one wins, what they become.
+//! Values of variables: sources, precedence, conversion.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! The files of a module's directory: which are read, and the module that they make.
+//! Reads the files of a module's directory, and builds the module from them.
 
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ struct Parsed {
 impl Loader<'_> {
     /// Loads the module in a directory.
     pub(super) fn directory(&mut self, dir: &str) -> std::io::Result<Arc<Module>> {
+        // Several calls of one directory share its module, so that its problems are reported once.
         if let Some(module) = self.modules.get(dir) {
             return Ok(module.clone());
         }
@@ -56,8 +57,8 @@ impl Loader<'_> {
                 ..Module::default()
             }
         };
-        // What a block lacks, or has too much, where its text could not be read: that is reported once the text can be
-        // read.
+        // Errors inside parts that could not be parsed are dropped: missing or unexpected arguments there may only be
+        // consequences of the syntax error.
         let mut decoded = self.diagnostics.0.split_off(parsed);
         decoded.retain(|d| {
             !d.subject
@@ -80,6 +81,7 @@ impl Loader<'_> {
             .filter_map(|n| FileKind::from_name(&n).map(|k| (k, n)))
             .filter(|(kind, _)| !kind.query || self.queries.as_deref() == Some(dir))
             .collect();
+        // Sorted, so that results do not depend on the order in which the file system lists files.
         names.sort_by(|(_, a), (_, b)| a.cmp(b));
         let mut out = Parsed::default();
         for (kind, name) in names {
@@ -94,6 +96,7 @@ impl Loader<'_> {
                     continue;
                 }
             };
+            // Lossy: diagnostics show lines of files that are not UTF-8, too.
             self.sources
                 .insert(path.as_str(), String::from_utf8_lossy(&content).as_ref());
             let (body, problems) = if kind.json {
@@ -170,11 +173,11 @@ impl Loader<'_> {
         assemble::module(dir, files, primary, overriding, &mut self.diagnostics)
     }
 
-    /// Remembers which names a module would have, were there not these errors.
+    /// Records the names that a module may declare in blocks with errors.
     fn note_losses(&mut self, headers: &[Header], errors: Vec<Range>, losses: &mut Losses) {
         for place in errors {
             let at = headers.iter().find(|h| surrounds(&h.range, &place));
-            // What stands outside of any block may have been one of these.
+            // An error outside of any block may be in the remains of a provider block.
             let ty = at.map_or("provider", |h| &*h.ty);
             self.providers_in_doubt |= matches!(ty, "terraform" | "provider" | "module");
             losses
@@ -183,7 +186,7 @@ impl Loader<'_> {
         }
     }
 
-    /// The tool's version is compared by its numbers: a pre-release of 1.12 is a 1.12.
+    /// Returns true if a constraint allows the tool's version. Only its numbers count: a pre-release of 1.12 is a 1.12.
     fn allows_tool(&self, constraint: &Constraint) -> bool {
         Version::parse_lenient(self.options.tool_version).map_or(true, |v| constraint.allows(&v.core()))
     }

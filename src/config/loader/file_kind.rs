@@ -11,7 +11,7 @@ pub(super) struct FileKind {
 }
 
 impl FileKind {
-    /// `None` for files that are not read.
+    /// Reads the kind from a file's name. `None` for files that are not read.
     pub fn from_name(name: &str) -> Option<FileKind> {
         if is_ignored(name) {
             return None;

@@ -11,25 +11,24 @@ use super::provider_ref::ProviderRef;
 /// An `action` block.
 #[derive(Clone, Debug)]
 pub struct Action {
-    /// Its address in the module.
     pub address: addrs::Action,
     /// The `config` block: the arguments that the provider's schema describes.
     pub config: Option<Arc<Body>>,
-    /// How many instances; excludes `for_each`.
+    /// Number of instances; excludes `for_each`.
     pub count: Option<Expr>,
-    /// An instance for each element; excludes `count`.
+    /// One instance for each element; excludes `count`.
     pub for_each: Option<Expr>,
-    /// The provider configuration as the block names it; `None` if it does not.
+    /// Provider configuration that the block names; `None` if it names none.
     pub provider_ref: Option<ProviderRef>,
     pub provider: Provider,
     /// The header of the block.
     pub range: Range,
-    /// Where the type label stands.
+    /// Range of the type label.
     pub type_range: Range,
 }
 
 impl Action {
-    /// The local name and alias of the provider configuration, named or implied.
+    /// Returns the local name and alias of the provider configuration, named or implied.
     #[must_use]
     pub fn local_provider(&self) -> LocalProviderConfig {
         match &self.provider_ref {
@@ -41,7 +40,7 @@ impl Action {
         }
     }
 
-    /// The `config` block; an empty body if there is none, at the header of the action.
+    /// Returns the `config` block, or an empty body at the header of the action if there is none.
     #[must_use]
     pub fn config_body(&self) -> Arc<Body> {
         let empty = || Arc::new(Body::empty(&self.range));
@@ -49,16 +48,13 @@ impl Action {
     }
 }
 
-/// An `action_trigger` block.
 #[derive(Clone, Debug)]
 pub struct ActionTrigger {
-    /// The changes of the resource that trigger the actions, in the order they are written.
+    /// Changes of the resource that trigger the actions, in source order.
     pub events: Vec<ActionEvent>,
-    /// The actions, in order.
     pub actions: Vec<ActionRef>,
-    /// Whether they are invoked.
+    /// The actions are invoked if this is true or missing.
     pub condition: Option<Expr>,
-    /// What the failure of one means.
     pub on_failure: ActionFailure,
     /// The header of the block.
     pub range: Range,
@@ -69,44 +65,39 @@ pub struct ActionTrigger {
 pub struct ActionRef {
     /// The action, of the same module.
     pub action: addrs::Action,
-    /// Which instance.
     pub key: ActionKey,
-    /// Where it stands.
     pub range: Range,
-    /// Where its key stands; that of the whole without a key that is calculated.
+    /// Range of a computed key, otherwise of the whole reference.
     pub key_range: Range,
 }
 
-/// The key in a reference to an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ActionKey {
     /// A constant, or none.
     Static(InstanceKey),
-    /// `count.index` of the resource.
     CountIndex,
-    /// `each.key` of the resource.
     EachKey,
 }
 
-/// What a change does to an object, as a trigger names it.
+/// An event of a resource's change that triggers actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionEvent {
     /// Before an object is created, the new one of a replacement included.
     BeforeCreate,
-    /// After that.
+    /// After an object is created.
     AfterCreate,
     /// Before an object is updated in place.
     BeforeUpdate,
-    /// After that.
+    /// After an object is updated in place.
     AfterUpdate,
     /// Before an object is destroyed, the old one of a replacement included.
     BeforeDestroy,
-    /// After that.
+    /// After an object is destroyed.
     AfterDestroy,
 }
 
 impl ActionEvent {
-    /// All of them with their keywords.
+    /// All events with their keywords, in the order of declaration, which [`ActionEvent::keyword`] relies on.
     pub const ALL: [(&'static str, ActionEvent); 6] = [
         ("before_create", ActionEvent::BeforeCreate),
         ("after_create", ActionEvent::AfterCreate),
@@ -116,13 +107,13 @@ impl ActionEvent {
         ("after_destroy", ActionEvent::AfterDestroy),
     ];
 
-    /// The keyword in the configuration.
+    /// Returns the keyword in the configuration.
     #[must_use]
     pub fn keyword(self) -> &'static str {
         ActionEvent::ALL[self as usize].0
     }
 
-    /// Whether it comes before the change.
+    /// Returns true if the event comes before the change.
     #[must_use]
     pub fn is_before(self) -> bool {
         matches!(
@@ -131,21 +122,21 @@ impl ActionEvent {
         )
     }
 
-    /// Whether the change destroys an object.
+    /// Returns true if the change destroys an object.
     #[must_use]
     pub fn is_destroy(self) -> bool {
         matches!(self, ActionEvent::BeforeDestroy | ActionEvent::AfterDestroy)
     }
 }
 
-/// What the failure of a triggered action means.
+/// Consequence of the failure of a triggered action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ActionFailure {
     /// The operation on the resource fails, and no further action is invoked.
     #[default]
     Halt,
-    /// The same, and an object that was just created is tainted.
+    /// As `Halt`, and an object that was just created is tainted.
     Taint,
-    /// Its errors become warnings.
+    /// Errors of the action become warnings.
     Continue,
 }

@@ -6,7 +6,7 @@ use addrs::Resource;
 use syntax::Range;
 use syntax::ast::Expr;
 
-/// A condition and what to say if it does not hold.
+/// A condition, and the error message if it does not hold.
 #[derive(Clone, Debug)]
 pub struct CheckRule {
     pub condition: Expr,
@@ -15,13 +15,11 @@ pub struct CheckRule {
     pub range: Range,
 }
 
-/// A `check` block.
 #[derive(Clone, Debug)]
 pub struct Check {
     pub name: Arc<str>,
     /// The data source declared inside; it is among the module's resources too.
     pub data: Option<Resource>,
-    /// What is asserted, at least one.
     pub asserts: Vec<CheckRule>,
     /// The header of the block.
     pub range: Range,

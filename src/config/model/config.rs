@@ -1,4 +1,4 @@
-//! The tree of modules, and what only the whole tree determines.
+//! The tree of modules, and everything that only the whole tree determines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,26 +16,23 @@ use crate::version::Constraint;
 /// A whole configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The root module.
     pub root: ModuleNode,
 }
 
 /// A module in its place in the tree.
 #[derive(Clone, Debug)]
 pub struct ModuleNode {
-    /// The names of the calls that lead here.
+    /// Names of the calls that lead here.
     pub path: addrs::Module,
-    /// What the module declares.
     pub module: Arc<Module>,
     /// The source address of the call, as the module manifest has it; empty for the root.
     pub source: String,
     /// The version of an installed registry module.
     pub version: Option<String>,
-    /// Which versions the call allows.
     pub constraint: Option<Constraint>,
     /// The called modules, by call name. A call whose module could not be loaded has no entry (which has been reported).
     pub children: BTreeMap<Arc<str>, ModuleNode>,
-    /// Which configuration stands behind each provider and alias that this module can name.
+    /// Provider configurations that this module can name, by provider and alias.
     pub(crate) providers: crate::providers::Visible,
 }
 
@@ -43,26 +40,24 @@ pub struct ModuleNode {
 #[derive(Clone, Debug)]
 pub struct ProviderSource<'c> {
     pub address: AbsProviderConfig,
-    /// The module it belongs to.
     pub node: &'c ModuleNode,
-    /// Its block; an implied default configuration has none, and is empty.
+    /// Its block; `None` for an implied default configuration, which is empty.
     pub block: Option<&'c ProviderConfig>,
 }
 
 /// A requirement on a provider's version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
-    /// The constraint; `None` where a module needs the provider without saying which version.
+    /// The constraint; `None` if the module needs the provider in any version.
     pub constraint: Option<Constraint>,
-    /// The kind of block that needs it.
+    /// Kind of block that needs it.
     pub origin: RequirementOrigin,
-    /// Where it is needed.
+    /// Place of the block or entry that needs the provider.
     pub range: Range,
-    /// The module that needs it.
     pub module: addrs::Module,
 }
 
-/// The block of a module by which it needs a provider.
+/// The kind of block by which a module needs a provider.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RequirementOrigin {
     /// An entry of `required_providers`.
@@ -78,13 +73,13 @@ pub enum RequirementOrigin {
 }
 
 impl Config {
-    /// The module at a path.
+    /// Returns the module at a path.
     #[must_use]
     pub fn node(&self, path: &addrs::Module) -> Option<&ModuleNode> {
         path.0.iter().try_fold(&self.root, |node, name| node.children.get(name))
     }
 
-    /// Every module, callers before the called.
+    /// Returns every module, callers before the modules they call.
     #[must_use]
     pub fn nodes(&self) -> Vec<&ModuleNode> {
         let mut out = Vec::new();
@@ -96,13 +91,14 @@ impl Config {
         out
     }
 
-    /// What syntax errors may have garbled, in all modules: what stands there may have been read wrongly.
+    /// Returns the parts of all modules that syntax errors may have garbled.
     #[must_use]
     pub fn broken_parts(&self) -> Vec<&Range> {
         self.nodes().into_iter().flat_map(|n| &n.module.losses.broken).collect()
     }
 
-    /// Whether a provider may be another one than it seems to be: implied by a name whose requirement has errors.
+    /// Returns true if a provider may be another one than it seems to be: implied by a name whose requirement has
+    /// errors.
     #[must_use]
     pub fn is_in_doubt(&self, provider: &Provider) -> bool {
         let nodes = self.nodes();
@@ -110,40 +106,39 @@ impl Config {
         *provider == Provider::implied(&provider.ty) && losses.any(|l| l.may_declare(&provider.ty))
     }
 
-    /// Whether a module was written for another version of the tool, so that nothing of it was read.
+    /// Returns true if a module was written for another version of the tool, so that nothing of it was read.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.nodes().into_iter().any(|n| n.module.refused)
     }
 
-    /// The block of a resource.
     #[must_use]
     pub fn resource(&self, address: &ConfigResource) -> Option<&Resource> {
         self.node(&address.module)?.module.resources.get(&address.resource)
     }
 
-    /// The block of an action.
     #[must_use]
     pub fn action(&self, address: &ConfigAction) -> Option<&Action> {
         self.node(&address.module)?.module.actions.get(&address.action)
     }
 
-    /// The provider configuration that an action is invoked through; `None` if the configuration does not have the action.
+    /// Returns the provider configuration that an action is invoked through; `None` if the configuration does not have
+    /// the action.
     #[must_use]
     pub fn provider_for_action(&self, address: &ConfigAction) -> Option<AbsProviderConfig> {
         let node = self.node(&address.module)?;
         Some(node.provider(&node.module.actions.get(&address.action)?.local_provider()))
     }
 
-    /// The call of a module; `None` for the root and for modules that are not called.
+    /// Returns the call of a module; `None` for the root and for modules that are not called.
     #[must_use]
     pub fn call(&self, path: &addrs::Module) -> Option<&ModuleCall> {
         let (parent, name) = path.parent()?;
         self.node(&parent)?.module.module_calls.get(name)
     }
 
-    /// Which provider configuration a resource is managed with. Of a resource that is not in the configuration: the
-    /// default one its type implies, as its module would have it.
+    /// Returns the provider configuration that manages a resource. For a resource without a block, it is the default
+    /// one that its type implies, as its module resolves it.
     #[must_use]
     pub fn provider_for(&self, address: &ConfigResource) -> AbsProviderConfig {
         let Some(node) = self.node(&address.module) else {
@@ -161,7 +156,6 @@ impl Config {
 }
 
 impl ModuleNode {
-    /// The directory of the module.
     #[must_use]
     pub fn source_dir(&self) -> &str {
         &self.module.source_dir

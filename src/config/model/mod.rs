@@ -1,4 +1,4 @@
-//! The typed blocks of a configuration: one file a kind.
+//! Typed blocks of a configuration, with one file for each kind.
 
 pub mod action;
 pub mod check;

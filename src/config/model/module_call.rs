@@ -15,67 +15,65 @@ use crate::version::Constraint;
 #[derive(Clone, Debug)]
 pub struct ModuleCall {
     pub name: Arc<str>,
-    /// The source; `None` if the argument is missing or could not be read (which has been reported).
+    /// Source; `None` if the argument is missing or could not be read (which has been reported).
     pub source: Option<Expr>,
-    /// Which versions of a registry module will do.
+    /// Versions of a registry module that the call allows.
     pub version: Option<Expr>,
-    /// Where the module comes from, as far as it is known without evaluating anything.
+    /// Source and version, as far as they are known without evaluating anything.
     pub address: LiteralAddress,
-    /// The input variables' values: an attribute each. Blocks have been reported as errors.
+    /// Values of input variables, one attribute each. Blocks have been reported as errors.
     pub inputs: Arc<Body>,
-    /// How many instances; excludes `for_each`.
+    /// Number of instances; excludes `for_each`.
     pub count: Option<Expr>,
-    /// An instance for each element; excludes `count`.
+    /// One instance for each element; excludes `count`.
     pub for_each: Option<Expr>,
-    /// What must be done before anything in the module.
+    /// Dependencies of everything in the module.
     pub depends_on: Vec<Reference>,
-    /// The provider configurations handed to the module; `None` without the argument.
+    /// Provider configurations passed to the module; `None` without the argument.
     pub providers: Option<Vec<PassedProvider>>,
-    /// Whether deprecated values that are used in the module, or in those it calls, are not warned about.
+    /// True if deprecated values used in the module, or in modules it calls, are not warned about.
     pub ignore_nested_deprecations: bool,
     /// The header of the block.
     pub range: Range,
 }
 
 impl ModuleCall {
-    /// Where the source is written; the header of the block if it is missing.
+    /// Range of the source argument; the header of the block if it is missing.
     #[must_use]
     pub fn source_range(&self) -> &Range {
         self.source.as_ref().map_or(&self.range, Expr::range)
     }
 
-    /// What the `providers` argument hands over for a configuration of the module.
+    /// Returns the entry of `providers` for a configuration of the called module.
     #[must_use]
     pub fn passed(&self, child: &LocalProviderConfig) -> Option<&PassedProvider> {
         self.providers.iter().flatten().find(|p| p.child.config == *child)
     }
 }
 
-/// Where a module comes from.
+/// Evaluated source and version of a module call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallAddress {
     pub source: ModuleSource,
-    /// Which versions of a registry module will do.
     pub version: Option<Constraint>,
 }
 
-/// Where a module comes from, as far as it is known without evaluating anything.
+/// Source and version of a call, as far as they are known without evaluating anything.
 #[derive(Clone, Debug, Default)]
 pub enum LiteralAddress {
-    /// Nowhere: the arguments are wrong, which has been reported.
+    /// The arguments are wrong, which has been reported.
     #[default]
     Invalid,
-    /// There.
     Known(Arc<CallAddress>),
-    /// Where its arguments say, which are no literals: they are evaluated when the tree of modules is loaded.
+    /// The arguments are not literals: they are evaluated when the tree of modules is loaded.
     Evaluated,
 }
 
-/// One entry of `providers`: what the module calls `child` is the caller's `parent`.
+/// An entry of `providers`: the module's name `child` for the caller's configuration `parent`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PassedProvider {
-    /// The name in the module.
+    /// Name in the called module.
     pub child: ProviderRef,
-    /// The name in the caller.
+    /// Name in the calling module.
     pub parent: ProviderRef,
 }

@@ -1,4 +1,4 @@
-//! What happens to objects that the configuration speaks of in another way than before: `moved`, `removed`, `import`.
+//! `moved`, `removed` and `import` blocks: changes of the addresses under which objects are managed.
 
 use addrs::{AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, Provider, Target};
 use syntax::Range;
@@ -21,51 +21,44 @@ pub struct Moved {
 /// One side of a `moved` block.
 #[derive(Clone, Debug)]
 pub struct MoveEndpoint {
-    /// What is moved.
     pub subject: MoveSubject,
-    /// Where it is written.
     pub range: Range,
 }
 
-/// What is moved.
+/// The object of a move.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MoveSubject {
     /// A module call if the last step has no key and neither has the other side's, else an instance of it.
     Module(ModuleInstance),
     /// A resource with all its instances, or its single instance if the other side is an instance.
     Resource(AbsResource),
-    /// An instance of a resource.
     Instance(AbsResourceInstance),
 }
 
 /// A `removed` block.
 #[derive(Clone, Debug)]
 pub struct Removed {
-    /// What is no longer managed, relative to the declaring module: a module or a resource, without keys.
+    /// Address that is no longer managed, relative to the declaring module: a module or a resource, without keys.
     pub from: Target,
-    /// Where it is written.
     pub from_range: Range,
     /// The lifecycle argument `destroy`: objects are forgotten if it is false. Without it they are destroyed, unless the state says otherwise.
     pub destroy: Option<bool>,
-    /// What runs before objects are destroyed.
+    /// Provisioners that run before objects are destroyed.
     pub provisioners: Vec<Provisioner>,
-    /// The connection of the provisioners.
     pub connection: Option<Connection>,
     /// The header of the block.
     pub range: Range,
 }
 
-/// What says which object to import.
+/// The argument of an import that identifies the object.
 #[derive(Clone, Debug)]
 pub enum ImportBy {
-    /// An identifier: the argument `id`.
     Id(Expr),
-    /// An identity: the argument `identity`.
     Identity(Expr),
 }
 
 impl ImportBy {
-    /// The value of the argument.
+    /// Returns the expression of the argument.
     #[must_use]
     pub fn expr(&self) -> &Expr {
         match self {
@@ -77,29 +70,28 @@ impl ImportBy {
 /// An `import` block.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// The address to import to, relative to the declaring module, as written; its keys may be expressions of `each.key` and
-    /// the like.
+    /// Target address, relative to the declaring module, as written; its keys may be expressions of `each.key` and the
+    /// like.
     pub to: Expr,
-    /// The same without keys.
+    /// Target address without keys.
     pub to_resource: ConfigResource,
-    /// The same, if all its keys are constant.
+    /// Target address, if all its keys are constant.
     pub to_instance: Option<AbsResourceInstance>,
-    /// Which object it is to the provider.
+    /// Identification of the object for the provider.
     pub by: ImportBy,
-    /// An import for each element.
+    /// Elements, each of which is one import.
     pub for_each: Option<Expr>,
-    /// The provider configuration, if named, for a target without configuration.
+    /// Provider configuration, if named, for a target without configuration.
     pub provider_ref: Option<ProviderRef>,
-    /// Where the `provider` argument stands.
+    /// Range of the `provider` argument.
     pub provider_range: Option<Range>,
-    /// The provider that imports.
     pub provider: Provider,
     /// The header of the block.
     pub range: Range,
 }
 
 impl Import {
-    /// Whether a block in this module imports to a resource.
+    /// Returns true if this block, declared in `module`, imports to a resource.
     #[must_use]
     pub fn imports_to(&self, module: &Module, resource: &ConfigResource) -> bool {
         let (outer, inner) = (&module.0, &self.to_resource.module.0);
@@ -108,7 +100,7 @@ impl Import {
             && resource.module.0.iter().eq(outer.iter().chain(inner.iter()))
     }
 
-    /// What is imported to, of a block in this module.
+    /// Returns the target's absolute configuration address, for a block declared in `module`.
     #[must_use]
     pub fn target(&self, module: &Module) -> ConfigResource {
         let mut path = module.clone();

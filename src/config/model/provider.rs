@@ -12,41 +12,39 @@ use crate::version::Constraint;
 /// A `provider` block.
 #[derive(Clone, Debug)]
 pub struct ProviderConfig {
-    /// Local name and alias.
     pub address: LocalProviderConfig,
-    /// The arguments that the provider's schema describes.
+    /// Arguments that the provider's schema describes.
     pub body: Arc<Body>,
-    /// The deprecated `version` argument.
+    /// Constraint in the deprecated `version` argument.
     pub version: Option<Constraint>,
     /// The header of the block.
     pub range: Range,
-    /// Where the name label stands.
+    /// Range of the name label.
     pub name_range: Range,
 }
 
 /// An entry of `required_providers`.
 #[derive(Clone, Debug)]
 pub struct RequiredProvider {
-    /// The local name.
+    /// Local name of the provider in the module.
     pub name: Arc<str>,
     pub provider: Provider,
-    /// The source as written.
+    /// Source address as written; `None` if it is implied by the local name.
     pub source: Option<String>,
-    /// Which versions will do.
     pub constraint: Option<Constraint>,
-    /// The additional configurations that callers must hand over.
+    /// Additional configurations that callers must pass.
     pub configuration_aliases: Vec<ProviderRef>,
-    /// The whole entry.
+    /// Range of the whole entry.
     pub range: Range,
 }
 
 /// A `provider_meta` block of the `terraform` block.
 #[derive(Clone, Debug)]
 pub struct ProviderMeta {
-    /// The local name of the provider.
+    /// Local name of the provider in the module.
     pub name: Arc<str>,
     pub provider: Provider,
-    /// The arguments that the provider's meta schema describes.
+    /// Arguments that the provider's meta schema describes.
     pub body: Arc<Body>,
     /// The header of the block.
     pub range: Range,

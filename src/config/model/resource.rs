@@ -14,41 +14,39 @@ use crate::model::provider_ref::ProviderRef;
 /// A `resource`, `data` or `ephemeral` block, or a `list` block of a query.
 #[derive(Clone, Debug)]
 pub struct Resource {
-    /// Its address in the module: mode, type and name.
     pub address: addrs::Resource,
-    /// The arguments and blocks that the provider's schema describes: everything but the meta-arguments.
+    /// Arguments and blocks that the provider's schema describes: everything but the meta-arguments.
     pub body: Arc<Body>,
-    /// How many instances; excludes `for_each`.
+    /// Number of instances; excludes `for_each`.
     pub count: Option<Expr>,
-    /// An instance for each element; excludes `count`.
+    /// One instance for each element; excludes `count`.
     pub for_each: Option<Expr>,
-    /// The provider configuration as the block names it; `None` if it does not.
+    /// Provider configuration that the block names; `None` if it names none.
     pub provider_ref: Option<ProviderRef>,
     pub provider: Provider,
-    /// What must be done before, beside what the arguments refer to.
+    /// Explicit dependencies, besides the references in arguments.
     pub depends_on: Vec<Reference>,
-    /// The `lifecycle` block.
     pub lifecycle: Lifecycle,
-    /// The provisioners, in order.
+    /// Provisioners, in source order.
     pub provisioners: Vec<Provisioner>,
-    /// The connection for all provisioners.
+    /// Default connection of the provisioners.
     pub connection: Option<Connection>,
-    /// The `check` block that a data source stands in.
+    /// Name of the `check` block that contains this data source.
     pub check: Option<Arc<str>>,
-    /// What a `list` block says beside its `config` block.
+    /// Arguments of a `list` block besides its `config` block.
     pub list: Option<Box<ListArguments>>,
     /// The header of the block.
     pub range: Range,
-    /// Where the type label stands.
+    /// Range of the type label.
     pub type_range: Range,
 }
 
-/// The arguments of a `list` block that say how objects are listed.
+/// Arguments of a `list` block that control the listing.
 #[derive(Clone, Debug, Default)]
 pub struct ListArguments {
-    /// Whether the objects themselves are requested, beside their identities.
+    /// True if whole objects are requested, not only their identities.
     pub include_resource: Option<Expr>,
-    /// At most so many.
+    /// Maximum number of results.
     pub limit: Option<Expr>,
 }
 
@@ -58,7 +56,7 @@ impl Resource {
         self.address.mode
     }
 
-    /// The local name and alias of the provider configuration, named or implied.
+    /// Returns the local name and alias of the provider configuration, named or implied.
     #[must_use]
     pub fn local_provider(&self) -> LocalProviderConfig {
         match &self.provider_ref {
@@ -72,7 +70,7 @@ impl Resource {
 }
 
 impl Resource {
-    /// The types of the destroy-time provisioners, in their order.
+    /// Returns the types of the destroy-time provisioners, in source order.
     #[must_use]
     pub fn destroy_provisioners(&self) -> Arc<[Arc<str>]> {
         let at_destruction = |p: &&Provisioner| p.when == ProvisionerWhen::Destroy;
@@ -87,66 +85,61 @@ impl Resource {
 /// The `lifecycle` block of a resource.
 #[derive(Clone, Debug, Default)]
 pub struct Lifecycle {
-    /// Whether a replacement is created before the old object is destroyed.
+    /// Creates a replacement before the old object is destroyed.
     pub create_before_destroy: Option<bool>,
-    /// Whether destroying is an error.
+    /// Makes destroying the object an error.
     pub prevent_destroy: Option<bool>,
-    /// Whether an object is destroyed that is no longer needed; if not, it only leaves the state.
+    /// If false, an object that is no longer needed only leaves the state.
     pub destroy: Option<bool>,
-    /// Which changes of the configuration are not followed.
     pub ignore_changes: IgnoreChanges,
-    /// Whose changes cause a replacement: references, in whose indexes `count.index` and `each.key` may stand.
+    /// References whose changes cause a replacement; their indexes may use `count.index` and `each.key`.
     pub replace_triggered_by: Vec<Expr>,
-    /// What must hold before.
+    /// Conditions checked before an operation.
     pub preconditions: Vec<CheckRule>,
-    /// What must hold after.
+    /// Conditions checked after an operation.
     pub postconditions: Vec<CheckRule>,
-    /// The actions that changes invoke.
+    /// Action triggers of the resource's changes.
     pub action_triggers: Vec<ActionTrigger>,
-    /// Where the argument `prevent_destroy` stands.
+    /// Range of the argument `prevent_destroy`.
     pub prevent_destroy_range: Option<Range>,
 }
 
 impl Lifecycle {
-    /// Whether an object that is no longer needed only leaves the state.
+    /// Returns true if an object that is no longer needed only leaves the state.
     #[must_use]
     pub fn keeps_object(&self) -> bool {
         self.destroy == Some(false)
     }
 }
 
-/// Which changes of the configuration are not followed.
+/// Changes of the configuration that are ignored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum IgnoreChanges {
-    /// All are followed.
+    /// No change is ignored.
     #[default]
     None,
-    /// No change is followed.
+    /// Every change is ignored.
     All,
-    /// Changes at these paths are not followed. The ranges are those of the steps.
+    /// Changes at these paths are ignored. The ranges are those of the path's steps.
     Paths(Vec<(cty::Path, Vec<Range>)>),
 }
 
 /// A `provisioner` block.
 #[derive(Clone, Debug)]
 pub struct Provisioner {
-    /// The type.
     pub ty: Arc<str>,
-    /// At creation or at destruction.
     pub when: ProvisionerWhen,
-    /// What happens if it fails.
     pub on_failure: OnFailure,
-    /// The arguments that the provisioner's schema describes.
+    /// Arguments that the provisioner's schema describes.
     pub body: Arc<Body>,
-    /// A connection of its own.
+    /// Connection of this provisioner alone; it replaces that of the resource.
     pub connection: Option<Connection>,
     /// The header of the block.
     pub range: Range,
-    /// Where the type label stands.
+    /// Range of the type label.
     pub type_range: Range,
 }
 
-/// When a provisioner runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProvisionerWhen {
     /// After the object is created.
@@ -155,19 +148,17 @@ pub enum ProvisionerWhen {
     Destroy,
 }
 
-/// What happens if a provisioner fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFailure {
     /// The operation fails, and a new object is tainted.
     Fail,
-    /// Nothing.
+    /// The failure is ignored.
     Continue,
 }
 
 /// A `connection` block.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// The arguments.
     pub body: Arc<Body>,
     /// The header of the block.
     pub range: Range,

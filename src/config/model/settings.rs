@@ -1,4 +1,4 @@
-//! The `terraform` block apart from providers: where the state is stored.
+//! The parts of a `terraform` block that say where the state is stored.
 
 use std::sync::Arc;
 
@@ -9,15 +9,14 @@ use syntax::ast::Body;
 /// A `backend` block, or a `state_store` block.
 #[derive(Clone, Debug)]
 pub struct Backend {
-    /// The type.
     pub ty: Arc<str>,
-    /// The settings, constants only.
+    /// Settings, which can only be constants.
     pub body: Arc<Body>,
     /// The header of the block.
     pub range: Range,
-    /// Where the type label stands.
+    /// Range of the type label.
     pub type_range: Range,
-    /// The provider that has the store, if it is a `state_store` block.
+    /// Provider of the store, if it is a `state_store` block.
     pub provider: Option<StoreProvider>,
 }
 
@@ -35,11 +34,10 @@ impl Backend {
 /// The `provider` block inside a `state_store` block.
 #[derive(Clone, Debug)]
 pub struct StoreProvider {
-    /// The local name.
     pub name: Arc<str>,
-    /// The provider that the module means by this name.
+    /// Address of the provider with this local name.
     pub provider: Provider,
-    /// The configuration, constants only.
+    /// Provider configuration, which can only be constants.
     pub body: Arc<Body>,
     /// The header of the block.
     pub range: Range,
@@ -48,7 +46,7 @@ pub struct StoreProvider {
 /// A `cloud` block.
 #[derive(Clone, Debug)]
 pub struct Cloud {
-    /// The settings, constants only.
+    /// Settings, which can only be constants.
     pub body: Arc<Body>,
     /// The header of the block.
     pub range: Range,

@@ -1,4 +1,4 @@
-//! Test files: what `*.tftest.hcl` and `*.tftest.json` declare.
+//! Declarations of test files (`*.tftest.hcl` and `*.tftest.json`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,43 +11,37 @@ use crate::model::{CallAddress, CheckRule, PassedProvider, ProviderConfig, Refer
 
 #[derive(Clone, Debug, Default)]
 pub struct TestFile {
-    /// Its path, relative to the working directory: what `-filter` names.
+    /// Path, relative to the working directory, as `-filter` takes it.
     pub name: Arc<str>,
-    /// Whether it stands in the directory for tests, not beside the configuration.
+    /// True if the file is in the test directory, not beside the configuration.
     pub in_test_dir: bool,
-    /// The runs, in source order.
     pub runs: Vec<TestRun>,
-    /// The values of the `variables` block.
+    /// Values in the `variables` block.
     pub variables: BTreeMap<Arc<str>, Expr>,
-    /// The `variable` blocks: types and defaults of values from outside.
+    /// `variable` blocks: types and defaults of values from outside.
     pub definitions: BTreeMap<Arc<str>, Variable>,
-    /// The `provider` and `mock_provider` blocks.
     pub providers: BTreeMap<LocalProviderConfig, TestProvider>,
-    /// The overrides for all runs of the file.
+    /// Overrides that hold for all runs of the file.
     pub overrides: Vec<Override>,
 }
 
-/// A provider configuration of a test file.
 #[derive(Clone, Debug)]
 pub enum TestProvider {
-    /// A `provider` block.
     Real(ProviderConfig),
-    /// A `mock_provider` block.
     Mock(MockProvider),
 }
 
-/// A `mock_provider` block, with what its `source` directory has.
+/// A `mock_provider` block, with the mocks of its `source` directory.
 #[derive(Clone, Debug)]
 pub struct MockProvider {
-    /// Name and alias.
     pub address: LocalProviderConfig,
-    /// What objects of managed types get.
+    /// Mocks of managed resources, by type.
     pub resources: BTreeMap<Arc<str>, Mock>,
-    /// What data sources give.
+    /// Mocks of data sources, by type.
     pub data: BTreeMap<Arc<str>, Mock>,
-    /// The overrides that hold for objects of this provider configuration.
+    /// Overrides that hold for objects of this provider configuration.
     pub overrides: Vec<Override>,
-    /// Whether computed values are known when planned.
+    /// True if computed values are known when planned.
     pub during_plan: bool,
     /// The header of the block.
     pub range: Range,
@@ -56,26 +50,24 @@ pub struct MockProvider {
 /// A `mock_resource` or `mock_data` block.
 #[derive(Clone, Debug)]
 pub struct Mock {
-    /// The values of computed attributes.
+    /// Values of computed attributes.
     pub defaults: Option<Attribute>,
-    /// Whether they are known when planned.
+    /// True if these values are known when planned.
     pub during_plan: bool,
     /// The header of the block.
     pub range: Range,
 }
 
-/// What an override stands in for.
+/// The kind of object that an override replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OverrideKind {
-    /// A managed resource.
     Resource,
-    /// A data source.
     Data,
     Module,
 }
 
 impl OverrideKind {
-    /// The type of the block.
+    /// Returns the type of the block.
     #[must_use]
     pub fn block(self) -> &'static str {
         match self {
@@ -89,17 +81,15 @@ impl OverrideKind {
 /// An `override_resource`, `override_data` or `override_module` block.
 #[derive(Clone, Debug)]
 pub struct Override {
-    /// Which of them.
     pub kind: OverrideKind,
-    /// The address.
     pub target: Target,
-    /// The values of computed attributes, or the outputs of the module.
+    /// Values of computed attributes, or outputs of the module.
     pub values: Option<Attribute>,
-    /// Whether the values are known when planned.
+    /// True if the values are known when planned.
     pub during_plan: bool,
     /// The header of the block.
     pub range: Range,
-    /// Where the target is written.
+    /// Range of the target argument.
     pub target_range: Range,
 }
 
@@ -107,25 +97,22 @@ pub struct Override {
 #[derive(Clone, Debug)]
 pub struct TestRun {
     pub name: Arc<str>,
-    /// Whether the plan is applied.
+    /// True if the plan is applied.
     pub apply: bool,
-    /// How it plans.
     pub options: RunOptions,
-    /// The values of its `variables` block.
+    /// Values in the run's `variables` block.
     pub variables: BTreeMap<Arc<str>, Expr>,
-    /// The other module that is tested.
+    /// Alternate module that the run tests.
     pub module: Option<RunModule>,
-    /// The `providers` argument: what the module calls `child` is the file's `parent`.
+    /// Entries of `providers`: the module's name `child` for the file's configuration `parent`.
     pub providers: Vec<PassedProvider>,
-    /// The assertions.
     pub asserts: Vec<CheckRule>,
-    /// The objects whose conditions are to fail.
+    /// Objects whose conditions are expected to fail.
     pub expect_failures: Vec<Reference>,
-    /// The overrides for this run.
     pub overrides: Vec<Override>,
-    /// The key of the state, where it is given.
+    /// Explicitly set key of the state.
     pub state_key: Option<Arc<str>>,
-    /// Whether it may run beside others.
+    /// True if the run may run concurrently with others.
     pub parallel: bool,
     /// The header of the block.
     pub range: Range,
@@ -134,15 +121,13 @@ pub struct TestRun {
 /// A `plan_options` block.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Whether objects are only refreshed.
+    /// Only refreshes objects, and plans no other change.
     pub refresh_only: bool,
-    /// Whether objects are refreshed first.
+    /// Refreshes objects before planning.
     pub refresh: bool,
-    /// The objects to replace.
     pub replace: Vec<AbsResourceInstance>,
-    /// Where something is to be replaced that cannot be, which is told when the run is carried out.
+    /// Ranges of addresses that cannot be replaced, which is reported when the run is carried out.
     pub not_replaceable: Vec<Range>,
-    /// What the plan is limited to.
     pub target: Vec<Target>,
 }
 
@@ -161,14 +146,13 @@ impl Default for RunOptions {
 /// The `module` block of a run.
 #[derive(Clone, Debug)]
 pub struct RunModule {
-    /// Where the module comes from.
     pub address: CallAddress,
     /// The header of the block.
     pub range: Range,
 }
 
 impl TestFile {
-    /// The path of a run's module in the module manifest.
+    /// Returns the path of a run's module in the module manifest.
     #[must_use]
     pub fn module_path(&self, run: &TestRun) -> addrs::Module {
         let file = self.name.strip_suffix(".tftest.hcl").unwrap_or(&self.name);
@@ -180,7 +164,7 @@ impl TestFile {
 }
 
 impl TestRun {
-    /// The key of the state that the run works on; empty for the main state.
+    /// Returns the key of the state that the run works on; empty for the main state.
     #[must_use]
     pub fn key(&self) -> Arc<str> {
         match (&self.state_key, &self.module) {

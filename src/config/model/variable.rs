@@ -14,76 +14,76 @@ use crate::model::check::CheckRule;
 #[derive(Clone, Debug)]
 pub struct Variable {
     pub name: Arc<str>,
-    /// The type constraint, `any` if there is none. It may have optional attributes.
+    /// Type constraint, `any` if there is none. It may have optional attributes.
     pub ty: Type,
-    /// Whether the block has a `type` argument: without one, text from the command line is taken as it is.
+    /// True if the block has a `type` argument: without one, text from the command line is taken literally.
     pub typed: bool,
-    /// The default values of optional attributes inside the type.
+    /// Default values of optional attributes inside the type.
     pub defaults: Arc<Defaults>,
-    /// The default, converted to the type; `None` for a required variable.
+    /// Default, converted to the type; `None` for a required variable.
     pub default: Option<Value>,
     pub description: Option<String>,
-    /// Whether its value must not be shown.
+    /// The value must not be shown.
     pub sensitive: bool,
-    /// Whether its value must not be stored.
+    /// The value must not be stored.
     pub ephemeral: bool,
-    /// Whether null is a value of it; if not, null means the default.
+    /// Null is a valid value; if false, null means the default.
     pub nullable: bool,
-    /// Whether its value must be known when the configuration is loaded, so that sources of modules can depend on it.
+    /// The value must be known when the configuration is loaded, so that sources of modules can depend on it.
     pub is_const: bool,
-    /// Why it should not be set any more, if it should not.
+    /// Notice if the variable is deprecated.
     pub deprecated: Option<DeprecationNotice>,
-    /// What its value must satisfy.
+    /// Conditions that the value must satisfy.
     pub validations: Vec<CheckRule>,
     /// The header of the block.
     pub range: Range,
-    /// Which of its arguments are written, for override files.
+    /// Explicitly written arguments, for override files.
     pub(crate) written: Written,
 }
 
 /// A `deprecated` argument.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeprecationNotice {
-    /// What to do instead.
+    /// Advice on what to do instead.
     pub message: Arc<str>,
     /// The whole argument.
     pub range: Range,
 }
 
-/// Which arguments of a variable or output are written, as an override replaces only those.
+/// Explicitly written arguments of a variable or output: an override replaces only those.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Written {
     pub sensitive: bool,
     pub ephemeral: bool,
     pub nullable: bool,
     pub is_const: bool,
-    /// Whether an output has a value; one in an override file need not.
+    /// True if an output has a value; one in an override file need not.
     pub value: bool,
-    /// The default as written, before conversion.
+    /// Default as written, before conversion.
     pub default: Option<(Value, Range)>,
 }
 
 impl Variable {
-    /// Whether the variable is required.
+    /// Returns true if the variable has no default.
     #[must_use]
     pub fn is_required(&self) -> bool {
         self.default.is_none()
     }
 
-    /// Whether text from the command line or the environment is taken as it is, not as an expression.
+    /// Returns true if text from the command line or the environment is taken literally, not as an expression.
     #[must_use]
     pub fn takes_literal_text(&self) -> bool {
         !self.typed || self.ty.is_primitive()
     }
 
-    /// The marks that its value gets.
+    /// Returns the marks that the value gets.
     #[must_use]
     pub fn marks(&self) -> Marks {
         let mark = |yes: bool, mark: Marks| if yes { mark } else { Marks::NONE };
         mark(self.sensitive, Marks::SENSITIVE) | mark(self.ephemeral, Marks::EPHEMERAL)
     }
 
-    /// The type that a value of the variable has.
+    /// Returns the type of the variable's values.
     #[must_use]
     pub fn value_type(&self) -> Type {
         self.ty.without_optional()
@@ -94,9 +94,8 @@ impl Variable {
 #[derive(Clone, Debug)]
 pub struct Local {
     pub name: Arc<str>,
-    /// The value.
     pub expr: Expr,
-    /// The whole attribute.
+    /// Range of the whole attribute.
     pub range: Range,
 }
 
@@ -104,24 +103,23 @@ pub struct Local {
 #[derive(Clone, Debug)]
 pub struct Output {
     pub name: Arc<str>,
-    /// The value.
     pub expr: Expr,
-    /// The type constraint, `any` if there is none. It may have optional attributes.
+    /// Type constraint, `any` if there is none. It may have optional attributes.
     pub ty: Type,
-    /// Whether the block has a `type` argument.
+    /// True if the block has a `type` argument.
     pub typed: bool,
-    /// The default values of optional attributes inside the type.
+    /// Default values of optional attributes inside the type.
     pub defaults: Arc<Defaults>,
-    /// Why it should not be used any more, if it should not.
+    /// Notice if the output is deprecated.
     pub deprecated: Option<DeprecationNotice>,
     pub description: Option<String>,
-    /// Whether its value must not be shown.
+    /// The value must not be shown.
     pub sensitive: bool,
-    /// Whether its value must not be stored.
+    /// The value must not be stored.
     pub ephemeral: bool,
-    /// What must be done before, beside what the value refers to.
+    /// Explicit dependencies, besides the references in the value.
     pub depends_on: Vec<Reference>,
-    /// What must hold before the value is taken.
+    /// Conditions checked before the value is evaluated.
     pub preconditions: Vec<CheckRule>,
     /// The header of the block.
     pub range: Range,
@@ -129,9 +127,9 @@ pub struct Output {
 }
 
 impl Variable {
-    /// The value of the variable when set to this: defaults of optional attributes filled in, converted to the type, null
-    /// replaced by the default where null is no value. Marks of the value stay; those of the variable are not added.
-    /// `range` is where the value is written.
+    /// Returns the variable's value when it is set to `value`: defaults of optional attributes filled in, converted to
+    /// the type, null replaced by the default where null is not valid. Marks of the value stay; those of the variable
+    /// are not added. `range` is the range of the value.
     pub fn accept(&self, value: &Value, range: &Range) -> Result<Value, Box<syntax::Diagnostic>> {
         let invalid = |summary: &str, detail: String| {
             Box::new(
@@ -159,15 +157,15 @@ impl Variable {
         Ok(value)
     }
 
-    /// A value with the defaults of optional attributes filled in, converted to the type.
+    /// Fills in the defaults of optional attributes, and converts a value to the type.
     pub(crate) fn fit(&self, value: &Value) -> Result<Value, cty::ConvertError> {
-        // Null is null, with defaults or without.
+        // Defaults come first: the conversion makes missing optional attributes null.
         cty::convert(&self.defaults.apply(value.clone()), &self.ty)
     }
 }
 
 impl Variable {
-    /// A variable that no module declares, of any type: text for it is an expression.
+    /// Creates a variable that no module declares, of any type: text for it is an expression.
     #[must_use]
     pub fn undeclared(name: Arc<str>, range: &Range) -> Variable {
         Variable {

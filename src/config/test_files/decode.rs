@@ -1,4 +1,4 @@
-//! From the trees of test files to typed blocks.
+//! Decodes the syntax trees of test files to typed blocks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ pub(super) struct TestDecoder<'d> {
     pub mock_data: &'d mut dyn FnMut(&str, &Range, &mut Diagnostics) -> Vec<Body>,
 }
 
-/// What the header of a file says about all its runs.
+/// Settings in a file's `test` block, which hold for all its runs.
 #[derive(Clone, Copy, Default)]
 struct Defaults {
     parallel: bool,
@@ -91,7 +91,7 @@ impl TestDecoder<'_> {
         self.diagnostics.push(Diagnostic::error(summary, detail).at(at));
     }
 
-    /// Reports a block whose like, by this key, was there before.
+    /// Reports a block if another one with this key came before it. Returns true for the first one.
     pub(super) fn first(
         &mut self,
         seen: &mut BTreeMap<String, Range>,
@@ -120,6 +120,7 @@ impl TestDecoder<'_> {
         let (mut runs, mut providers, mut once) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut overrides = BTreeMap::new();
         let blocks = parts::exact(body, FILE, self.diagnostics).blocks;
+        // The `test` block sets defaults for all runs, wherever in the file it stands.
         let (settings, blocks): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|b| &*b.ty == "test");
         let mut defaults = Defaults::default();
         for block in settings {
@@ -188,7 +189,7 @@ impl TestDecoder<'_> {
         out
     }
 
-    /// A bool that is written as a constant.
+    /// Reads a constant bool; `None` if it is missing or invalid.
     fn flag(&mut self, attribute: Option<Attribute>) -> Option<bool> {
         parts::constant_bool(&attribute?.expr, self.diagnostics)
     }
@@ -274,7 +275,7 @@ impl TestDecoder<'_> {
         Some(out)
     }
 
-    /// An object whose conditions are to fail.
+    /// Reads an entry of `expect_failures`. Problems are reported.
     fn expected(&mut self, item: &Expr) -> Option<Reference> {
         let traversal = parts::static_traversal(item, self.diagnostics)?;
         match lang::refs::reference(&traversal) {
@@ -312,6 +313,7 @@ impl TestDecoder<'_> {
                     Some(Target::Resource(resource)) if resource.resource.mode == Mode::Managed => {
                         out.replace.push(resource.instance(addrs::InstanceKey::None));
                     }
+                    // As with `-replace`, an address without keys means the single instance.
                     Some(Target::ConfigResource(resource)) if resource.resource.mode == Mode::Managed => {
                         let module = resource.module.0.iter().fold(addrs::ModuleInstance::root(), |m, name| {
                             m.child(name.clone(), addrs::InstanceKey::None)
@@ -332,7 +334,7 @@ impl TestDecoder<'_> {
         out
     }
 
-    /// An address that is written as a reference, or in quotes.
+    /// Reads an address that is a reference, or a reference in quotes.
     pub(super) fn address(&mut self, expr: &Expr) -> Option<Target> {
         let traversal = parts::static_traversal(expr, self.diagnostics)?;
         let parsed = address::text(&traversal).and_then(|text| {
@@ -428,7 +430,7 @@ impl TestDecoder<'_> {
     }
 }
 
-/// A keyword; in the JSON syntax, it is a string.
+/// Returns a keyword, which the JSON syntax writes as a string.
 pub(super) fn word(expr: &Expr) -> Option<Arc<str>> {
     match expr {
         Expr::Json(json) => json.text().cloned(),
@@ -436,7 +438,7 @@ pub(super) fn word(expr: &Expr) -> Option<Arc<str>> {
     }
 }
 
-/// In test files, `output.x` and `check.x` name outputs and checks, not resources.
+/// Rewrites references for test files, where `output.x` and `check.x` name outputs and checks, not resources.
 fn named_result(mut reference: Reference) -> Reference {
     if let addrs::Referenceable::Resource(resource) = &reference.subject
         && resource.mode == Mode::Managed

@@ -1,4 +1,4 @@
-//! The providers of test files, their mocks, and overrides: from trees to typed blocks.
+//! Decodes the providers of test files, their mocks, and overrides.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const MOCK_PROVIDER: BodySpec<'static> = BodySpec {
     ],
 };
 
-/// What a file of a mock provider's `source` directory may hold.
+/// Content of a file in a mock provider's `source` directory.
 const MOCK_DATA: BodySpec<'static> = BodySpec {
     attributes: &[],
     blocks: MOCK_PROVIDER.blocks,
@@ -42,7 +42,7 @@ const OVERRIDE_MODULE: BodySpec<'static> = BodySpec {
     blocks: &[],
 };
 
-/// Roots of references that are no addresses.
+/// Roots of references that are never addresses.
 const NO_ADDRESS: &[&str] = &[
     "var",
     "local",
@@ -85,6 +85,7 @@ impl TestDecoder<'_> {
                  \"version\" argument.",
                 &at,
             );
+            // Removed, so that the decoder does not add its warning about a deprecated argument to the error.
             block.body.attributes.retain(|a| &*a.name != "version");
         }
         self.decoder().provider(block)
@@ -113,6 +114,7 @@ impl TestDecoder<'_> {
             during_plan,
             range,
         };
+        // Before the directory's blocks, which these precede.
         self.mocks(std::mem::take(&mut taken.blocks), &mut out);
         if let Some(source) = taken.attribute("source")
             && let Some(dir) = parts::constant_string(&source.expr, self.diagnostics)
@@ -123,7 +125,7 @@ impl TestDecoder<'_> {
         Some(out)
     }
 
-    /// Adds what the files of a directory have, except what the block itself has.
+    /// Adds the mocks and overrides of a directory's files, except those that the block itself has.
     fn external(&mut self, dir: &str, at: &Range, out: &mut MockProvider) {
         let mut all = MockProvider {
             resources: BTreeMap::new(),
@@ -131,6 +133,7 @@ impl TestDecoder<'_> {
             overrides: Vec::new(),
             ..out.clone()
         };
+        // Collected in `all` first: duplicates among the files are errors, but the block may replace any of them.
         let bodies = (self.mock_data)(dir, at, self.diagnostics);
         for body in bodies {
             let taken = parts::exact(body, MOCK_DATA, self.diagnostics);
@@ -177,7 +180,7 @@ impl TestDecoder<'_> {
         }
     }
 
-    /// The blocks inside a mock provider.
+    /// Decodes the mocks and overrides inside a mock provider.
     fn mocks(&mut self, blocks: Vec<Block>, out: &mut MockProvider) {
         let (mut mocks, mut overrides) = (BTreeMap::new(), BTreeMap::new());
         for inner in blocks {

@@ -1,9 +1,9 @@
-//! Test files (`*.tftest.hcl`, `*.tftest.json`) and the mock data they refer to (`*.tfmock.hcl`, `*.tfmock.json`): from files to
-//! typed blocks.
+//! Test files (`*.tftest.hcl`, `*.tftest.json`) and their mock data (`*.tfmock.hcl`, `*.tfmock.json`): decoded to typed
+//! blocks.
 //!
-//! They stand in the directory of the root module and in one directory for tests, neither searched further down. That they are
-//! read here, beside the configuration, and not in the crate that runs them: they share the grammar of variables, providers and
-//! conditions with it, and the commands that never run a test check them too.
+//! They are in the directory of the root module and in one test directory; subdirectories are not searched. This crate
+//! reads them, not the crate that runs them, because they share the grammar of variables, providers and conditions with
+//! the configuration, and because commands that never run a test check them, too.
 
 mod decode;
 mod mocks;
@@ -20,24 +20,23 @@ use crate::parse;
 
 use decode::TestDecoder;
 
-/// Where test files are, beside the directory of the root module, by default.
+/// Default test directory, which is read besides the directory of the root module.
 pub const DEFAULT_DIR: &str = "tests";
 
 /// The test files of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct TestFiles {
-    /// The files, in the order of their names.
+    /// Files, in the order of their names.
     pub files: Vec<Arc<TestFile>>,
-    /// The texts of the files.
+    /// Text of every test file and mock data file.
     pub sources: SourceMap,
-    /// Every problem.
     pub diagnostics: Diagnostics,
 }
 
-/// The directory of test files, if it is one that may be: inside the working directory.
+/// Returns the test directory, or its default.
 ///
 /// # Errors
-/// It is not.
+/// The directory is not inside the working directory.
 pub fn directory(given: Option<&str>) -> Result<&str, Diagnostic> {
     let dir = given.unwrap_or(DEFAULT_DIR);
     if std::path::Path::new(dir).is_absolute() || dir.split('/').any(|step| step == "..") {
@@ -49,7 +48,7 @@ pub fn directory(given: Option<&str>) -> Result<&str, Diagnostic> {
     Ok(dir)
 }
 
-/// Reads the test files of a root module. `tests` is the directory for tests; `explicit` is set if the user named it.
+/// Reads the test files of a root module. `tests` is the test directory; `explicit` is set if the user named it.
 #[must_use]
 pub fn read(files: &dyn FileSource, root: &str, tests: &str, explicit: bool) -> TestFiles {
     let mut out = TestFiles::default();
@@ -60,6 +59,7 @@ pub fn read(files: &dyn FileSource, root: &str, tests: &str, explicit: bool) -> 
         .map(|path| (path, false))
         .collect();
     let dir = join(root, tests);
+    // Otherwise the files are in the list already.
     if dir != root {
         let inside = names(files, &dir, tests, explicit, &mut out.diagnostics);
         paths.extend(inside.into_iter().map(|path| (path, true)));
@@ -85,7 +85,7 @@ pub fn read(files: &dyn FileSource, root: &str, tests: &str, explicit: bool) -> 
     out
 }
 
-/// The tree of a file. What a file lacks whose text could not be read is reported when it can be.
+/// Parses a file. `None` if it has syntax errors: missing arguments are reported when the text can be read.
 fn parsed(
     files: &dyn FileSource,
     path: &str,
@@ -103,6 +103,7 @@ fn parsed(
             return None;
         }
     };
+    // Before the parser, whose diagnostics show the text.
     sources.insert(path, String::from_utf8_lossy(&bytes).as_ref());
     let (body, problems) = if path.ends_with(".json") {
         syntax::json::parse_file(path, &bytes)
@@ -114,7 +115,7 @@ fn parsed(
     (!broken).then(|| Arc::unwrap_or_clone(body))
 }
 
-/// The files of mock data in a directory.
+/// Parses the mock data files of a directory.
 fn mock_data(
     files: &dyn FileSource,
     dir: &str,
@@ -146,7 +147,7 @@ fn mock_data(
         .collect()
 }
 
-/// The test files of a directory, in order. In the directory for tests, hidden files count.
+/// Lists the test files of a directory, sorted. In the test directory, hidden files count.
 fn names(files: &dyn FileSource, dir: &str, shown: &str, explicit: bool, diagnostics: &mut Diagnostics) -> Vec<String> {
     let mut names = match files.list(dir) {
         Ok(names) => names,

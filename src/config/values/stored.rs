@@ -1,4 +1,4 @@
-//! Values that are kept elsewhere for the variables of a configuration: by a workspace of a server, for its own runs.
+//! Values of variables that a workspace of HCP Terraform keeps for its own runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use super::{CollectedValues, Content, Given, ValueSource, VariableValue, evaluat
 use crate::model::{Module, Variable};
 use crate::parse;
 
-/// A value that is kept elsewhere.
+/// A value that a workspace keeps.
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoredValue {
     Text(String),
     /// An expression without references.
     Expression(String),
-    /// One that is not told, since it is a secret; whether it is text.
+    /// A sensitive value, which the server does not return.
     Secret {
-        /// It is text, and no expression.
+        /// True if it is text, false if it is an expression.
         is_text: bool,
     },
 }
@@ -34,7 +34,8 @@ impl std::fmt::Debug for StoredValue {
     }
 }
 
-/// Gives variables that nothing here sets the values that are kept elsewhere. What is not told is unknown, and warned about.
+/// Sets variables that have no other value to those of a workspace. A value that the server does not return is unknown,
+/// with a warning.
 pub fn complete(module: &Module, stored: &BTreeMap<String, StoredValue>, collected: &mut CollectedValues) {
     for variable in module.variables.values() {
         let is_set = |value: &VariableValue| value.source != ValueSource::Default;
@@ -86,7 +87,7 @@ fn value(variable: &Variable, stored: &StoredValue, out: &mut CollectedValues) -
     };
     let (source, errors) = (ValueSource::Workspace, out.diagnostics.0.len());
     if let Content::Text(text) = content {
-        // Text is text here: a number or a list is converted from it, and never parsed.
+        // Converted like a value, never parsed as an expression: the workspace says that it is text.
         let given = Given {
             content: Content::Value(Value::string(&text), variable.range.clone()),
             source,
@@ -96,7 +97,7 @@ fn value(variable: &Variable, stored: &StoredValue, out: &mut CollectedValues) -
     let found = evaluate(variable, &Given { content, source }, out);
     let is_error = |d: &Diagnostic| d.is_error();
     if found.is_none() && out.diagnostics.0.iter().skip(errors).any(is_error) {
-        // What is wrong stands in a text that is not here.
+        // Diagnostics would point into a text that the user does not have at hand.
         out.diagnostics.0.truncate(errors);
         out.diagnostics.push(invalid(name));
     }

@@ -1,10 +1,10 @@
-//! In words: why one type does not convert to another.
+//! Explanations of conversions between types that do not exist.
 
 use super::{can_convert, distinct};
 use crate::Type;
 use crate::types::ObjectType;
 
-/// Why a value of type `got` does not convert to `want`. Call it only when it does not.
+/// Explains why a value of type `got` does not convert to `want`. Call it only if it does not.
 #[must_use]
 pub fn mismatch_message(got: &Type, want: &Type) -> String {
     match (got, want) {
@@ -13,7 +13,7 @@ pub fn mismatch_message(got: &Type, want: &Type) -> String {
         (Type::Tuple(_), Type::Set(e)) if **e == Type::Dynamic => "all set elements must have the same type".into(),
         (Type::Object(_), Type::Map(e)) if **e == Type::Dynamic => "all map elements must have the same type".into(),
         (Type::Tuple(parts), Type::List(want) | Type::Set(want)) => {
-            // The types are few where the elements are many: compare each only once.
+            // A long tuple has few different types: each is compared only once.
             let bad: Vec<&Type> = distinct(parts)
                 .into_iter()
                 .filter(|t| !can_convert(t, want, false))
@@ -43,8 +43,8 @@ pub fn mismatch_message(got: &Type, want: &Type) -> String {
     }
 }
 
-/// Whether the names of both types say what is wrong. Where a value of the one type may convert to the other, it is not
-/// the type that is wrong, and the names of two structures are the same.
+/// Returns true if the names of both types explain the mismatch. If a value of one type may convert to the other, the
+/// type is not the cause, and two structural types have the same name.
 fn names_tell_apart(got: &Type, want: &Type) -> bool {
     match (got, want) {
         _ if got.is_primitive() != want.is_primitive() => true,
@@ -57,7 +57,7 @@ fn names_tell_apart(got: &Type, want: &Type) -> bool {
     }
 }
 
-/// The name of a type as messages about a required type have it: `list of any single type`, `any type`.
+/// Returns the name of a required type, as messages have it: `list of any single type`, `any type`.
 fn constraint_name(ty: &Type) -> String {
     match ty {
         Type::Dynamic => "any type".into(),
@@ -88,7 +88,8 @@ fn objects(got: &ObjectType, want: &ObjectType) -> String {
         [one, two] => return format!("attributes {one} and {two} are required"),
         [most @ .., last] => return format!("attributes {}, and {last} are required", most.join(", ")),
     }
-    // A type that does not convert at all is a graver matter than one whose values may not.
+    // An attribute whose type never converts is reported before one whose values may not.
+    // Unsafe conversions first: with `safe_only`, more attributes fail.
     for safe_only in [false, true] {
         for a in want.attributes() {
             if let Some(ty) = got.get(&a.name)
@@ -101,7 +102,7 @@ fn objects(got: &ObjectType, want: &ObjectType) -> String {
     "incorrect object attributes".into()
 }
 
-/// How the types of a conditional's two results differ, when they have no common type.
+/// Explains the difference between the types of a conditional's results, if they have no common type.
 #[must_use]
 pub fn conditional_mismatch(yes: &Type, no: &Type) -> String {
     match (yes, no) {
@@ -138,6 +139,7 @@ pub fn conditional_mismatch(yes: &Type, no: &Type) -> String {
                 return format!("in the tuple element {i}: {}", conditional_mismatch(a, b));
             }
         }
+        // The names of other element types show the difference.
         (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) | (Type::Map(a), Type::Map(b))
             if matches!(
                 (&**a, &**b),

@@ -1,8 +1,8 @@
-//! Conversion of values to types, and the one type that several types convert to.
+//! Conversion of values to types, and unification: the common type of several types.
 //!
-//! Whether a conversion exists is decided on types alone ([`can_convert`]); some conversions then fail on certain values
-//! (text that is no number) and are called unsafe. [`convert`] checks that once for the whole value, then
-//! walks the value. [`unify`] finds a common type.
+//! Types alone decide if a conversion exists ([`can_convert`]); some conversions then fail for certain values (text
+//! that is no number) and are called unsafe. [`convert`] checks the types once for the whole value, then walks the
+//! value. [`unify`] finds a common type.
 
 mod mismatch;
 mod unify;
@@ -15,13 +15,13 @@ pub use unify::{unify, unify_safe, unify_values};
 use crate::types::{ObjectAttribute, ObjectType};
 use crate::{Kind, Number, Path, Refinements, Step, Type, Value};
 
-/// Why a value does not convert: where in it, and what is wrong there.
+/// A conversion that failed: the path inside of the value, and the reason.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ConvertError {
-    /// Where inside the value.
+    /// Path inside of the value.
     pub path: Path,
-    /// What is wrong there: `a number is required`.
+    /// Reason, such as `a number is required`.
     pub message: String,
 }
 
@@ -31,6 +31,7 @@ pub fn convert(value: &Value, to: &Type) -> Result<Value, ConvertError> {
     if value.ty() == to {
         return Ok(value.clone());
     }
+    // A constraint with optional attributes describes values without them.
     let plain = to.without_optional();
     if *value.ty() == plain {
         return Ok(value.clone());
@@ -44,7 +45,7 @@ pub fn convert(value: &Value, to: &Type) -> Result<Value, ConvertError> {
     apply(value, to, &plain, &mut Vec::new())
 }
 
-/// Whether every value of type `from` (or at least some, if not `safe_only`) converts to `to`.
+/// Returns true if every value of type `from` (or at least some value, if not `safe_only`) converts to `to`.
 #[must_use]
 pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
     let can = |from: &Type, to: &Type| can_convert(from, to, safe_only);
@@ -64,10 +65,10 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
         (Type::List(e) | Type::Set(e), Type::List(w)) | (Type::Set(e), Type::Set(w)) | (Type::Map(e), Type::Map(w)) => {
             can(e, w)
         }
-        // Order and duplicates are lost.
+        // Unsafe, because order and duplicates are lost.
         (Type::List(e), Type::Set(w)) => !safe_only && can(e, w),
         (Type::Tuple(has), Type::List(w) | Type::Set(w)) => match element_target(has, w, safe_only) {
-            // A common type that is still open would have to be found again for every value.
+            // If the common type has an `any`, it would have to be found for each value again.
             Some(Type::Dynamic) => has.iter().all(|t| *t == Type::Dynamic),
             Some(target) => distinct(has).into_iter().all(|t| can(t, &target)),
             None => false,
@@ -77,8 +78,8 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
             element_target(&types, w, safe_only)
                 .is_some_and(|target| distinct(&types).into_iter().all(|t| can(t, &target)))
         }
-        // Whether the map has the attributes shows only in the value; an optional attribute may have a type that does
-        // not fit as long as the map has no such element.
+        // The presence of attributes shows only in the value. An optional attribute may have a type that does not fit,
+        // as long as the map has no such element.
         (Type::Map(e), Type::Object(wants)) => {
             !safe_only && wants.attributes().iter().all(|want| want.optional || can(e, &want.ty))
         }
@@ -86,8 +87,8 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
     }
 }
 
-/// The type that the parts of a tuple or object are converted to in a collection with this element type; the common type of
-/// the parts if that is `any`.
+/// Returns the type that the parts of a tuple or object are converted to in a collection with this element type: their
+/// common type, if that is `any`.
 fn element_target(parts: &[Type], element_type: &Type, safe_only: bool) -> Option<Type> {
     if *element_type != Type::Dynamic || parts.is_empty() {
         return Some(element_type.clone());
@@ -95,9 +96,10 @@ fn element_target(parts: &[Type], element_type: &Type, safe_only: bool) -> Optio
     unify::unify_types(parts, safe_only)
 }
 
-/// The different types among these, in order of first occurrence.
+/// Returns the different types, in order of first occurrence.
 fn distinct(types: &[Type]) -> Vec<&Type> {
     let Some(first) = types.first() else { return Vec::new() };
+    // Elements of one type are the common case, which needs no set.
     if types.iter().all(|t| t == first) {
         return vec![first];
     }
@@ -114,8 +116,9 @@ fn fail<T>(path: &Steps, message: impl Into<String>) -> Result<T, ConvertError> 
     })
 }
 
-/// Converts one value. `plain` is `to` without optional attributes: made once, so that all elements share one type.
+/// Converts a value. `plain` is `to` without optional attributes, computed once, so that all elements share one type.
 fn apply(value: &Value, to: &Type, plain: &Type, path: &mut Steps) -> Result<Value, ConvertError> {
+    // Marks are put aside during the conversion, and back on its result.
     if !value.marks().is_empty() {
         let (bare, marks) = value.clone().unmark();
         return Ok(apply(&bare, to, plain, path)?.with_marks(marks));
@@ -214,7 +217,7 @@ fn object_to_object(
 ) -> Result<Value, ConvertError> {
     let attributes = has.attributes();
     let mut out = Vec::with_capacity(wants.len());
-    // Both lists of attributes are sorted by name, so one walk over each is enough.
+    // Both lists of attributes are sorted by name, so one pass over each is enough.
     let mut at = 0;
     for (want, plain) in wants.attributes().iter().zip(plain.attributes()) {
         while at < attributes.len() && attributes[at].name < want.name {
@@ -233,7 +236,7 @@ fn object_to_object(
     Ok(Value::object_of(plain, out))
 }
 
-/// Converts the elements of a list, set or tuple to those of the list or set `to`, whose elements are to be of the type `want`.
+/// Converts the elements of a list, set or tuple to the list or set type `to`, with elements of type `want`.
 fn to_sequence(
     value: &Value,
     items: &[Value],
@@ -248,7 +251,7 @@ fn to_sequence(
         return fail(path, mismatch_message(from, to));
     };
     if matches!(from, Type::Set(_)) && !to_set && items.len() > 1 && !value.is_wholly_known() {
-        // How many elements the list has will only show when the set's elements are known.
+        // The length of the list is unknown until the set's elements are: some of them may be equal.
         return Ok(Value::unknown(fill_dynamic(from, plain)));
     }
     let (want, plain_element) = match from {
@@ -262,6 +265,7 @@ fn to_sequence(
         true => Value::set(element, items),
         false => Value::list(element, items),
     };
+    // Without elements there is nothing to derive an open element type from, except the source's own.
     if items.is_empty() {
         let element = match from.element() {
             Some(own) if want == Type::Dynamic => own.clone(),
@@ -283,7 +287,7 @@ fn to_sequence(
     Ok(collected(element, out))
 }
 
-/// Converts a map, whose elements have the type `element`, to an object.
+/// Converts a map with elements of type `element` to an object.
 fn map_to_object(
     value: &Value,
     element: &Type,
@@ -291,6 +295,7 @@ fn map_to_object(
     plain: &Arc<ObjectType>,
     path: &mut Steps,
 ) -> Result<Value, ConvertError> {
+    // Before any conversion: `can_convert` accepted the map for optional attributes that it may not have.
     let misfit = |a: &&ObjectAttribute| value.get(&a.name).is_some() && !can_convert(element, &a.ty, false);
     if let Some(a) = wants.attributes().iter().find(misfit) {
         let why = mismatch_message(element, &a.ty);
@@ -319,7 +324,7 @@ fn map_to_object(
     Ok(Value::object_of(plain, out))
 }
 
-/// The element type to convert to, with and without optional attributes.
+/// Returns the element type to convert to, with and without optional attributes.
 fn tuple_target(parts: &[Type], want: &Type, plain: &Type) -> Option<(Type, Type)> {
     if *want == Type::Dynamic {
         let target = element_target(parts, want, false)?;
@@ -347,8 +352,7 @@ fn map_elements(value: &Value, want: &Type, plain: Type, path: &mut Steps) -> Re
     Ok(Value::map_of_sorted(element, keys.iter().cloned().zip(out).collect()))
 }
 
-/// Makes elements that are converted already, one by one, have one type: where the target type was partly open they may
-/// still differ.
+/// Gives converted elements one type. If the target type was partly open, they may differ so far.
 fn uniform(
     items: Vec<Value>,
     plain: &Type,
@@ -378,7 +382,7 @@ fn uniform(
     }
 }
 
-/// An unknown value of a new type, about which is known what follows from the old type and what was known before.
+/// Converts an unknown value, and keeps the refinements that hold for the new type.
 fn convert_unknown(from: &Type, known: Option<&Refinements>, to: Type) -> Value {
     let mut out = Refinements {
         not_null: known.is_some_and(|r| r.not_null),
@@ -401,7 +405,7 @@ fn convert_unknown(from: &Type, known: Option<&Refinements>, to: Type) -> Value 
             out.length_min = known.and_then(|r| r.length_min);
             out.length_max = known.and_then(|r| r.length_max);
             if matches!(to, Type::Set(_)) {
-                // Elements may coalesce, though never to none.
+                // Equal elements become one, but never none.
                 out.length_min = out.length_min.map(|n| n.min(1));
             }
         }
@@ -410,7 +414,7 @@ fn convert_unknown(from: &Type, known: Option<&Refinements>, to: Type) -> Value 
     Value::unknown_refined(to, out)
 }
 
-/// The target type, with every `any` in it replaced by what the source type has in that place.
+/// Returns the target type with every `any` replaced by the source type's part in that place.
 fn fill_dynamic(from: &Type, to: &Type) -> Type {
     if !to.has_dynamic() {
         return to.clone();

@@ -157,7 +157,8 @@ fn nulls_unknowns_and_marks_survive_conversion() {
     assert_eq!(convert(&numbers, &list).unwrap().refinements(), Some(&known));
     let set = convert(&numbers, &Type::set(Type::Number)).unwrap();
     assert_eq!(set.refinements().unwrap().length_min, Some(1));
-    // How many elements a list made of a tuple has is certain; that it is not null must be, too, for more than that.
+    // The length of a list made of a tuple is certain. It makes the list known only if it is also certain not to be
+    // null.
     let tuple = Value::unknown_not_null(Type::tuple([Type::Bool, Type::Bool]));
     assert_eq!(convert(&tuple, &Type::list(Type::Bool)).unwrap().len(), Some(2));
     let secret = Value::tuple(vec![Value::number(1).with_marks(Marks::SENSITIVE)]);

@@ -1,11 +1,11 @@
-//! The common type of several types.
+//! The common type of several types (unification).
 //!
-//! The rules, the first that applies deciding:
+//! The first rule that applies decides:
 //!
 //! 1. One type is its own common type.
 //! 2. Types of one kind have a common type of that kind, whose parts are the common types of their parts. Objects with
 //!    different attributes become a map and tuples of different lengths a list, if all their parts have a common type.
-//!    With an unknown type (`any`) among them the result is `any`: the unknown type can turn out to be anything.
+//!    With an unknown type (`any`) among them the result is `any`, because the unknown type can turn out to be anything.
 //! 3. Maps and objects together become a map, lists and tuples together a list.
 //! 4. Objects and tuples have nothing in common.
 //! 5. Otherwise the common type is one of the types: the most general one that all others convert to.
@@ -15,21 +15,20 @@ use std::cmp::Ordering;
 use super::{can_convert, convert, distinct};
 use crate::{ConvertError, Type, Value};
 
-/// The common type of `types`, or `None`. Conversions that fail for some values count, as in conditionals and
+/// Returns the common type of `types`, or `None`. Conversions that fail for some values count, as in conditionals and
 /// collections.
 #[must_use]
 pub fn unify(types: &[Type]) -> Option<Type> {
     unify_types(types, false)
 }
 
-/// The common type of `types`, or `None`. Only conversions that succeed for every value count.
+/// Returns the common type of `types`, or `None`. Only conversions that succeed for every value count.
 #[must_use]
 pub fn unify_safe(types: &[Type]) -> Option<Type> {
     unify_types(types, true)
 }
 
-/// The common type of the values and the values converted to it; `any` if there are no values. `Ok(None)` if they have no
-/// common type.
+/// Converts values to their common type; `any` if there are no values. `Ok(None)` if they have no common type.
 ///
 /// # Errors
 /// The conversion that fails for one of the values.
@@ -47,7 +46,7 @@ pub(super) fn unify_types(types: &[Type], safe_only: bool) -> Option<Type> {
     Unification { safe_only }.common(types)
 }
 
-/// The kinds of types that the rules distinguish.
+/// Kinds of types that the rules distinguish.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum TypeKind {
     Primitive,
@@ -59,7 +58,7 @@ enum TypeKind {
 }
 
 impl TypeKind {
-    /// `None` for `any`.
+    /// Returns the kind of a type; `None` for `any`.
     fn from_type(ty: &Type) -> Option<TypeKind> {
         Some(match ty {
             Type::Dynamic => return None,
@@ -108,12 +107,13 @@ impl Unification {
         types.iter().all(|from| can_convert(from, to, self.safe_only))
     }
 
-    /// Rule 2, without `any`. An object is preferred to a map and a tuple to a list, because they preserve more of the
-    /// types.
+    /// Applies rule 2, without `any`. An object is preferred to a map and a tuple to a list, because they preserve more
+    /// of the types.
     fn part_by_part(&self, types: &[&Type]) -> Option<Type> {
         if let Some(places) = parts_by_place(types) {
             let parts: Option<Vec<Type>> = places.iter().map(|parts| self.common(parts)).collect();
             let whole = with_parts(types.first()?, parts?);
+            // The parts were unified one by one; a part may not convert when it is `any`.
             if self.all_convert(types, &whole) {
                 return Some(whole);
             }
@@ -121,7 +121,7 @@ impl Unification {
         self.as_collection(types)
     }
 
-    /// Objects as one map, tuples as one list; `None` for other types.
+    /// Converts the types of objects to one map, of tuples to one list; `None` for other types.
     fn as_collection(&self, types: &[&Type]) -> Option<Type> {
         let collection = match types.first()? {
             Type::Object(_) => Type::map,
@@ -133,7 +133,7 @@ impl Unification {
         self.all_convert(types, &whole).then_some(whole)
     }
 
-    /// Rule 3: the types of one kind become a collection, which then is unified with the others.
+    /// Applies rule 3: the types of one kind become a collection, which is then unified with the others.
     fn with_collections(&self, types: &[&Type], kind: TypeKind) -> Option<Type> {
         let (structural, mut others): (Vec<&Type>, Vec<&Type>) =
             types.iter().partition(|t| TypeKind::from_type(t) == Some(kind));
@@ -143,7 +143,7 @@ impl Unification {
         self.common(&others)
     }
 
-    /// Rule 5. Types that another one of them is more general than come after it, as candidates too.
+    /// Applies rule 5. The most general types are tried first, then less general ones.
     fn one_of(&self, types: &[&Type]) -> Option<Type> {
         let mut candidates = types.to_vec();
         while !candidates.is_empty() {
@@ -156,6 +156,7 @@ impl Unification {
             if let Some(common) = first.iter().find(|ty| self.all_convert(types, ty)) {
                 return Some((*common).clone());
             }
+            // Generality is no total order, so there may be no most general type.
             if first.is_empty() {
                 break;
             }
@@ -165,7 +166,7 @@ impl Unification {
     }
 }
 
-/// The types of the elements or attributes of a type.
+/// Returns the types of the elements or attributes of a type.
 fn parts_of(ty: &Type) -> Vec<Type> {
     match ty {
         Type::List(element) | Type::Set(element) | Type::Map(element) => vec![(**element).clone()],
@@ -175,7 +176,7 @@ fn parts_of(ty: &Type) -> Vec<Type> {
     }
 }
 
-/// Whether types of one kind have the same parts: objects the same attributes, tuples the same length.
+/// Returns true if types of one kind have the same parts: objects the same attributes, tuples the same length.
 fn same_parts(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Object(a), Type::Object(b)) => {
@@ -188,7 +189,7 @@ fn same_parts(a: &Type, b: &Type) -> bool {
     }
 }
 
-/// For every part of types with the same parts, the types that it has in them; `None` for types with different parts.
+/// Collects, for every part of types with the same parts, the types of that part; `None` if the parts differ.
 fn parts_by_place(types: &[&Type]) -> Option<Vec<Vec<Type>>> {
     let (first, others) = types.split_first()?;
     let mut places: Vec<Vec<Type>> = parts_of(first).into_iter().map(|part| vec![part]).collect();
@@ -203,7 +204,7 @@ fn parts_by_place(types: &[&Type]) -> Option<Vec<Vec<Type>>> {
     Some(places)
 }
 
-/// The type with these parts in place of its own.
+/// Returns the type with these parts in place of its own.
 fn with_parts(ty: &Type, parts: Vec<Type>) -> Type {
     let mut parts = parts.into_iter();
     let mut element = |collection: fn(Type) -> Type| collection(parts.next().unwrap_or(Type::Dynamic));
@@ -217,13 +218,14 @@ fn with_parts(ty: &Type, parts: Vec<Type>) -> Type {
     }
 }
 
-/// `Greater` where the first type is the more general one, `Equal` where neither is. `any` is the least general: as a
-/// common type it carries no information.
+/// Compares the generality of types: `Greater` if the first one is more general, `Equal` if neither is. `any` is the
+/// least general, because it carries no information as a common type.
 fn generality(a: &Type, b: &Type) -> Ordering {
     if same_parts(a, b) {
         let mut overall = Ordering::Equal;
         for (a, b) in parts_of(a).iter().zip(&parts_of(b)) {
             let part = generality(a, b);
+            // More general in one part, and less in another: neither is more general.
             if overall != Ordering::Equal && part == overall.reverse() {
                 return Ordering::Equal;
             }
@@ -242,7 +244,7 @@ fn generality(a: &Type, b: &Type) -> Ordering {
     }
 }
 
-/// The chains of types that convert to each other, and where in its chain a type is, from the most general (0) on.
+/// Returns the chain of types that convert to each other, and the position in that chain, from the most general (0) on.
 fn position(ty: &Type) -> Option<(TypeKind, u8)> {
     Some(match ty {
         Type::String => (TypeKind::Primitive, 0),

@@ -1,4 +1,4 @@
-//! JSON documents without a library: what plugins read and write, whose authors have a JSON library of their own.
+//! JSON documents without a library: for plugins, whose authors choose their own JSON library.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,18 +20,18 @@ pub enum Json {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number, as it is written.
+    /// A number, with the digits as written.
     Number(String),
-    /// A string.
+    /// A string with its escapes decoded.
     String(String),
-    /// An array.
+    /// An array with its elements.
     Array(Vec<Json>),
-    /// An object.
+    /// An object, with its members ordered by name.
     Object(BTreeMap<String, Json>),
 }
 
 impl Json {
-    /// Makes an object.
+    /// Builds an object from its members.
     pub fn object<K: Into<String>, V: Into<Json>>(members: impl IntoIterator<Item = (K, V)>) -> Json {
         Json::Object(members.into_iter().map(|(k, v)| (k.into(), v.into())).collect())
     }
@@ -48,7 +48,7 @@ impl Json {
         Borrowed::parse(text).map(Json::from)
     }
 
-    /// Reads it as a value of this type; where the type is `any` the JSON carries `{"value":…,"type":…}`.
+    /// Reads the document as a value of this type. Parts of type `any` must have the form `{"value":…,"type":…}`.
     ///
     /// # Errors
     /// The document does not fit the type.
@@ -99,7 +99,7 @@ impl Json {
     }
 }
 
-/// The member of an object; `null` if there is none.
+/// Returns a member of an object; `null` if there is none.
 impl Index<&str> for Json {
     type Output = Json;
 
@@ -108,7 +108,7 @@ impl Index<&str> for Json {
     }
 }
 
-/// JSON text in one line.
+/// Formats the document on one line.
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text::write(self, None))
@@ -245,7 +245,7 @@ mod tests {
             (made["n"].as_i64(), made["t"].as_str(), made["b"].as_bool()),
             (Some(7), Some("x"), Some(true))
         );
-        // The last of two members of one name counts, as everywhere.
+        // As in most JSON readers, the last of two members with one name counts.
         assert_eq!(r#"{"a":1,"a":2}"#.parse(), Ok(Json::object([("a", Json::from(2_i64))])));
     }
 

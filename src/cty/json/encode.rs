@@ -1,19 +1,19 @@
-//! Values to JSON: one walk over a value, whatever is made of it.
+//! Encoding of values as JSON: one walk over a value for all forms of output.
 
 use crate::msgpack::CodecError;
 use crate::{Kind, Step, Type, Value};
 
-/// Receives a value part by part: a document, or text.
+/// Receiver of a value, part by part: builds a document, or text.
 pub(super) trait Sink {
     fn null(&mut self);
     fn bool(&mut self, value: bool);
-    /// Returns false for a number that cannot be written.
+    /// Writes a number. Returns false if it cannot be written.
     fn number(&mut self, digits: &str) -> bool;
     fn string(&mut self, text: &str);
-    /// The JSON form of a type.
+    /// Writes the JSON form of a type.
     fn ty(&mut self, ty: &Type);
     fn begin(&mut self, brackets: Brackets, count: usize);
-    /// The name of the member of an object that comes next.
+    /// Writes the name of an object's next member.
     fn name(&mut self, name: &str);
     fn end(&mut self, brackets: Brackets);
 }
@@ -24,7 +24,7 @@ pub(super) enum Brackets {
     Object,
 }
 
-/// Writes a known value of this type. Where the type is `any`, the type of the value goes along.
+/// Writes a known value of this type. A value of type `any` is accompanied by its own type.
 pub(super) fn write<S: Sink>(value: &Value, ty: &Type, out: &mut S) -> Result<(), CodecError> {
     if !value.is_known() {
         return Err(CodecError::new("value is not known"));

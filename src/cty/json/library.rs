@@ -1,4 +1,4 @@
-//! The JSON form of values and types as documents of the library serde_json.
+//! JSON form of values and types, as documents of the library serde_json.
 
 use serde_json::{Map, Value as Json};
 
@@ -55,35 +55,36 @@ impl From<document::Json> for Json {
     }
 }
 
-/// Writes a known value (marks ignored) of this type. A value of another type is converted first.
+/// Encodes a known value (marks ignored) of this type. A value of another type is converted first.
 pub fn to_json(value: &Value, ty: &Type) -> Result<Json, CodecError> {
     document_of(as_type(value, ty)?.as_ref(), ty)
 }
 
-/// Writes a known value (marks ignored) of this type as compact text: the text of [`to_json`], without the document between.
+/// Encodes a known value (marks ignored) of this type as compact text: the text of [`to_json`], without building the
+/// document.
 pub fn to_json_text(value: &Value, ty: &Type) -> Result<String, CodecError> {
     let mut text = Text::default();
     encode::write(as_type(value, ty)?.as_ref(), ty, &mut text)?;
     Ok(text.into_string())
 }
 
-/// Reads a value of this type; where the type is `any` the JSON carries `{"value":…,"type":…}`.
+/// Decodes a value of this type. Parts of type `any` must have the form `{"value":…,"type":…}`.
 pub fn from_json(json: &Json, ty: &Type) -> Result<Value, CodecError> {
     read(json, ty, 0)
 }
 
-/// Reads text as a value of this type: the value of [`from_json`], without the document between.
+/// Decodes text to a value of this type: the value of [`from_json`], without building the document.
 pub fn from_json_text(text: &str, ty: &Type) -> Result<Value, CodecError> {
     let document = Borrowed::parse(text).map_err(|e| CodecError::new(e.to_string()))?;
     read(&document, ty, 0)
 }
 
-/// Writes plain JSON without type wrappers: what `jsonencode` and `output -json` contain.
+/// Encodes plain JSON without types, as `jsonencode` and `output -json` do.
 pub fn to_simple_json(value: &Value) -> Result<Json, CodecError> {
     document_of(value, value.ty())
 }
 
-/// Writes plain JSON without type wrappers as compact text: the text of [`to_simple_json`], without the document between.
+/// Encodes plain JSON without types as compact text: the text of [`to_simple_json`], without building the document.
 pub fn to_simple_text(value: &Value) -> Result<String, CodecError> {
     let mut text = Text::default();
     encode::write(value, value.ty(), &mut text)?;
@@ -96,10 +97,10 @@ fn document_of(value: &Value, ty: &Type) -> Result<Json, CodecError> {
     Ok(document.finished)
 }
 
-/// A document that grows value by value.
+/// A document under construction.
 #[derive(Default)]
 struct Document {
-    /// The arrays and objects that have begun; an object with the name of its next member.
+    /// Arrays and objects whose end is still to come; an object with the name of its next member.
     open: Vec<(Json, Option<String>)>,
     finished: Json,
 }
@@ -164,10 +165,10 @@ impl Sink for Document {
     }
 }
 
-/// The type a JSON document has by itself (objects, tuples, primitives; null is dynamic) and its value: what
-/// `jsondecode` gives.
+/// Decodes a document to a value of the type that it implies (objects, tuples, primitives; null is dynamic), as
+/// `jsondecode` does.
 ///
-/// Fails where a number's exponent is beyond what a [`Number`](crate::Number) can have.
+/// Fails if a number's exponent is beyond the range of a [`Number`](crate::Number).
 pub fn from_simple_json(json: &Json) -> Result<Value, CodecError> {
     Ok(match json {
         Json::Null => Value::null(Type::Dynamic),
@@ -181,6 +182,7 @@ pub fn from_simple_json(json: &Json) -> Result<Value, CodecError> {
         Json::Object(items) => {
             let mut out = Vec::with_capacity(items.len());
             for (name, item) in items {
+                // Names are normalized, as strings of values are.
                 let name = crate::value::normalize(name);
                 let item = from_simple_json(item).map_err(|e| e.under(Step::Attribute(name.clone())))?;
                 out.push((name, item));
@@ -190,23 +192,23 @@ pub fn from_simple_json(json: &Json) -> Result<Value, CodecError> {
     })
 }
 
-/// The text of a JSON document as Go's encoder writes it: `<`, `>`, `&`, U+2028 and U+2029 escaped. With an indent,
+/// Renders a JSON document as Go's encoder does: with escapes for `<`, `>`, `&`, U+2028 and U+2029. With an indent,
 /// every element and attribute has a line of its own; empty arrays and objects stay on one line.
 #[must_use]
 pub fn to_text(json: &Json, indent: Option<usize>) -> String {
     text::write(json, indent)
 }
 
-/// The JSON form of a type: `"string"`, `["list","string"]`, `["object",{…}]`.
+/// Encodes a type as JSON: `"string"`, `["list","string"]`, `["object",{…}]`.
 #[must_use]
 pub fn type_to_json(ty: &Type) -> Json {
     types::describe(ty).into()
 }
 
-/// Reads the JSON form of a type.
+/// Decodes the JSON form of a type.
 ///
 /// # Errors
-/// It does not describe a type.
+/// The document does not describe a type.
 pub fn type_from_json(json: &Json) -> Result<Type, types::TypeError> {
     types::read(json, 0)
 }

@@ -1,8 +1,8 @@
-//! The JSON form of values and types, as the plugin protocol, the state file and the plan's JSON use it.
+//! The JSON form of values and types in the plugin protocol, the state file and the plan's JSON.
 //!
-//! Two forms: the typed one (`to_json`, `from_json`), in which a value whose type is `any` carries its type along,
-//! and the simple one (`to_simple_json`, `from_simple_json`), which is what users write and read. These are documents of the
-//! library serde_json, with the feature of that name; [`Json`] needs none.
+//! There are two forms: the typed one (`to_json`, `from_json`), in which a value of type `any` carries its type, and
+//! the simple one (`to_simple_json`, `from_simple_json`), which users write and read. Documents are those of the
+//! library serde_json, with the feature of that name; [`Json`] needs no library.
 
 mod document;
 #[cfg(feature = "serde_json")]
@@ -39,6 +39,7 @@ fn read<T: Tree>(json: &T, ty: &Type, depth: usize) -> Result<Value, CodecError>
         (Node::Null, _) => Ok(Value::null(ty.clone())),
         (_, Type::Dynamic) => read_dynamic(json, depth),
         (Node::Bool(b), Type::Bool) => Ok(Value::bool(b)),
+        // Bools and numbers in strings are accepted, as by Terraform's decoder.
         (Node::String(s), Type::Bool) => match s {
             "true" | "1" => Ok(Value::bool(true)),
             "false" | "0" => Ok(Value::bool(false)),
@@ -112,6 +113,7 @@ fn read_object<T: Tree>(items: &T::Map, ty: &Arc<ObjectType>, depth: usize) -> R
                 let step = |e: CodecError| e.under(Step::Attribute(attribute.name.clone()));
                 read(item, &attribute.ty, depth + 1).map_err(step)?
             }
+            // Absent attributes are null: states may come from a schema that had fewer.
             None => Value::null(attribute.ty.clone()),
         });
     }

@@ -1,14 +1,14 @@
-//! JSON text to a document that borrows from it.
+//! Parser of JSON text to a document that borrows from the text.
 
 use std::borrow::Cow;
 
 use super::error::JsonError;
 use super::tree::{self, Node, Tree};
 
-/// How deep the arrays and objects of a document may be nested.
+/// Depth limit of arrays and objects.
 const DEPTH_LIMIT: usize = 512;
 
-/// A JSON document whose names, digits, and strings without escapes are parts of its text.
+/// A JSON document whose names, digits, and strings without escapes are slices of its text.
 pub(super) enum Borrowed<'t> {
     Null,
     Bool(bool),
@@ -45,7 +45,7 @@ impl<'t> Tree for Borrowed<'t> {
     }
 }
 
-/// The members of an object, ordered by name.
+/// Members of an object, ordered by name.
 #[derive(Default)]
 pub(super) struct Members<'t>(Vec<(Cow<'t, str>, Borrowed<'t>)>);
 
@@ -54,9 +54,10 @@ impl<'t> Members<'t> {
         self.0.push((name, value));
     }
 
-    /// Orders the members, which those of our own texts are already. Of several with one name, the last counts.
+    /// Sorts the members. Text of this crate is sorted already. The last of several members with one name counts.
     fn finished(mut self) -> Members<'t> {
         if !self.0.is_sorted_by(|(a, _), (b, _)| a < b) {
+            // Reversed first, because the stable sort keeps this order for equal names, and `dedup_by` keeps the first.
             self.0.reverse();
             self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
             self.0.dedup_by(|(later, _), (first, _)| later == first);
@@ -114,7 +115,7 @@ impl<'t> Parser<'t> {
         self.at += (self.rest().iter()).take_while(|b| b" \t\r\n".contains(b)).count();
     }
 
-    /// Takes this character, if it is next.
+    /// Takes a character if it is the next one.
     fn take(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);
@@ -205,6 +206,7 @@ impl<'t> Parser<'t> {
     fn number(&mut self) -> Result<Borrowed<'t>, JsonError> {
         let begin = self.at;
         self.take(b'-');
+        // No digit may follow a leading zero.
         if !self.take(b'0') {
             self.digits()?;
         }
@@ -218,7 +220,7 @@ impl<'t> Parser<'t> {
         Ok(Borrowed::Number(&self.text[begin..self.at]))
     }
 
-    /// A string. Without escapes, it is a part of the text.
+    /// Reads a string. Without escapes, it is a slice of the text.
     fn string(&mut self) -> Result<Cow<'t, str>, JsonError> {
         self.at += 1;
         let mut out = Cow::Borrowed("");
@@ -261,6 +263,7 @@ impl<'t> Parser<'t> {
             b't' => '\t',
             b'u' => {
                 let first = self.unit()?;
+                // Characters beyond 16 bits are escaped as two units.
                 let units = match first {
                     0xd800..=0xdbff if self.take(b'\\') && self.take(b'u') => [first, self.unit()?],
                     _ => [first, 0],
@@ -274,7 +277,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// The four digits of an escaped UTF-16 unit.
+    /// Reads the four digits of an escaped UTF-16 unit.
     fn unit(&mut self) -> Result<u16, JsonError> {
         let digits = self.rest().get(..4).filter(|d| d.iter().all(u8::is_ascii_hexdigit));
         let unit = digits.and_then(|d| u16::from_str_radix(std::str::from_utf8(d).ok()?, 16).ok());

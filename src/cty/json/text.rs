@@ -1,4 +1,4 @@
-//! JSON text as Go's encoder writes it.
+//! Rendering of JSON text as Go's encoder does it.
 
 use std::fmt::Write;
 
@@ -8,14 +8,14 @@ use super::tree::{Members, Node, Tree};
 #[cfg(feature = "serde_json")]
 use crate::Type;
 
-/// The text of a document, in one line or indented.
+/// Renders a document, on one line or indented.
 pub(super) fn write<T: Tree>(json: &T, indent: Option<usize>) -> String {
     let mut out = String::new();
     write_at(json, indent, 0, &mut out);
     out
 }
 
-/// Compact text that grows value by value.
+/// Compact text under construction.
 #[cfg(feature = "serde_json")]
 #[derive(Default)]
 pub(super) struct Text(String);
@@ -26,7 +26,7 @@ impl Text {
         self.0
     }
 
-    /// Begins a value: a comma stands between it and one before.
+    /// Adds a comma before a value that is not the first one in its array or object.
     fn separate(&mut self) {
         if !matches!(self.0.as_bytes().last(), None | Some(b'{' | b'[' | b':')) {
             self.0.push(',');
@@ -138,7 +138,7 @@ pub(super) fn write_string(text: &str, out: &mut String) {
             Some('\t') => out.push_str("\\t"),
             Some('\u{8}') => out.push_str("\\b"),
             Some('\u{c}') => out.push_str("\\f"),
-            // Writing to a string cannot fail.
+            // Writing to a string cannot fail; this only drops the result.
             Some(c) => drop(write!(out, "\\u{:04x}", c as u32)),
             None => {}
         }
@@ -149,6 +149,8 @@ pub(super) fn write_string(text: &str, out: &mut String) {
 }
 
 fn needs_escape(c: char) -> bool {
+    // Go's encoder escapes these for use in HTML, and U+2028 and U+2029 for JavaScript; checksums and comparisons
+    // see the difference.
     matches!(
         c,
         '\0'..='\u{1f}' | '"' | '\\' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}'

@@ -1,18 +1,19 @@
-//! The view of a JSON document that reading and writing need: one code for this crate's documents and for those of a library.
+//! The view of a JSON document that reading and writing need: one implementation for this crate's documents and for
+//! those of a library.
 
-/// A JSON document.
+/// A JSON document of any representation.
 pub(super) trait Tree: Sized {
-    /// The members of an object.
+    /// Collection of an object's members.
     type Map: Members<Self>;
 
     fn node(&self) -> Node<'_, Self>;
 }
 
-/// One value of a document.
+/// A value of a document.
 pub(super) enum Node<'a, T: Tree> {
     Null,
     Bool(bool),
-    /// The digits as they are written.
+    /// Digits as written.
     Number(&'a str),
     String(&'a str),
     Array(&'a [T]),

@@ -1,4 +1,4 @@
-//! Types as JSON.
+//! JSON form of types.
 
 #[cfg(feature = "serde_json")]
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::Type;
 use crate::msgpack::MAX_DEPTH;
 use crate::types::{ObjectAttribute, ObjectType};
 
-/// The JSON text of a type: `"string"`, `["list","string"]`, `["object",{…}]`.
+/// Renders a type as JSON text: `"string"`, `["list","string"]`, `["object",{…}]`.
 #[must_use]
 pub fn type_text(ty: &Type) -> String {
     let mut text = String::new();
@@ -19,7 +19,7 @@ pub fn type_text(ty: &Type) -> String {
     text
 }
 
-// It stands before every value of type `any` that is sent to a plugin, so no document is made of it first.
+// Written directly, without a document: the text precedes every value of type `any` in calls of plugins.
 fn write(ty: &Type, out: &mut String) {
     let pair = |kind: &str, element: &Type, out: &mut String| {
         out.push_str(kind);
@@ -55,6 +55,7 @@ fn write(ty: &Type, out: &mut String) {
                 write(&attribute.ty, out);
             }
             out.push('}');
+            // Go's cty writes this part only if there are optional attributes.
             let optional = object.attributes().iter().filter(|a| a.optional);
             for (i, attribute) in optional.enumerate() {
                 out.push_str(if i == 0 { ",[" } else { "," });
@@ -73,36 +74,36 @@ fn write(ty: &Type, out: &mut String) {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypeError {
-    /// The text is not JSON.
+    /// The text is no JSON.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// Descriptions inside descriptions go deeper than is accepted.
+    /// The description is nested more deeply than is accepted.
     #[error("the type is nested too deeply")]
     TooDeep,
-    /// A name is not that of a primitive type.
+    /// The name is not that of a primitive type.
     #[error("invalid primitive type name {0:?}")]
     Primitive(String),
-    /// A description is neither a name nor an array.
+    /// The description is neither a name nor an array.
     #[error("invalid type description")]
     Form,
-    /// An array does not begin with the kind of a type.
+    /// The array does not begin with the kind of a type.
     #[error("invalid complex type kind name")]
     Kind,
-    /// The rest of an array does not fit its kind.
+    /// The rest of the array does not fit its kind.
     #[error("invalid description of a {0} type")]
     Content(String),
     /// The optional attributes of an object type are not a list of names.
     #[error("the optional attributes of an object type must be names")]
     OptionalNames,
-    /// A description goes on behind its end.
+    /// The description continues after its end.
     #[error("unexpected extra data in type description")]
     ExtraData,
-    /// An optional attribute is not among the attributes.
+    /// An optional attribute is missing among the attributes.
     #[error("optional attribute {0:?} is not an attribute")]
     UnknownOptional(String),
 }
 
-/// Reads the JSON text of a type.
+/// Decodes the JSON text of a type.
 pub(crate) fn type_from_text(text: &[u8]) -> Result<Type, TypeError> {
     read(&Json::parse(text)?, 0)
 }
@@ -162,7 +163,7 @@ pub(super) fn read<T: Tree>(json: &T, depth: usize) -> Result<Type, TypeError> {
         ("list", Some(_), []) => Ok(Type::list(read(&rest[0], depth + 1)?)),
         ("set", Some(_), []) => Ok(Type::set(read(&rest[0], depth + 1)?)),
         ("map", Some(_), []) => Ok(Type::map(read(&rest[0], depth + 1)?)),
-        // Some writers have null for nothing inside.
+        // Some encoders write null for an empty list or map of parts.
         ("tuple", Some(Node::Null), []) => Ok(Type::tuple([])),
         ("object", Some(Node::Null), []) => Ok(Type::empty_object()),
         ("tuple", Some(Node::Array(elements)), []) => {

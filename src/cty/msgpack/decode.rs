@@ -1,4 +1,4 @@
-//! Msgpack to values.
+//! Decoding of msgpack to values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{CodecError, MAX_DEPTH, MAX_REFINEMENT_BYTES, REFINED, refinement};
 use crate::{Number, ObjectType, Refinements, Step, Type, Value, convert, json};
 
-/// Reads a value of this type.
+/// Decodes a value of this type. All bytes must belong to it.
 pub fn decode(bytes: &[u8], ty: &Type) -> Result<Value, CodecError> {
     let mut reader = Reader { bytes };
     let value = read(&mut reader, ty, 0)?;
@@ -16,7 +16,7 @@ pub fn decode(bytes: &[u8], ty: &Type) -> Result<Value, CodecError> {
     Ok(value)
 }
 
-/// What is left to read.
+/// The unread bytes.
 struct Reader<'b> {
     bytes: &'b [u8],
 }
@@ -42,17 +42,17 @@ impl<'b> Reader<'b> {
         Ok(self.take(1)?[0])
     }
 
-    /// An unsigned big-endian number of so many bytes, at most eight.
+    /// Reads an unsigned big-endian number of up to eight bytes.
     fn unsigned(&mut self, count: usize) -> Result<u64, CodecError> {
         Ok(self.take(count)?.iter().fold(0, |n, b| n << 8 | u64::from(*b)))
     }
 
     fn length(&mut self, count: usize) -> Result<usize, CodecError> {
-        // At most four bytes, which every platform's `usize` holds.
+        // At most four bytes, which fit a `usize` on every platform.
         Ok(usize::try_from(self.unsigned(count)?).unwrap_or(usize::MAX))
     }
 
-    /// Text or bytes; `None` if something else follows.
+    /// Reads text or bytes; `None` if something else is next.
     fn text(&mut self) -> Result<Option<&'b [u8]>, CodecError> {
         let length = match self.byte()? {
             code @ 0xa0..=0xbf => usize::from(code & 0x1f),
@@ -92,7 +92,7 @@ impl<'b> Reader<'b> {
         }))
     }
 
-    /// A number in any of its forms but text; `None` if something else follows.
+    /// Reads a number in any form but text; `None` if something else is next.
     fn number(&mut self) -> Result<Option<Number>, CodecError> {
         let code = self.byte()?;
         Ok(match code {
@@ -112,8 +112,9 @@ impl<'b> Reader<'b> {
         })
     }
 
-    /// Passes over whatever comes next.
+    /// Skips the next value.
     fn skip(&mut self, depth: usize) -> Result<(), CodecError> {
+        // Skipped values recur like others, so a nested one could exhaust the stack.
         check_depth(depth)?;
         let code = self.peek()?;
         let parts = match code {
@@ -133,7 +134,7 @@ impl<'b> Reader<'b> {
         Ok(())
     }
 
-    /// The code and the content of an extension; the caller has seen that one follows.
+    /// Reads the code and the content of an extension, which must be next.
     fn extension(&mut self) -> Result<(u8, &'b [u8]), CodecError> {
         let length = match self.byte()? {
             code @ 0xd4..=0xd8 => 1 << (code - 0xd4),
@@ -157,6 +158,7 @@ fn check_depth(depth: usize) -> Result<(), CodecError> {
 
 fn read(from: &mut Reader<'_>, ty: &Type, depth: usize) -> Result<Value, CodecError> {
     check_depth(depth)?;
+    // Extension types stand for unknown values.
     match from.peek()? {
         0xc7..=0xc9 | 0xd4..=0xd8 => return read_unknown(from, ty),
         0xc0 => {
@@ -218,6 +220,7 @@ fn read_map(from: &mut Reader<'_>, element: &Type, depth: usize) -> Result<Value
         let Some(key) = from.str()? else {
             return Err(CodecError::new("all keys must be strings"));
         };
+        // Keys are normalized, as strings are.
         let key = Value::string(key);
         let item = read(from, element, depth + 1).map_err(|e| e.under(Step::Index(key.clone())))?;
         if let Some(key) = key.as_arc_str() {
@@ -244,15 +247,15 @@ fn read_tuple(from: &mut Reader<'_>, types: &[Type], depth: usize) -> Result<Val
     Ok(Value::tuple(items))
 }
 
-/// How many elements to allocate at once: what the data claims may be far more than it contains.
+/// Returns the number of elements to allocate at once: the claimed length may be far more than the data contains.
 fn plausible(length: usize, from: &Reader<'_>) -> usize {
     length.min(from.bytes.len()).min(4096)
 }
 
-/// The type all elements of a collection have, and the elements with it.
+/// Returns the type that all elements of a collection have, and the elements with that type.
 ///
-/// It can differ from the target type where that is partly open. Elements without information there, because they are
-/// null or empty, take the type of the others.
+/// It differs from the target type if that is partly open. Elements without information in the open parts, because they
+/// are null or empty, get the type of the others.
 pub(crate) fn uniform(constraint: &Type, items: Vec<Value>) -> Result<(Type, Vec<Value>), CodecError> {
     let Some(first) = items.first().filter(|_| constraint.has_dynamic()) else {
         return Ok((constraint.clone(), items));
@@ -282,8 +285,9 @@ pub(crate) fn uniform(constraint: &Type, items: Vec<Value>) -> Result<(Type, Vec
     Ok((ty, items))
 }
 
-/// A map of elements in any order; of equal keys the last counts.
+/// Builds a map of elements in any order; the last of equal keys counts.
 pub(crate) fn map_of(constraint: &Type, items: Vec<(Arc<str>, Value)>) -> Result<Value, CodecError> {
+    // Encoders write keys in order, so sorting is rarely needed.
     let sorted = if items.is_sorted_by(|(a, _), (b, _)| a < b) {
         items
     } else {
@@ -306,7 +310,7 @@ fn read_object(from: &mut Reader<'_>, ty: &Arc<ObjectType>, depth: usize) -> Res
         return Err(CodecError::new(message));
     }
     let mut items = Vec::with_capacity(length);
-    // Writers put attributes in order of their names, so each one is usually where it is expected.
+    // Encoders write attributes in order of their names, so each is usually at its place.
     for (i, attribute) in ty.attributes().iter().enumerate() {
         let before = from.bytes;
         match from.text()? {
@@ -315,6 +319,7 @@ fn read_object(from: &mut Reader<'_>, ty: &Arc<ObjectType>, depth: usize) -> Res
                 items.push(read(from, &attribute.ty, depth + 1).map_err(step)?);
             }
             _ => {
+                // Back to before the name, which is read again.
                 from.bytes = before;
                 return read_unordered(from, ty, items, i, depth);
             }
@@ -323,7 +328,7 @@ fn read_object(from: &mut Reader<'_>, ty: &Arc<ObjectType>, depth: usize) -> Res
     Ok(Value::object_of(ty, items))
 }
 
-/// The rest of an object whose attributes come in another order.
+/// Reads the rest of an object whose attributes are in another order.
 fn read_unordered(
     from: &mut Reader<'_>,
     ty: &Arc<ObjectType>,
@@ -346,6 +351,7 @@ fn read_unordered(
     let items: Option<Vec<Value>> = slots.into_iter().collect();
     match items {
         Some(items) => Ok(Value::object_of(ty, items)),
+        // There were as many known names as attributes: if one is missing, another came twice.
         None => Err(CodecError::new("an attribute has two values")),
     }
 }
@@ -369,11 +375,13 @@ fn read_dynamic(from: &mut Reader<'_>, depth: usize) -> Result<Value, CodecError
     let ty =
         json::type_from_text(text).map_err(|e| CodecError::new(format!("the type of a value is not valid: {e}")))?;
     let ty = ty.without_optional();
+    // Optional attributes belong to type constraints; a value's type has none.
     read(from, &ty, depth + 1)
 }
 
 fn read_unknown(from: &mut Reader<'_>, ty: &Type) -> Result<Value, CodecError> {
     let (code, body) = from.extension()?;
+    // Extensions of one byte are plain unknown values, whatever their code: the form before refinements.
     if body.len() <= 1 {
         return Ok(Value::unknown(ty.clone()));
     }
@@ -381,6 +389,7 @@ fn read_unknown(from: &mut Reader<'_>, ty: &Type) -> Result<Value, CodecError> {
         let message = format!("unsupported extension type {code:#04x} of length {}", body.len());
         return Err(CodecError::new(message));
     }
+    // The limit of Terraform's decoder.
     if body.len() > MAX_REFINEMENT_BYTES {
         return Err(CodecError::new("oversize description of an unknown value"));
     }
@@ -394,7 +403,7 @@ fn read_unknown(from: &mut Reader<'_>, ty: &Type) -> Result<Value, CodecError> {
         let Some(key) = from.number()?.and_then(|n| n.to_i64()) else {
             return Err(bad_description("a key is not an integer"));
         };
-        // What is unknown has no properties yet, not even for types to come.
+        // A value of unknown type has no refinements, so they are skipped.
         if *ty == Type::Dynamic {
             from.skip(0)?;
             continue;
@@ -412,7 +421,7 @@ fn bad_description(why: &str) -> CodecError {
     CodecError::new(format!("the description of an unknown value is not valid: {why}"))
 }
 
-/// Reads one refinement; returns true if it says that the value is null.
+/// Reads a refinement; returns true if it says that the value is null.
 fn read_refinement(from: &mut Reader<'_>, key: i64, ty: &Type, known: &mut Refinements) -> Result<bool, CodecError> {
     match key {
         refinement::NULLNESS => match from.byte()? {
@@ -464,7 +473,7 @@ fn read_refinement(from: &mut Reader<'_>, key: i64, ty: &Type, known: &mut Refin
                 known.length_max = Some(length);
             }
         }
-        // Something that later versions know.
+        // Refinements of later versions.
         _ => from.skip(0)?,
     }
     Ok(false)

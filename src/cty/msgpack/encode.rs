@@ -1,4 +1,4 @@
-//! Values to msgpack.
+//! Encoding of values as msgpack.
 
 use std::borrow::Cow;
 
@@ -6,17 +6,17 @@ use super::{CodecError, MAX_REFINEMENT_BYTES, REFINED, refinement};
 use crate::refine::safe_prefix;
 use crate::{Kind, Number, Refinements, Step, Type, Value, convert, json};
 
-/// How much of a known prefix is encoded, in bytes.
+/// Limit on the encoded part of a known prefix, in bytes.
 const MAX_PREFIX_BYTES: usize = 256;
 
-/// Writes a value of this type, marks removed already. A value of another type is converted first.
+/// Encodes a value of this type, without marks. A value of another type is converted first.
 pub fn encode(value: &Value, ty: &Type) -> Result<Vec<u8>, CodecError> {
     let mut out = Vec::new();
     write(as_type(value, ty)?.as_ref(), ty, &mut out)?;
     Ok(out)
 }
 
-/// The value, converted if its type is not the target type.
+/// Returns the value, converted if it does not have the target type.
 pub(crate) fn as_type<'v>(value: &'v Value, ty: &Type) -> Result<Cow<'v, Value>, CodecError> {
     if value.ty().conforms_to(ty) {
         return Ok(Cow::Borrowed(value));
@@ -31,11 +31,13 @@ pub(crate) fn as_type<'v>(value: &'v Value, ty: &Type) -> Result<Cow<'v, Value>,
 }
 
 fn write(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<(), CodecError> {
+    // Marks would be lost in the encoding, and with them the protection of secrets.
     if !value.marks().is_empty() {
         return Err(CodecError::new("value has marks, so it cannot be serialized"));
     }
     if *ty == Type::Dynamic && *value.ty() != Type::Dynamic {
         write_array_length(2, out);
+        // As Terraform's encoder, which writes types as bytes, not as text.
         write_bytes(json::type_text(value.ty()).as_bytes(), out);
         return write(value, value.ty(), out);
     }
@@ -80,6 +82,8 @@ fn write(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<(), CodecError> 
 }
 
 fn write_number(n: &Number, out: &mut Vec<u8>) {
+    // As Terraform's encoder: a double for a fraction that it holds exactly, else text. Whole numbers beyond 64 bits
+    // are text, too.
     if let Some(n) = n.to_i64() {
         write_int(n, out);
     } else if let Some(n) = n.to_f64_exact().filter(|_| !n.is_integer()) {
@@ -91,6 +95,7 @@ fn write_number(n: &Number, out: &mut Vec<u8>) {
 }
 
 fn write_int(n: i64, out: &mut Vec<u8>) {
+    // The shortest format of each number, as Go's cty writes it.
     match n {
         0..=0x7f => out.push(n as u8),
         0x80..=0xff => out.extend([0xcc, n as u8]),
@@ -152,7 +157,7 @@ fn write_map_length(n: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// A length in one, two or four bytes after its code. Messages are far below four gigabytes.
+/// Writes a length in one, two or four bytes after its code. Messages are far below four gigabytes.
 fn write_length(n: usize, one: Option<u8>, two: u8, four: u8, out: &mut Vec<u8>) {
     match (n, one) {
         (0..=0xff, Some(code)) => out.extend([code, n as u8]),
@@ -189,6 +194,7 @@ fn write_unknown(known: Option<&Refinements>, out: &mut Vec<u8>) {
             }
         }
         if let Some(prefix) = &known.prefix {
+            // The prefix is a hint, so a shorter one is as true.
             let prefix = if prefix.len() > MAX_PREFIX_BYTES {
                 let cut = (0..MAX_PREFIX_BYTES)
                     .rev()
@@ -216,10 +222,12 @@ fn write_unknown(known: Option<&Refinements>, out: &mut Vec<u8>) {
         }
     }
     let length = body.len() + 1;
+    // Too large to be decoded: an unknown value without refinements is still correct.
     if count == 0 || length > MAX_REFINEMENT_BYTES {
         out.extend([0xd4, 0, 0]);
         return;
     }
+    // Extensions of 1, 2, 4, 8 and 16 bytes have codes of their own, without a length.
     match length {
         1 => out.push(0xd4),
         2 => out.push(0xd5),

@@ -1,7 +1,7 @@
-//! The msgpack form of values, as the plugin protocol uses it.
+//! The msgpack form of values in the plugin protocol.
 //!
-//! The form depends on the type: where that is `any`, a value is wrapped together with its type. Unknown values are
-//! extensions, with what is known about them inside.
+//! The form depends on the type: a value of type `any` is wrapped together with its own type. Unknown values are
+//! extensions that contain their refinements.
 
 mod decode;
 mod encode;
@@ -14,13 +14,13 @@ pub use encode::encode;
 
 use crate::{Path, Step};
 
-/// Why bytes are not a value of the type, or a value cannot be written.
+/// A failure to decode bytes as a value of a type, or to encode a value.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{}", describe(.path, .message))]
 pub struct CodecError {
-    /// Where inside the value.
+    /// Path inside of the value.
     pub path: Path,
-    /// What is wrong there.
+    /// Description of the error.
     pub message: String,
 }
 
@@ -40,23 +40,23 @@ impl CodecError {
         }
     }
 
-    /// The same error, seen from one step further up. The path is made on the way back, so that it costs nothing where
-    /// there is no error.
+    /// Adds a step at the beginning of the path. The path is built while the error returns, so that it costs nothing
+    /// without an error.
     pub(crate) fn under(mut self, step: Step) -> CodecError {
         self.path.0.insert(0, step);
         self
     }
 }
 
-/// How deep values may be nested: text that nests deeper is an attack or a mistake, and would exhaust the stack.
+/// Depth limit of values. Deeper nesting is an attack or a mistake, and would exhaust the stack.
 pub(crate) const MAX_DEPTH: usize = 128;
 
-/// The extension code of an unknown value about which something is known.
+/// Extension code of an unknown value with refinements.
 const REFINED: u8 = 12;
-/// How long the description of an unknown value may be, in bytes.
+/// Limit on the encoded refinements of an unknown value, in bytes.
 const MAX_REFINEMENT_BYTES: usize = 1024;
 
-/// The keys in the description of an unknown value.
+/// Keys of the encoded refinements.
 mod refinement {
     pub const NULLNESS: i64 = 1;
     pub const PREFIX: i64 = 2;

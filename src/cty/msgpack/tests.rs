@@ -10,7 +10,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// The value has exactly this form, and the form is read as the value.
+/// Checks that the value has exactly this encoding, and that the encoding is decoded to the value.
 #[track_caller]
 fn check(value: &Value, ty: &Type, form: &str) {
     let bytes = encode(value, ty).unwrap();
@@ -73,7 +73,7 @@ fn numbers_have_the_shortest_exact_form() {
         &Type::Number,
         "cbfff0000000000000",
     );
-    // Whole numbers beyond 64 bits are text, even where a double would hold them.
+    // Whole numbers beyond 64 bits are text, even if a double could hold them.
     check(
         &parsed("18446744073709551616"),
         &Type::Number,
@@ -100,7 +100,7 @@ fn collections_and_objects() {
     let object = Value::object([("b", Value::string("x")), ("a", Value::null(Type::Number))]);
     check(&object, object.ty(), "82a161c0a162a178");
     check(&Value::empty_tuple(), &Type::tuple([]), "90");
-    // The order of attributes does not matter, which they are does.
+    // The order of attributes is free, but their names are not.
     assert_eq!(
         decode(&[0x82, 0xa1, b'b', 0xa1, b'x', 0xa1, b'a', 0xc0], object.ty()).unwrap(),
         object
@@ -158,7 +158,7 @@ fn refinements_are_encoded() {
     };
     let list = Type::list(Type::Bool);
     check(&Value::unknown_refined(list.clone(), length), &list, "c7050c8205010603");
-    // A long prefix is cut, and not in the middle of what may still combine.
+    // A long prefix is cut, but not within characters that may combine.
     let prefix = Refinements {
         prefix: Some("é".repeat(200).into()),
         ..Refinements::default()
@@ -174,9 +174,9 @@ fn refinements_are_encoded() {
 #[test]
 fn invalid_refinements_are_refused() {
     let string = |bytes: &[u8]| decode(bytes, &Type::String);
-    // Any extension of one byte is a plain unknown.
+    // Any extension of one byte is a plain unknown value.
     assert_eq!(string(&[0xd4, 0x63, 0x07]).unwrap(), Value::unknown(Type::String));
-    // Another code, a bound of a string, and something that only later versions know.
+    // Another code, a bound of a string, and a refinement of later versions.
     assert!(string(&[0xd5, 0x05, 0x81, 0x01]).is_err());
     assert!(string(&[0xc7, 0x05, 0x0c, 0x81, 0x03, 0x92, 0x01, 0xc3]).is_err());
     assert_eq!(
@@ -199,7 +199,7 @@ fn invalid_refinements_are_refused() {
 #[test]
 fn hostile_bytes_are_errors() {
     let reason = |bytes: &[u8], ty: &Type| decode(bytes, ty).unwrap_err().message;
-    // Lengths far beyond the data, an empty message, something behind the value.
+    // Lengths far beyond the data, an empty message, bytes after the value.
     let end = "unexpected end of data";
     assert_eq!(reason(&[0xdd, 0xff, 0xff, 0xff, 0xff], &Type::list(Type::Bool)), end);
     assert_eq!(reason(&[0xdf, 0xff, 0xff, 0xff, 0xff], &Type::map(Type::Bool)), end);
@@ -211,14 +211,14 @@ fn hostile_bytes_are_errors() {
         reason(&[0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0], &Type::Number),
         "number is required"
     );
-    // A value of any type inside a value of any type, and so on.
+    // A value of type `any` inside of one, repeatedly.
     let mut deep = Vec::new();
     for _ in 0..100_000 {
         deep.extend([0x92, 0xa9]);
         deep.extend(b"\"dynamic\"");
     }
     assert_eq!(reason(&deep, &Type::Dynamic), "the value is nested too deeply");
-    // The description of an unknown value with something deep under an unrecognised key.
+    // Refinements of an unknown value with deep nesting under an unknown key.
     let mut deep = vec![0xc8, 0x03, 0xe8, 0x0c, 0x81, 0x63];
     deep.extend([0x91; 998]);
     assert_eq!(reason(&deep, &Type::String), "the value is nested too deeply");
@@ -263,7 +263,7 @@ proptest! {
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..60), value in typed_value(true), at in any::<prop::sample::Index>()) {
         let _ = decode(&bytes, value.ty());
         let _ = decode(&bytes, &Type::Dynamic);
-        // Almost right is the more interesting kind of wrong.
+        // Damaged encodings are more likely to find faults than random bytes.
         let mut damaged = encode(&value, &Type::Dynamic).unwrap();
         let at = at.index(damaged.len());
         damaged[at] ^= 1 << (bytes.len() % 8);

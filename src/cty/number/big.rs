@@ -1,25 +1,27 @@
-//! The slow half of [`super::Number`]: a sign, a mantissa of any length up to the precision, a binary exponent.
+//! Slow representation of [`super::Number`]: a sign, a mantissa of any length up to the precision, and a binary
+//! exponent.
 
 use std::cmp::Ordering;
 
 use dashu_base::BitTest;
 use dashu_int::UBig;
 
-/// A number is at most about two to this power, and at least two to minus this power; beyond are infinity and zero.
+/// Limit on exponents: a number is at most about two to this power, and at least two to its negative. Beyond are
+/// infinity and zero.
 ///
 /// That is some 300,000 decimal digits: more than any document has, and few enough to print.
 pub(super) const MAX_BINARY_EXPONENT: i64 = 1 << 20;
 
-/// A binary float.
+/// A binary floating-point number.
 #[derive(Clone, Debug)]
 pub(super) struct Big {
     pub negative: bool,
     pub magnitude: Magnitude,
-    /// In bits.
+    /// Number of bits of the mantissa.
     pub precision: u32,
 }
 
-/// The size of a [`Big`], whatever its sign.
+/// Absolute value of a [`Big`].
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Magnitude {
     Zero,
@@ -78,7 +80,7 @@ impl Big {
         Some(Big::round(negative, UBig::from(mantissa), exponent, false, precision))
     }
 
-    /// `mantissa * 2^exponent`, and a little more if `more`, rounded half to even to the precision.
+    /// Rounds `mantissa * 2^exponent`, or slightly more if `more`, half to even to the precision.
     pub fn round(negative: bool, mantissa: UBig, exponent: i64, more: bool, precision: u32) -> Big {
         let (mut mantissa, mut exponent) = (mantissa, exponent);
         let bits = mantissa.bit_len();
@@ -93,6 +95,7 @@ impl Big {
             }
             exponent += cut as i64;
         }
+        // The mantissa is kept odd, so that equal numbers have one form.
         let Some(zeros) = mantissa.trailing_zeros() else {
             return Big::zero(negative, precision);
         };
@@ -120,7 +123,7 @@ impl Big {
         }
     }
 
-    /// How many bits the number has before the binary point, if it is a whole number.
+    /// Number of bits before the binary point, if the number is whole.
     pub fn integer_bits(&self) -> Option<u64> {
         match &self.magnitude {
             Magnitude::Zero => Some(0),
@@ -183,7 +186,8 @@ impl Big {
                 },
             ) => ((m, *e), (n, *f)),
         };
-        // Where one number lies wholly below the last bit of the other's rounded form, only that it is there counts.
+        // If one number is wholly below the last bit of the other's rounded form, only its presence matters. This
+        // bounds the shift by which the mantissas are aligned.
         let window = i64::from(precision) * 2 + 4;
         let (top_m, top_n) = (e + m.bit_len() as i64, f + n.bit_len() as i64);
         if top_m - window > top_n.max(f) && e - window > top_n {
@@ -205,7 +209,7 @@ impl Big {
         })
     }
 
-    /// The product has more bits than the operands' precision if it needs them, up to 512.
+    /// Multiplies. The product has more bits than the operands' precision if it needs them, up to 512.
     pub fn mul(&self, other: &Big) -> Option<Big> {
         let negative = self.negative != other.negative;
         let precision = self.precision.max(other.precision);
@@ -251,7 +255,7 @@ impl Big {
                     exponent: f,
                 },
             ) => {
-                // Two extra bits in the quotient, and whether a remainder is left, decide the rounding.
+                // Two extra bits in the quotient, and the presence of a remainder, decide the rounding.
                 let shift = (precision as usize + 2 + n.bit_len()).saturating_sub(m.bit_len());
                 let numerator = m << shift;
                 let quotient = &numerator / n;
@@ -261,7 +265,8 @@ impl Big {
         }
     }
 
-    /// `self - other * trunc(self / other)`, every step rounded to the precision of `self`, as in Terraform.
+    /// Computes `self - other * trunc(self / other)`, with each step rounded to the precision of `self`, as in
+    /// Terraform.
     pub fn rem(&self, other: &Big) -> Option<Big> {
         let quotient = self.div(other)?;
         let quotient = quotient.to_integer(!quotient.negative).at_precision(self.precision);
@@ -283,7 +288,7 @@ impl Big {
         }
     }
 
-    /// The next whole number in one direction, which is never minus zero.
+    /// Rounds to the next whole number in one direction, which is never minus zero.
     pub fn to_integer(&self, down: bool) -> Big {
         let Magnitude::Finite { mantissa, exponent } = &self.magnitude else {
             return match self.magnitude {
@@ -300,6 +305,7 @@ impl Big {
         } else {
             mantissa >> cut
         };
+        // The mantissa is odd, so the part that was cut off is not zero.
         if down == self.negative {
             whole += UBig::ONE;
         }
@@ -307,7 +313,7 @@ impl Big {
         Big::round(negative, whole, 0, false, self.precision)
     }
 
-    /// Whether the numbers have one sign, and nearly the same size.
+    /// Returns true if the numbers have the same sign, and nearly the same size.
     pub fn is_near(&self, other: &Big) -> bool {
         match (&self.magnitude, &other.magnitude) {
             (Magnitude::Zero, Magnitude::Zero) => true,
@@ -369,8 +375,10 @@ impl Magnitude {
                     exponent: f,
                 },
             ) => {
+                // Different highest bits decide without aligning the mantissas.
                 let tops = (e + m.bit_len() as i64).cmp(&(f + n.bit_len() as i64));
-                // With equal tops the exponents differ by no more than the mantissas' lengths do.
+                // With equal tops, the exponents differ by no more than the lengths of the mantissas, so the shift is
+                // small.
                 tops.then_with(|| {
                     let low = *e.min(f);
                     let shift = |e: i64| usize::try_from(e - low).unwrap_or_default();
@@ -381,7 +389,7 @@ impl Magnitude {
     }
 }
 
-/// `mantissa * 2^exponent` with something negligible added (or taken away), rounded.
+/// Rounds `mantissa * 2^exponent` with something negligible added (or subtracted).
 fn nudge(negative: bool, mantissa: &UBig, exponent: i64, away: bool, precision: u32) -> Big {
     let room = precision as usize + 2;
     let mut wide = mantissa << room;
@@ -399,13 +407,13 @@ fn finite_to_f64(mantissa: &UBig, exponent: i64) -> f64 {
     if top < -1074 {
         return 0.0;
     }
-    // Subnormal doubles have fewer bits: round once, to the bits there are.
+    // Subnormal doubles have fewer bits. Rounding once, to those bits, avoids an error from rounding twice.
     let precision = (top + 1074).clamp(0, 53);
     let Ok(precision) = u32::try_from(precision) else {
         return 0.0;
     };
     if precision == 0 {
-        // Between half of the smallest double and itself; exactly half is rounded to even, zero.
+        // Between half of the smallest double and itself; exactly half is rounded to even, which is zero.
         return if mantissa.is_one() { 0.0 } else { f64::from_bits(1) };
     }
     let rounded = Big::round(false, mantissa.clone(), exponent, false, precision);

@@ -1,11 +1,11 @@
-//! Numbers to decimal text and back.
+//! Conversion of numbers to and from decimal text.
 
 use dashu_base::BitTest;
 use dashu_int::UBig;
 
 use super::big::{Big, MAX_BINARY_EXPONENT, Magnitude};
 
-/// Decimal digits and where the point is: `0.d1d2d3… * 10^point`. No leading and no trailing zeros.
+/// Decimal digits and the position of the point: `0.d1d2d3… * 10^point`. No leading and no trailing zeros.
 #[derive(Debug, PartialEq)]
 pub(super) struct Decimal {
     pub digits: Vec<u8>,
@@ -39,7 +39,7 @@ pub(super) fn parse(text: &str, precision: u32) -> Option<Big> {
     let fraction = fraction.trim_end_matches('0');
     let digits = format!("{whole}{fraction}");
     let digits = digits.trim_start_matches('0');
-    // Trailing zeros belong into the exponent, so that no long run of them is ever turned into a mantissa.
+    // Trailing zeros become part of the exponent, so that a long run of them is never turned into a mantissa.
     let significant = digits.trim_end_matches('0');
     if significant.is_empty() {
         return Some(Big::zero(negative, precision));
@@ -51,7 +51,8 @@ pub(super) fn parse(text: &str, precision: u32) -> Option<Big> {
     } else {
         scale = scale.saturating_add(exponent);
     }
-    // The number is below ten to `size` and not below ten to `size - 1`; a decimal digit is worth three to four bits.
+    // The number is less than ten to `size`, and at least ten to `size - 1`; a decimal digit is worth three to four
+    // bits. So the size is checked before the power of ten is computed.
     let size = scale.saturating_add(significant.len() as i64);
     let bits = |digits: i64, up: bool| digits * if (digits >= 0) == up { 4 } else { 3 } + shift;
     if bits(size - 1, false) > MAX_BINARY_EXPONENT || bits(size, true) < -MAX_BINARY_EXPONENT {
@@ -78,12 +79,12 @@ pub(super) fn parse(text: &str, precision: u32) -> Option<Big> {
     ))
 }
 
-/// The number, unless it was too large or too small: what is written as a number is neither infinity nor zero.
+/// Returns the number, unless it was too large or too small: text of a number must become neither infinity nor zero.
 fn representable(number: Big) -> Option<Big> {
     matches!(number.magnitude, Magnitude::Finite { .. }).then_some(number)
 }
 
-/// An exponent, cut to a range in which sums of a few cannot overflow.
+/// Reads an exponent, clamped to a range in which sums of a few cannot overflow.
 fn parse_exponent(text: &str) -> Option<i64> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -100,16 +101,16 @@ fn parse_exponent(text: &str) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// The shortest decimal text, without exponent, that reads back as this number at its precision.
+/// Returns the shortest decimal text, without exponent, that is parsed as this number at its precision.
 pub(super) fn shortest(n: &Big) -> String {
     let sign = if n.negative { "-" } else { "" };
     let (mantissa, exponent) = match &n.magnitude {
         Magnitude::Zero => return format!("{sign}0"),
-        // The sign is always written.
+        // Go writes the sign of an infinity always.
         Magnitude::Infinite => return if n.negative { "-Inf".into() } else { "+Inf".into() },
         Magnitude::Finite { mantissa, exponent } => (mantissa, *exponent),
     };
-    // A whole number of no more bits than the precision has no shorter form.
+    // A whole number with no more bits than the precision has no shorter form.
     if n.integer_bits().is_some_and(|bits| bits <= u64::from(n.precision))
         && let Ok(shift) = usize::try_from(exponent)
     {
@@ -118,7 +119,7 @@ pub(super) fn shortest(n: &Big) -> String {
     format!("{sign}{}", plain(&shortest_digits(mantissa, exponent, n.precision)))
 }
 
-/// The number with ten significant digits, trailing zeros dropped, with an exponent where it is small or large.
+/// Renders a number with ten significant digits, without trailing zeros, and with an exponent if it is small or large.
 pub(super) fn ten_digits(n: &Big) -> String {
     let sign = if n.negative { "-" } else { "" };
     let mut decimal = match &n.magnitude {
@@ -128,6 +129,7 @@ pub(super) fn ten_digits(n: &Big) -> String {
     };
     decimal.round(10);
     let length = decimal.digits.len() as i64;
+    // The rule of Go's verb `%.10g`.
     let limit = if length < 10 && length >= decimal.point {
         length
     } else {
@@ -144,7 +146,7 @@ pub(super) fn ten_digits(n: &Big) -> String {
     format!("{sign}{first}{dot}{rest}e{exponent_sign}{:02}", exponent.abs())
 }
 
-/// All digits of `mantissa * 2^exponent`.
+/// Returns all digits of `mantissa * 2^exponent`.
 pub(super) fn exact(mantissa: &UBig, exponent: i64) -> Decimal {
     // 2^-n = 5^n / 10^n
     let steps = usize::try_from(exponent.unsigned_abs()).unwrap_or_default();
@@ -161,17 +163,18 @@ pub(super) fn exact(mantissa: &UBig, exponent: i64) -> Decimal {
     decimal
 }
 
-/// The fewest digits within half a unit in the last binary place.
+/// Returns the fewest digits within half a unit in the last binary place.
 fn shortest_digits(mantissa: &UBig, exponent: i64, precision: u32) -> Decimal {
     let mut decimal = exact(mantissa, exponent);
-    // The same number with one bit more than its precision, so that one is half a unit.
+    // The mantissa with one bit more than its precision, so that 1 is half a unit.
     let room = (precision as usize + 1).saturating_sub(mantissa.bit_len());
     let wide = mantissa << room;
     let wide_exponent = exponent - room as i64;
+    // At exactly half a unit, the reader rounds to an even mantissa.
     let even = !wide.bit(1);
     let lower = exact(&(&wide - UBig::ONE), wide_exponent);
     let upper = exact(&(&wide + UBig::ONE), wide_exponent);
-    // A bound may have one digit more or fewer before the point than the number itself.
+    // A bound may have one digit more or fewer before the point than the number.
     let (lower_offset, upper_offset) = (decimal.point - lower.point, decimal.point - upper.point);
     if upper_offset != 0 || lower_offset != 0 {
         return shortest_across_power(decimal, &lower, &upper, even);
@@ -193,7 +196,8 @@ fn shortest_digits(mantissa: &UBig, exponent: i64, precision: u32) -> Decimal {
     decimal
 }
 
-/// The same where the interval crosses a power of ten: digit positions do not line up, so compare whole decimals.
+/// As [`shortest_digits`], if the interval crosses a power of ten: digit positions differ, so whole decimals are
+/// compared.
 fn shortest_across_power(decimal: Decimal, lower: &Decimal, upper: &Decimal, even: bool) -> Decimal {
     for count in 1..decimal.digits.len() {
         let mut down = Decimal {
@@ -208,6 +212,7 @@ fn shortest_across_power(decimal: Decimal, lower: &Decimal, upper: &Decimal, eve
         up.raise(count);
         let down_fits = match down.compare(lower) {
             std::cmp::Ordering::Greater => true,
+            // A number at the end of the interval is read as the even mantissa.
             std::cmp::Ordering::Equal => even,
             std::cmp::Ordering::Less => false,
         };
@@ -246,7 +251,7 @@ impl Decimal {
             .then_with(|| self.digits.cmp(&other.digits))
     }
 
-    /// Rounds half to even to so many digits.
+    /// Rounds to a number of digits, half to even.
     fn round(&mut self, count: usize) {
         if count >= self.digits.len() {
             return;
@@ -260,13 +265,13 @@ impl Decimal {
         if up { self.raise(count) } else { self.cut(count) }
     }
 
-    /// Rounds toward zero to so many digits.
+    /// Rounds to a number of digits, toward zero.
     fn cut(&mut self, count: usize) {
         self.digits.truncate(count);
         self.trim();
     }
 
-    /// Rounds away from zero to so many digits.
+    /// Rounds to a number of digits, away from zero.
     fn raise(&mut self, count: usize) {
         if count >= self.digits.len() {
             return;
@@ -287,7 +292,7 @@ fn text(digits: &[u8]) -> String {
     digits.iter().map(|d| char::from(b'0' + d)).collect()
 }
 
-/// The digits with a point and the zeros it needs.
+/// Renders the digits with a point and the zeros it needs.
 fn plain(decimal: &Decimal) -> String {
     let digits = text(&decimal.digits);
     let length = digits.len() as i64;

@@ -1,11 +1,11 @@
-//! Numbers: binary floats of a precision each carries, with a fast path for small integers.
+//! Numbers: binary floating-point numbers, each with its own precision, and a fast path for small integers.
 //!
-//! A number is exact to its precision. Literals and text have 512 bits, integers of the machine 64, doubles
-//! 53; an operation works at the greater precision of its operands. The precision shows in two places: in division, and
-//! in the digits a number is written with, which are the fewest that read back as the same number at that precision.
+//! A number is exact to its precision. Literals and text have 512 bits, machine integers 64, doubles 53; an operation
+//! uses the greater precision of its operands. The precision is visible in two places: in division, and in the digits
+//! of the text, which are the fewest that are parsed as this number at that precision.
 //!
-//! Magnitudes are limited (see `MAX_BINARY_EXPONENT`), so that no short text like `1e999999999` can be a number
-//! whose digits fill the memory. What is greater is an infinity, what is smaller is zero.
+//! Magnitudes are limited (see `MAX_BINARY_EXPONENT`), so that no short text like `1e999999999` can be a number whose
+//! digits exhaust memory. Larger numbers are infinite, smaller ones zero.
 
 mod big;
 mod decimal;
@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 use big::{Big, Magnitude};
 
-/// The precision of literals and of numbers read from text.
+/// Precision of literals and of numbers read from text.
 const TEXT_PRECISION: u32 = 512;
-/// The precision of machine integers.
+/// Precision of machine integers, in bits.
 const INTEGER_PRECISION: u32 = 64;
-/// The precision of doubles.
+/// Precision of doubles, in bits.
 const DOUBLE_PRECISION: u32 = 53;
 
 /// A number. Cheap to clone.
@@ -31,9 +31,9 @@ pub struct Number(Repr);
 
 #[derive(Clone)]
 enum Repr {
-    /// A whole number that needs no more bits than the precision, and is not minus zero.
+    /// A whole number within the precision, except minus zero.
     Int { value: i64, precision: u32 },
-    /// Any other number.
+    /// Any other number, of arbitrary precision.
     Big(Arc<Big>),
 }
 
@@ -44,14 +44,14 @@ impl Number {
         precision: TEXT_PRECISION,
     });
 
-    /// The number written by this decimal text, at 512 bits; `None` if it is none.
+    /// Parses decimal text at 512 bits; `None` if it is no number.
     ///
     /// Accepted are a sign, digits with or without a point, an exponent (`e` for powers of ten, `p` for powers of two),
     /// and `inf`. A number too large or too small to be represented is refused: it must not silently become infinity or
     /// zero.
     #[must_use]
     pub fn parse(text: &str) -> Option<Number> {
-        // The usual case: a few digits.
+        // Fast path for the common case: up to 18 digits, which fit 64 bits.
         if !text.is_empty() && text.len() <= 18 && text.bytes().all(|b| b.is_ascii_digit()) {
             let value = text.bytes().fold(0_i64, |n, b| n * 10 + i64::from(b - b'0'));
             return Some(Number(Repr::Int {
@@ -62,31 +62,31 @@ impl Number {
         decimal::parse(text, TEXT_PRECISION).map(Number::from_big)
     }
 
-    /// The number of this double (53 bits), infinities included; `None` for NaN.
+    /// Converts a double (53 bits), including infinities; `None` for NaN.
     #[must_use]
     pub fn from_f64(n: f64) -> Option<Number> {
         Big::from_f64(n, DOUBLE_PRECISION).map(Number::from_big)
     }
 
-    /// Positive infinity.
+    /// Returns positive infinity.
     #[must_use]
     pub fn infinity() -> Number {
         Number::from_big(Big::infinity(false, TEXT_PRECISION))
     }
 
-    /// Negative infinity.
+    /// Returns negative infinity.
     #[must_use]
     pub fn neg_infinity() -> Number {
         Number::from_big(Big::infinity(true, TEXT_PRECISION))
     }
 
-    /// Whether this is an infinity.
+    /// Returns true for infinities.
     #[must_use]
     pub fn is_infinite(&self) -> bool {
         matches!(&self.0, Repr::Big(b) if b.magnitude == Magnitude::Infinite)
     }
 
-    /// Whether this is zero, with or without minus.
+    /// Returns true for zero, with either sign.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         match &self.0 {
@@ -95,7 +95,7 @@ impl Number {
         }
     }
 
-    /// Whether this is a whole number. Infinities are not.
+    /// Returns true for whole numbers. Infinities are not whole.
     #[must_use]
     pub fn is_integer(&self) -> bool {
         match &self.0 {
@@ -104,7 +104,7 @@ impl Number {
         }
     }
 
-    /// Whether this is below zero. Minus zero is not.
+    /// Returns true for numbers below zero. Minus zero is not.
     #[must_use]
     pub fn is_negative(&self) -> bool {
         match &self.0 {
@@ -113,7 +113,7 @@ impl Number {
         }
     }
 
-    /// Exactly this number as an `i64`, if it is one.
+    /// Returns the number as an `i64`, if it is one exactly.
     #[must_use]
     pub fn to_i64(&self) -> Option<i64> {
         match &self.0 {
@@ -122,7 +122,7 @@ impl Number {
         }
     }
 
-    /// Exactly this number as a `u64`, if it is one.
+    /// Returns the number as a `u64`, if it is one exactly.
     #[must_use]
     pub fn to_u64(&self) -> Option<u64> {
         match &self.0 {
@@ -131,13 +131,13 @@ impl Number {
         }
     }
 
-    /// Exactly this number as a `usize`, if it is one.
+    /// Returns the number as a `usize`, if it is one exactly.
     #[must_use]
     pub fn to_usize(&self) -> Option<usize> {
         self.to_u64().and_then(|n| n.try_into().ok())
     }
 
-    /// The nearest double.
+    /// Returns the nearest double.
     #[must_use]
     pub fn to_f64(&self) -> f64 {
         match &self.0 {
@@ -147,14 +147,14 @@ impl Number {
         }
     }
 
-    /// This number as a double, if a double holds it exactly.
+    /// Returns the number as a double, if it is one exactly.
     #[must_use]
     pub fn to_f64_exact(&self) -> Option<f64> {
         let n = self.to_f64();
         Number::from_f64(n).filter(|back| back.compare(self).is_eq()).map(|_| n)
     }
 
-    /// The sum; `None` for infinities of opposite signs.
+    /// Returns the sum; `None` for infinities of opposite signs.
     #[must_use]
     pub fn add(&self, other: &Number) -> Option<Number> {
         if let (Repr::Int { value: a, precision: p }, Repr::Int { value: b, precision: q }) = (&self.0, &other.0)
@@ -165,21 +165,22 @@ impl Number {
         self.to_big().add(&other.to_big()).map(Number::from_big)
     }
 
-    /// The difference; `None` for infinities of the same sign.
+    /// Returns the difference; `None` for infinities of the same sign.
     #[must_use]
     pub fn sub(&self, other: &Number) -> Option<Number> {
         self.add(&other.neg())
     }
 
-    /// The product; `None` for zero times infinity.
+    /// Returns the product; `None` for zero times infinity.
     #[must_use]
     pub fn mul(&self, other: &Number) -> Option<Number> {
         if let (Repr::Int { value: a, precision: p }, Repr::Int { value: b, precision: q }) = (&self.0, &other.0)
+            // Zeros take the slow path, which knows minus zero.
             && *a != 0
             && *b != 0
             && let Some(value) = a.checked_mul(*b)
         {
-            // The product keeps all its bits even where the operands' precision is smaller.
+            // The product keeps all its bits, even beyond the operands' precision.
             let needed = value.unsigned_abs();
             let needed = u64::BITS - needed.leading_zeros() - needed.trailing_zeros();
             return Some(Number::from_i64(value, *p.max(q).max(&needed)));
@@ -187,10 +188,12 @@ impl Number {
         self.to_big().mul(&other.to_big()).map(Number::from_big)
     }
 
-    /// The quotient; `None` for zero by zero and infinity by infinity. Anything else by zero is an infinity.
+    /// Returns the quotient; `None` for zero by zero and infinity by infinity. Anything else divided by zero is an
+    /// infinity.
     #[must_use]
     pub fn div(&self, other: &Number) -> Option<Number> {
         if let (Repr::Int { value: a, precision: p }, Repr::Int { value: b, precision: q }) = (&self.0, &other.0)
+            // Only without a remainder: then the quotient is exact in any precision.
             && *a != 0
             && a.checked_rem(*b) == Some(0)
         {
@@ -199,8 +202,8 @@ impl Number {
         self.to_big().div(&other.to_big()).map(Number::from_big)
     }
 
-    /// The remainder of the division, with the sign of `self`; fractions work as well. The remainder of a division by
-    /// zero is `self`; there is none where one of the two is infinite.
+    /// Returns the remainder of the division, with the sign of `self`, for fractions, too. The remainder of a division
+    /// by zero is `self`; `None` if one of the two is infinite.
     #[must_use]
     pub fn rem(&self, other: &Number) -> Option<Number> {
         if self.is_infinite() || other.is_infinite() {
@@ -217,7 +220,7 @@ impl Number {
         self.to_big().rem(&other.to_big()).map(Number::from_big)
     }
 
-    /// The number with the other sign; the negative of zero is minus zero.
+    /// Returns the number with the opposite sign; the negative of zero is minus zero.
     #[must_use]
     pub fn neg(&self) -> Number {
         match &self.0 {
@@ -235,7 +238,7 @@ impl Number {
         }
     }
 
-    /// The number without its sign.
+    /// Returns the absolute value.
     #[must_use]
     pub fn abs(&self) -> Number {
         let negative = match &self.0 {
@@ -245,19 +248,19 @@ impl Number {
         if negative { self.neg() } else { self.clone() }
     }
 
-    /// The greatest whole number not above this one.
+    /// Returns the greatest whole number not above this one.
     #[must_use]
     pub fn floor(&self) -> Number {
         self.round_toward(true)
     }
 
-    /// The smallest whole number not below this one.
+    /// Returns the smallest whole number not below this one.
     #[must_use]
     pub fn ceil(&self) -> Number {
         self.round_toward(false)
     }
 
-    /// The whole number that is left when the fraction is cut off.
+    /// Returns the whole part of the number.
     #[must_use]
     pub fn trunc(&self) -> Number {
         self.round_toward(!self.is_negative())
@@ -270,8 +273,8 @@ impl Number {
         }
     }
 
-    /// All its decimal digits, exactly: whether it is negative, the digits without zeros at either end, and how many of
-    /// them stand before the point (fewer than none, if zeros follow the point). Nothing for infinities.
+    /// Returns all decimal digits: true if the number is negative, the digits without zeros at either end, and the
+    /// number of digits before the point (negative if zeros follow the point). `None` for infinities.
     #[must_use]
     pub fn exact_digits(&self) -> Option<(bool, Vec<u8>, i64)> {
         let big = self.to_big();
@@ -283,7 +286,7 @@ impl Number {
         Some((big.negative, decimal.digits, decimal.point))
     }
 
-    /// Exactly this number as an `i128`, if it is one.
+    /// Returns the number as an `i128`, if it is one exactly.
     #[must_use]
     pub fn to_i128(&self) -> Option<i128> {
         match &self.0 {
@@ -292,13 +295,13 @@ impl Number {
         }
     }
 
-    /// Whether this is minus zero.
+    /// Returns true for minus zero.
     #[must_use]
     pub fn is_minus_zero(&self) -> bool {
         matches!(&self.0, Repr::Big(b) if b.negative && b.magnitude == Magnitude::Zero)
     }
 
-    /// How this number's value compares with another's: a total order, in which the precision does not count.
+    /// Compares by value: a total order that ignores the precision.
     #[must_use]
     pub fn compare(&self, other: &Number) -> Ordering {
         match (&self.0, &other.0) {
@@ -307,8 +310,8 @@ impl Number {
         }
     }
 
-    /// The number with ten significant digits, in the form Go's `%.10g` gives: what the order of sets of compound
-    /// values is made of.
+    /// Renders the number with ten significant digits, as Go's `%.10g`. The order of compound values in sets depends on
+    /// it.
     #[must_use]
     pub(crate) fn to_ten_digits(&self) -> String {
         match &self.0 {
@@ -328,7 +331,7 @@ impl Number {
     }
 
     fn from_big(big: Big) -> Number {
-        // Back to the fast path wherever the number fits it.
+        // A number that fits the fast path goes back to it.
         if big
             .integer_bits()
             .is_some_and(|bits| bits <= 64 && bits <= u64::from(big.precision))
@@ -383,19 +386,19 @@ impl From<u64> for Number {
 
 impl From<usize> for Number {
     fn from(value: usize) -> Number {
-        // No platform has a `usize` above 64 bits.
+        // No platform has a `usize` of more than 64 bits.
         Number::from(value as u64)
     }
 }
 
-/// Whole numbers are equal when their values are, fractions when they are written alike: `0.1` is the same number at
-/// every precision. Terraform does the same. Minus zero is zero.
+/// Whole numbers are equal if their values are; fractions, if their text is: `0.1` is the same number at every
+/// precision. Terraform compares like this. Minus zero equals zero.
 impl PartialEq for Number {
     fn eq(&self, other: &Number) -> bool {
         match (&self.0, &other.0) {
             (Repr::Int { value: a, .. }, Repr::Int { value: b, .. }) => a == b,
             (Repr::Big(a), Repr::Big(b)) if a.precision != b.precision && !a.is_integer() && !b.is_integer() => {
-                // What is far apart need not be written.
+                // Numbers that are far apart differ without rendering them.
                 a.is_near(b) && decimal::shortest(a) == decimal::shortest(b)
             }
             _ => self.compare(other) == Ordering::Equal,
@@ -405,7 +408,7 @@ impl PartialEq for Number {
 
 impl Eq for Number {}
 
-/// By value; equal numbers first of all are equal.
+/// Compares by value, except that equal numbers are always equal.
 impl PartialOrd for Number {
     fn partial_cmp(&self, other: &Number) -> Option<Ordering> {
         if self == other {
@@ -415,7 +418,7 @@ impl PartialOrd for Number {
     }
 }
 
-/// Decimal digits without exponent: the shortest text that reads back as this number at its precision.
+/// Formats decimal digits without exponent: the shortest text that is parsed as this number at its precision.
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

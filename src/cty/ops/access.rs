@@ -1,4 +1,4 @@
-//! Ways into a value: `x[key]`, `x.name`, and how long it is.
+//! Access to parts of a value: `x[key]`, `x.name`, and the length.
 
 use super::{OpError, length_bounds};
 use crate::{Kind, Refinements, Type, Value, convert};
@@ -7,7 +7,7 @@ const INVALID_INDEX: &str = "Invalid index";
 const UNSUPPORTED_ATTRIBUTE: &str = "Unsupported attribute";
 const NO_ELEMENT: &str = "There is no element with this key";
 
-/// `x[key]` on lists, tuples, maps and objects.
+/// Evaluates `x[key]` on lists, tuples, maps and objects.
 pub fn index(collection: &Value, key: &Value) -> Result<Value, OpError> {
     if collection.is_null() {
         let detail = "The value is null, and null has no elements";
@@ -36,10 +36,11 @@ pub fn index(collection: &Value, key: &Value) -> Result<Value, OpError> {
     element(collection, &key, by_number)
 }
 
-/// The element of a collection with a key of the type that the collection's keys have. `by_number` tells whether the key was a number
-/// before it was converted.
+/// Returns the element with a key that has the type of the collection's keys. `by_number` tells if the key was a number
+/// before its conversion.
 fn element(collection: &Value, key: &Value, by_number: bool) -> Result<Value, OpError> {
-    // What is not there yet carries the marks of the collection; a part that is there also those of the key.
+    // An element that is not known yet has the marks of the collection; a known one has those of the key, too, as in
+    // Terraform.
     let pending = |ty: Type| Ok(Value::unknown(ty).with_marks(collection.marks()));
     let marks = collection.marks() | key.marks();
     match collection.ty() {
@@ -99,7 +100,7 @@ fn element(collection: &Value, key: &Value, by_number: bool) -> Result<Value, Op
     }
 }
 
-/// The position a number means in a sequence of this length. A hidden length is not talked about.
+/// Converts a number to a position in a sequence of this length. Messages do not disclose a hidden length.
 fn position(key: &Value, length: Option<usize>, hidden: bool) -> Result<usize, OpError> {
     let error = |why: &str| {
         let detail = if why.is_empty() {
@@ -123,13 +124,13 @@ fn position(key: &Value, length: Option<usize>, hidden: bool) -> Result<usize, O
         Some(length) if at < length => Ok(at),
         _ if hidden => Err(error("")),
         Some(0) if at == 0 => Err(error("the collection has no elements")),
-        // Only the first index that is too great gets the hint.
+        // Only the first index after the end has this hint: it is a typical error.
         Some(length) if at == length => Err(error("the last element has the key that is one less than the length")),
         _ => Err(error("")),
     }
 }
 
-/// `x.name` on objects and maps.
+/// Evaluates `x.name` on objects and maps.
 pub fn get_attribute(object: &Value, name: &str) -> Result<Value, OpError> {
     if object.is_null() {
         return Err(OpError::new(
@@ -146,6 +147,7 @@ pub fn get_attribute(object: &Value, name: &str) -> Result<Value, OpError> {
             (Some(_), Some(found)) => Ok(found.clone().with_marks(marks)),
             (Some(ty), None) => Ok(Value::unknown(ty.clone()).with_marks(marks)),
         },
+        // Any key may be in an unknown map.
         Type::Map(element) if !object.is_known() => Ok(Value::unknown((**element).clone()).with_marks(marks)),
         Type::Map(_) => match object.get(name) {
             Some(found) => Ok(found.clone().with_marks(marks)),
@@ -176,7 +178,7 @@ pub fn get_attribute(object: &Value, name: &str) -> Result<Value, OpError> {
     }
 }
 
-/// The number of elements, as the `length` function counts (collections and structural types; not strings).
+/// Returns the number of elements of collections and structural values (not of strings), as the function `length`.
 pub fn length(collection: &Value) -> Result<Value, OpError> {
     if collection.is_null() {
         return Err(OpError::failed("argument must not be null"));
@@ -191,6 +193,7 @@ pub fn length(collection: &Value) -> Result<Value, OpError> {
     }
     let out = match (collection.kind(), collection.ty(), length_bounds(collection)) {
         (_, _, (min, Some(max))) if min == max => Value::number(min),
+        // The elements of a set that are unknown may be equal.
         (Kind::Unknown(_), _, (min, max)) | (_, Type::Set(_), (min, max)) => Value::unknown_refined(
             Type::Number,
             Refinements {

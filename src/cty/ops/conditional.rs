@@ -1,34 +1,34 @@
-//! `condition ? a : b`.
+//! The conditional operator: `condition ? a : b`.
 
 use crate::convert::{conditional_mismatch, convert, unify};
 use crate::{Kind, Number, Refinements, Type, Value};
 
 use super::length_bounds;
 
-/// Why a conditional has no result. The texts are for a diagnostic whose place only the caller knows.
+/// Reason why a conditional has no result. The texts are for a diagnostic whose range only the caller knows.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConditionalError {
-    /// The two results have no common type.
+    /// Results without a common type.
     #[error("Both results of a conditional must convert to one type: {0}.")]
     InconsistentTypes(String),
-    /// The condition is null.
+    /// A condition that is null.
     #[error("The condition is null; it must be true or false.")]
     NullCondition,
-    /// The condition is no bool and does not convert to one.
+    /// A condition that does not convert to a bool.
     #[error("The condition expression must be of type bool.")]
     ConditionNotBool,
-    /// The chosen result does not convert to the common type, though its type does.
+    /// A chosen result that does not convert to the common type, although its type does.
     #[error("The {} result value has the wrong type: {message}.", if *.chosen { "true" } else { "false" })]
     WrongType {
-        /// Which of the two.
+        /// True if the result before the colon was chosen.
         chosen: bool,
-        /// Why.
+        /// Description of the failed conversion.
         message: String,
     },
 }
 
 impl ConditionalError {
-    /// The headline of the diagnostic.
+    /// Returns the summary of the diagnostic.
     #[must_use]
     pub fn summary(&self) -> &'static str {
         match self {
@@ -41,10 +41,11 @@ impl ConditionalError {
     }
 }
 
-/// The value of `condition ? yes : no`, both results being evaluated already.
+/// Evaluates `condition ? yes : no` with both results evaluated already.
 ///
-/// The results get one type whichever is chosen. An unknown condition gives an unknown value of which is known what
-/// holds for both results. Marks of all three are on the result, so that it does not depend on the choice what is marked.
+/// Both results are converted to one type, whichever is chosen. An unknown condition gives an unknown value with the
+/// refinements that hold for both results. The result has the marks of all three, so that marks do not depend on the
+/// choice.
 pub fn conditional(condition: &Value, yes: &Value, no: &Value) -> Result<Value, ConditionalError> {
     let ty = result_type(yes, no)?;
     if condition.is_null() {
@@ -60,7 +61,7 @@ pub fn conditional(condition: &Value, yes: &Value, no: &Value) -> Result<Value, 
     };
     let result = if chosen { yes } else { no };
     let result = match ty {
-        // One of the two has a type that is not known yet: nothing to convert to.
+        // One of the results has an unknown type, so there is nothing to convert to.
         Type::Dynamic => result.clone(),
         ty => convert(result, &ty).map_err(|e| ConditionalError::WrongType {
             chosen,
@@ -85,7 +86,7 @@ fn result_type(yes: &Value, no: &Value) -> Result<Type, ConditionalError> {
         .ok_or_else(|| ConditionalError::InconsistentTypes(conditional_mismatch(yes.ty(), no.ty())))
 }
 
-/// An unknown value that will be one of these two.
+/// Returns an unknown value that will be one of these two.
 fn either(ty: &Type, yes: &Value, no: &Value) -> Value {
     if yes.is_null() && no.is_null() {
         return Value::null(ty.clone());
@@ -99,7 +100,7 @@ fn either(ty: &Type, yes: &Value, no: &Value) -> Value {
         known.number_max = wider(upper(yes), upper(no), |a, b| a > b);
     } else if yes.ty().is_collection() && yes.ty() == no.ty() {
         let ((yes_min, yes_max), (no_min, no_max)) = (length_bounds(yes), length_bounds(no));
-        // A null has no length that would bound anything.
+        // A null does not contradict bounds of the length.
         known.length_min = Some(yes_min.min(no_min));
         known.length_max = yes_max.zip(no_max).map(|(a, b)| a.max(b));
     }
@@ -122,7 +123,7 @@ fn upper(value: &Value) -> Bound {
     }
 }
 
-/// The bound that holds for both.
+/// Returns the bound that holds for both values.
 fn wider(a: Bound, b: Bound, further: fn(&Number, &Number) -> bool) -> Bound {
     let ((a, a_inclusive), (b, b_inclusive)) = (a?, b?);
     if further(&a, &b) {

@@ -1,18 +1,18 @@
-//! `==`.
+//! Equality: `==` and `!=`.
 
 use crate::{Kind, Type, Value};
 
-/// The language's `==`: unknown where an operand's answer is open.
+/// Evaluates `==`. The result is unknown if an operand does not decide it.
 ///
-/// Nothing is converted: values of different types are not equal, except that null equals null. Marks anywhere in the
-/// operands mark the answer, even those on parts that did not decide it.
+/// Operands are not converted: values of different types are not equal, except that null equals null. Marks anywhere in
+/// the operands are on the result, even those of parts that did not decide it.
 #[must_use]
 pub fn equals(a: &Value, b: &Value) -> Value {
     let marks = a.deep_marks() | b.deep_marks();
     answer(compare(a, b)).with_marks(marks)
 }
 
-/// The language's `!=`.
+/// Evaluates `!=`, as the negation of `==`.
 #[must_use]
 pub fn not_equals(a: &Value, b: &Value) -> Value {
     let marks = a.deep_marks() | b.deep_marks();
@@ -23,7 +23,7 @@ fn answer(equal: Option<bool>) -> Value {
     equal.map_or_else(|| Value::unknown_not_null(Type::Bool), Value::bool)
 }
 
-/// Whether two values are equal, marks aside; `None` if that is open.
+/// Compares two values, ignoring marks; `None` if the result is unknown.
 fn compare(a: &Value, b: &Value) -> Option<bool> {
     if (a.is_null() && b.is_certainly_not_null()) || (b.is_null() && a.is_certainly_not_null()) {
         return Some(false);
@@ -38,7 +38,7 @@ fn compare(a: &Value, b: &Value) -> Option<bool> {
         return Some(true);
     }
     if has_open_type(a) || has_open_type(b) {
-        // Types that cannot become the same decide.
+        // Types that cannot become equal decide.
         return if a.ty().conforms_to(b.ty()) || b.ty().conforms_to(a.ty()) {
             None
         } else {
@@ -56,7 +56,7 @@ fn compare(a: &Value, b: &Value) -> Option<bool> {
             if x.iter().chain(y.iter()).any(|v| !v.is_known()) {
                 return None;
             }
-            // Both are in canonical order; a value with unknown parts is in no other set.
+            // Both sets are in canonical order. A value with unknown parts equals no element of another set.
             let same = |v: &Value, w: &Value| v.is_wholly_known() && compare(v, w) == Some(true);
             Some(x.len() == y.len() && x.iter().zip(y.iter()).all(|(v, w)| same(v, w)))
         }
@@ -76,7 +76,7 @@ fn compare(a: &Value, b: &Value) -> Option<bool> {
     }
 }
 
-/// The first part that differs, or of which it is open, decides.
+/// Compares pairs until one differs or is unknown.
 fn all<'v>(pairs: impl Iterator<Item = (&'v Value, &'v Value)>) -> Option<bool> {
     for (a, b) in pairs {
         match compare(a, b) {
@@ -98,13 +98,13 @@ fn known_with_unknown(known: &Value, unknown: &Value) -> Option<bool> {
     }
 }
 
-/// Whether what is known of an unknown value leaves this known value possible.
+/// Returns true if the refinements of an unknown value permit this known value.
 fn can_be(unknown: &Value, known: &Value) -> bool {
     if known.is_null() {
         return !unknown.is_certainly_not_null();
     }
     if !known.ty().conforms_to(unknown.ty()) {
-        // An unknown that may be null is still not a present value of another type.
+        // Even if the unknown value may be null, it will not be a present value of another type.
         return false;
     }
     let Some(facts) = unknown.refinements() else {
@@ -132,7 +132,7 @@ fn can_be(unknown: &Value, known: &Value) -> bool {
     }
 }
 
-/// Between which numbers of elements a value has. Unknown elements of a set may turn out to be equal.
+/// Returns the minimum and maximum number of elements of a value. Unknown elements of a set may be equal.
 pub(crate) fn length_bounds(value: &Value) -> (usize, Option<usize>) {
     match (value.kind(), value.ty()) {
         (Kind::Seq(items), Type::Set(_)) if items.len() > 1 && !value.is_wholly_known() => (1, Some(items.len())),
@@ -149,7 +149,7 @@ pub(crate) fn length_bounds(value: &Value) -> (usize, Option<usize>) {
     }
 }
 
-/// Whether the value is, or has inside, an unknown of unknown type.
+/// Returns true if the value is, or contains, an unknown value of unknown type.
 fn has_open_type(value: &Value) -> bool {
     match value.kind() {
         Kind::Unknown(_) => value.ty().has_dynamic(),

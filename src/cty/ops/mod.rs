@@ -1,4 +1,4 @@
-//! The operators of the language on values: unknown operands, refinements and marks included.
+//! Operators of the language on values, with unknown operands, refinements and marks.
 //!
 //! Arithmetic, comparison and logic convert their operands first, as the language does. Equality never converts.
 
@@ -15,13 +15,13 @@ pub use equality::{equals, not_equals};
 
 use crate::{Marks, Number, Type, Value, convert};
 
-/// Why an operation on values failed: the two texts of a diagnostic, without its place.
+/// Reason why an operation on values failed: summary and detail of a diagnostic without its range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{detail}")]
 pub struct OpError {
-    /// The headline: `Invalid operand`.
+    /// Summary, such as `Invalid operand`.
     pub summary: &'static str,
-    /// What is wrong: one or more sentences, without the last full stop.
+    /// Detail: one or more sentences, without the last full stop.
     pub detail: String,
 }
 
@@ -38,7 +38,7 @@ impl OpError {
     }
 }
 
-/// `!`.
+/// Evaluates `!` on a bool.
 pub fn not(a: &Value) -> Result<Value, OpError> {
     let (a, marks) = operand(a, &Type::Bool, "unary")?;
     let out = match a.as_bool() {
@@ -48,12 +48,12 @@ pub fn not(a: &Value) -> Result<Value, OpError> {
     Ok(out.with_marks(marks))
 }
 
-/// `&&` without short circuit.
+/// Evaluates `&&` without short circuit.
 pub fn and(a: &Value, b: &Value) -> Result<Value, OpError> {
     logic(a, b, |a, b| a && b)
 }
 
-/// `||` without short circuit.
+/// Evaluates `||` without short circuit.
 pub fn or(a: &Value, b: &Value) -> Result<Value, OpError> {
     logic(a, b, |a, b| a || b)
 }
@@ -62,7 +62,7 @@ fn logic(a: &Value, b: &Value, f: fn(bool, bool) -> bool) -> Result<Value, OpErr
     let (a, b, marks) = operands(a, b, &Type::Bool)?;
     let out = match (a.as_bool(), b.as_bool()) {
         (Some(a), Some(b)) => Value::bool(f(a, b)),
-        // Even where one operand decides: a known answer that hides an error in the other would be worse.
+        // Unknown even if one operand decides: a known result would hide an error in the other.
         _ => Value::unknown_not_null(Type::Bool),
     };
     Ok(out.with_marks(marks))
@@ -71,16 +71,16 @@ fn logic(a: &Value, b: &Value, f: fn(bool, bool) -> bool) -> Result<Value, OpErr
 /// An operand of a binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The one before the operator.
+    /// The operand before the operator.
     Left,
-    /// The one after the operator.
+    /// The operand after the operator.
     Right,
 }
 
-/// The result of `||` (`or`) or `&&` where one operand decides it, and which one: only the problems of that one count.
+/// Returns the result of `||` (`or`) or `&&` if one operand decides it, with that operand: only its problems count.
 ///
-/// `left_failed` is whether the evaluation of the left operand had errors; an operand with errors is unknown. Null is
-/// not true, so it decides `&&`. Both operands' marks are on the result, whichever decides.
+/// `left_failed` is true if the evaluation of the left operand had errors; an operand with errors is unknown. Null is
+/// not true, so it decides `&&`. The result has the marks of both operands.
 pub fn short_circuit(or: bool, a: &Value, b: &Value, left_failed: bool) -> Option<(Value, Side)> {
     let (a, a_marks) = convert(a, &Type::Bool).ok()?.unmark();
     let (b, b_marks) = convert(b, &Type::Bool).ok()?.unmark();
@@ -98,7 +98,7 @@ pub fn short_circuit(or: bool, a: &Value, b: &Value, left_failed: bool) -> Optio
     Some((value.with_marks(a_marks | b_marks), side))
 }
 
-/// `-x`.
+/// Evaluates the unary `-x`.
 pub fn negate(a: &Value) -> Result<Value, OpError> {
     let (a, marks) = operand(a, &Type::Number, "unary")?;
     let out = match a.as_number() {
@@ -108,22 +108,22 @@ pub fn negate(a: &Value) -> Result<Value, OpError> {
     Ok(out.with_marks(marks))
 }
 
-/// `+`.
+/// Evaluates `+` on numbers.
 pub fn add(a: &Value, b: &Value) -> Result<Value, OpError> {
     arithmetic(a, b, Number::add, "the sum of opposite infinities is not defined")
 }
 
-/// `-`.
+/// Evaluates `-` on numbers.
 pub fn subtract(a: &Value, b: &Value) -> Result<Value, OpError> {
     arithmetic(a, b, Number::sub, "the difference of equal infinities is not defined")
 }
 
-/// `*`.
+/// Evaluates `*` on numbers.
 pub fn multiply(a: &Value, b: &Value) -> Result<Value, OpError> {
     arithmetic(a, b, Number::mul, "the product of zero and infinity is not defined")
 }
 
-/// `/`.
+/// Evaluates `/` on numbers.
 pub fn divide(a: &Value, b: &Value) -> Result<Value, OpError> {
     arithmetic(
         a,
@@ -133,7 +133,7 @@ pub fn divide(a: &Value, b: &Value) -> Result<Value, OpError> {
     )
 }
 
-/// `%`.
+/// Evaluates `%` on numbers.
 pub fn modulo(a: &Value, b: &Value) -> Result<Value, OpError> {
     arithmetic(a, b, Number::rem, "the remainder is not defined for zero and infinity")
 }
@@ -142,28 +142,28 @@ fn arithmetic(a: &Value, b: &Value, f: fn(&Number, &Number) -> Option<Number>, e
     let (a, b, marks) = operands(a, b, &Type::Number)?;
     let out = match (a.as_number(), b.as_number()) {
         (Some(a), Some(b)) => Value::number(f(a, b).ok_or_else(|| OpError::failed(error))?),
-        // Bounds of the operands say nothing of the result: a plan must not know more than Terraform's.
+        // Bounds of the operands are not used: a plan must not know more than Terraform's.
         _ => Value::unknown_not_null(Type::Number),
     };
     Ok(out.with_marks(marks))
 }
 
-/// `<`.
+/// Evaluates `<` on numbers.
 pub fn less_than(a: &Value, b: &Value) -> Result<Value, OpError> {
     comparison(a, b, Ordering::Less, false)
 }
 
-/// `<=`.
+/// Evaluates `<=` on numbers.
 pub fn less_or_equal(a: &Value, b: &Value) -> Result<Value, OpError> {
     comparison(a, b, Ordering::Less, true)
 }
 
-/// `>`.
+/// Evaluates `>` on numbers.
 pub fn greater_than(a: &Value, b: &Value) -> Result<Value, OpError> {
     comparison(a, b, Ordering::Greater, false)
 }
 
-/// `>=`.
+/// Evaluates `>=` on numbers.
 pub fn greater_or_equal(a: &Value, b: &Value) -> Result<Value, OpError> {
     comparison(a, b, Ordering::Greater, true)
 }
@@ -173,7 +173,7 @@ fn comparison(a: &Value, b: &Value, expected: Ordering, or_equal: bool) -> Resul
     let out = match (a.as_number(), b.as_number()) {
         (Some(a), Some(b)) => Value::bool(a.compare(b) == expected || or_equal && a == b),
         _ => {
-            // Ranges that lie apart decide.
+            // Disjoint ranges decide.
             let ((a_min, a_max), (b_min, b_max)) = (bounds(&a), bounds(&b));
             let order = if a_max.compare(&b_min).is_lt() {
                 Some(Ordering::Less)
@@ -192,7 +192,7 @@ fn comparison(a: &Value, b: &Value, expected: Ordering, or_equal: bool) -> Resul
     Ok(out.with_marks(marks))
 }
 
-/// The least and the greatest number this one can be.
+/// Returns the least and the greatest number that a value can be.
 fn bounds(value: &Value) -> (Number, Number) {
     if let Some(n) = value.as_number() {
         return (n.clone(), n.clone());
@@ -208,7 +208,7 @@ fn bounds(value: &Value) -> (Number, Number) {
     )
 }
 
-/// The operand converted to what the operator works on, without marks, and its marks.
+/// Converts an operand to the operator's type, and separates its marks.
 fn operand(value: &Value, ty: &Type, side: &str) -> Result<(Value, Marks), OpError> {
     let converted = convert(value, ty)
         .map_err(|e| OpError::new("Invalid operand", format!("The {side} operand does not fit: {e}")))?;

@@ -1,4 +1,4 @@
-//! Values.
+//! Values of the language.
 
 mod walk;
 
@@ -10,13 +10,13 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 use crate::types::ObjectAttribute;
 use crate::{Marks, Number, ObjectType, Refinements, Type};
 
-/// A value of the language: a type, what it holds, and its marks.
+/// A value of the language: a type, content, and marks.
 ///
-/// The constructors compute, from the parts, which marks occur anywhere inside and whether anything inside is unknown,
-/// so that [`Value::is_wholly_known`], [`Value::deep_marks`] and [`Value::ty`] cost nothing at any size.
+/// Constructors compute from the parts which marks occur inside of the value and if anything in it is unknown, so that
+/// [`Value::is_wholly_known`], [`Value::deep_marks`] and [`Value::ty`] take constant time at any size.
 ///
 /// `==` is structural: type, content, refinements and marks. The language's own equality, in which an unknown operand
-/// gives an unknown answer, is [`crate::ops::equals`].
+/// gives an unknown result, is [`crate::ops::equals`].
 #[derive(Clone, PartialEq)]
 pub struct Value {
     ty: Type,
@@ -26,28 +26,29 @@ pub struct Value {
     deep_unknown: bool,
 }
 
-/// What a value holds.
+/// Content of a value, without its type and marks.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Kind {
-    /// Not known yet.
+    /// A value that is not known yet, with its refinements.
     Unknown(Option<Arc<Refinements>>),
-    /// Absent.
+    /// The absent value.
     Null,
-    /// A bool.
+    /// A boolean, true or false.
     Bool(bool),
-    /// A number.
+    /// A number of any precision.
     Number(Number),
-    /// A string, in NFC.
+    /// A string in NFC.
     String(Arc<str>),
-    /// The elements of a list, tuple or set (a set's in its canonical order), or the attribute values of an object in
-    /// the order of its type's attributes.
+    /// Elements of a list, tuple or set (a set's in canonical order), or attribute values of an object in the order of
+    /// its type's attributes.
     Seq(Arc<[Value]>),
-    /// The elements of a map, sorted by key.
+    /// Elements of a map, sorted by key.
     Map(Arc<[(Arc<str>, Value)]>),
 }
 
 impl Value {
     fn build(ty: Type, kind: Kind) -> Value {
+        // Computed once: checks of marks and unknown parts then need no walk.
         let mut deep_marks = Marks::NONE;
         let mut deep_unknown = false;
         match &kind {
@@ -77,16 +78,16 @@ impl Value {
 
     // ---- constructors -----------------------------------------------------------------------------------------
 
-    /// An unknown value of this type, about which nothing else is known.
+    /// Creates an unknown value of this type, without refinements.
     #[must_use]
     pub fn unknown(ty: Type) -> Value {
         Value::build(ty, Kind::Unknown(None))
     }
 
-    /// An unknown value about which something is known.
+    /// Creates an unknown value with refinements.
     ///
-    /// Refinements that say nothing about values of the type are dropped. Where they leave one possibility only, the
-    /// value is known after all: a number between equal bounds, an empty collection, a list of so many unknown elements.
+    /// Refinements that do not apply to the type are dropped. If they permit a single value, the result is known: a
+    /// number between equal bounds, an empty collection, a list with a certain number of unknown elements.
     #[must_use]
     pub fn unknown_refined(ty: Type, refinements: Refinements) -> Value {
         let refinements = refinements.fit(&ty);
@@ -99,56 +100,59 @@ impl Value {
         Value::build(ty, Kind::Unknown(Some(Arc::new(refinements))))
     }
 
-    /// An unknown value that is certainly not null.
+    /// Creates an unknown value that is not null.
     #[must_use]
     pub fn unknown_not_null(ty: Type) -> Value {
         Value::unknown_refined(ty, Refinements::not_null())
     }
 
-    /// A value of which neither content nor type is known.
+    /// Creates a value of unknown content and type.
     #[must_use]
     pub fn dynamic() -> Value {
         Value::unknown(Type::Dynamic)
     }
 
-    /// Null of this type.
+    /// Creates a null of this type.
     #[must_use]
     pub fn null(ty: Type) -> Value {
         Value::build(ty, Kind::Null)
     }
 
-    /// A bool.
+    /// Creates a bool.
     #[must_use]
     pub fn bool(b: bool) -> Value {
         Value::build(Type::Bool, Kind::Bool(b))
     }
 
-    /// A number.
+    /// Creates a number.
     pub fn number(n: impl Into<Number>) -> Value {
         Value::build(Type::Number, Kind::Number(n.into()))
     }
 
-    /// A string; it is normalised to NFC.
+    /// Creates a string, normalized to NFC.
     pub fn string(s: impl AsRef<str>) -> Value {
         Value::build(Type::String, Kind::String(normalize(s.as_ref())))
     }
 
-    /// A string that is known to be normalised already, shared as it is.
+    /// Creates a string from shared text that is normalized already.
     #[must_use]
     pub fn shared_string(s: Arc<str>) -> Value {
         Value::build(Type::String, Kind::String(s))
     }
 
-    /// A list. Every element must have exactly the element type (or that type must be dynamic for an empty list).
+    /// Creates a list. Every element must have exactly the element type (or that type must be dynamic for an empty
+    /// list).
     #[must_use]
     pub fn list(element: Type, items: Vec<Value>) -> Value {
         debug_assert!(items.iter().all(|i| i.ty == element), "list element of another type");
         Value::build(Type::list(element), Kind::Seq(items.into()))
     }
 
-    /// A set. Elements are put into canonical order, duplicates removed, and marks inside move to the set as a whole.
+    /// Creates a set. Elements are put in canonical order, duplicates removed, and marks inside move to the set as a
+    /// whole.
     #[must_use]
     pub fn set(element: Type, items: Vec<Value>) -> Value {
+        // Equal elements with different marks would become one, so single elements cannot have marks.
         let mut marks = Marks::NONE;
         let items: Vec<Value> = items
             .into_iter()
@@ -162,7 +166,7 @@ impl Value {
         Value::build(Type::set(element), Kind::Seq(items.into())).with_marks(marks)
     }
 
-    /// A map. Every element must have exactly the element type.
+    /// Creates a map. Every element must have exactly the element type.
     #[must_use]
     pub fn map(element: Type, items: BTreeMap<Arc<str>, Value>) -> Value {
         debug_assert!(items.values().all(|i| i.ty == element), "map element of another type");
@@ -172,7 +176,7 @@ impl Value {
         )
     }
 
-    /// A map whose elements are sorted by key already.
+    /// Creates a map from elements that are sorted by key.
     pub(crate) fn map_of_sorted(element: Type, items: Arc<[(Arc<str>, Value)]>) -> Value {
         debug_assert!(
             items.iter().all(|(_, i)| i.ty == element),
@@ -182,14 +186,14 @@ impl Value {
         Value::build(Type::map(element), Kind::Map(items))
     }
 
-    /// A tuple.
+    /// Creates a tuple.
     #[must_use]
     pub fn tuple(items: Vec<Value>) -> Value {
         let ty = Type::tuple(items.iter().map(|i| i.ty.clone()));
         Value::build(ty, Kind::Seq(items.into()))
     }
 
-    /// An object; of two attributes with one name the last counts.
+    /// Creates an object; the last of two attributes with one name counts.
     pub fn object<N: Into<Arc<str>>>(attributes: impl IntoIterator<Item = (N, Value)>) -> Value {
         let sorted: BTreeMap<Arc<str>, Value> = attributes.into_iter().map(|(n, v)| (n.into(), v)).collect();
         let ty = ObjectType::new(sorted.iter().map(|(name, v)| ObjectAttribute {
@@ -203,12 +207,13 @@ impl Value {
         )
     }
 
-    /// An object of type `ty`, its attribute values in the order of the type's attributes.
+    /// Creates an object of type `ty`, from attribute values in the order of the type's attributes.
     ///
-    /// Where a value's type differs from the attribute's (because that is dynamic), the object gets a type of its own.
+    /// If a value's type differs from the attribute's (because that is dynamic), the object has a type of its own.
     #[must_use]
     pub fn object_of(ty: &Arc<ObjectType>, values: Vec<Value>) -> Value {
         debug_assert_eq!(ty.len(), values.len(), "object with missing attributes");
+        // The common case shares the type with other objects.
         let same = ty
             .attributes()
             .iter()
@@ -228,13 +233,13 @@ impl Value {
         Value::build(Type::Object(ty), Kind::Seq(values.into()))
     }
 
-    /// The object without attributes.
+    /// Creates the object without attributes.
     #[must_use]
     pub fn empty_object() -> Value {
         Value::build(Type::empty_object(), Kind::Seq(Arc::new([])))
     }
 
-    /// The tuple without elements.
+    /// Creates the tuple without elements.
     #[must_use]
     pub fn empty_tuple() -> Value {
         Value::tuple(Vec::new())
@@ -242,55 +247,55 @@ impl Value {
 
     // ---- what it is -------------------------------------------------------------------------------------------
 
-    /// The type.
+    /// Returns the type of the value.
     #[must_use]
     pub fn ty(&self) -> &Type {
         &self.ty
     }
 
-    /// The content, whatever the marks.
+    /// Returns the content, regardless of marks.
     #[must_use]
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
 
-    /// The marks of the value itself.
+    /// Returns the marks of the value itself.
     #[must_use]
     pub fn marks(&self) -> Marks {
         self.marks
     }
 
-    /// The marks that occur on the value itself or anywhere inside.
+    /// Returns the marks of the value itself and of everything inside.
     #[must_use]
     pub fn deep_marks(&self) -> Marks {
         self.deep_marks
     }
 
-    /// Whether the value is null.
+    /// Returns true if the value is null.
     #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self.kind, Kind::Null)
     }
 
-    /// Whether the value itself is known (its elements may not be).
+    /// Returns true if the value itself is known (its elements may not be).
     #[must_use]
     pub fn is_known(&self) -> bool {
         !matches!(self.kind, Kind::Unknown(_))
     }
 
-    /// Whether the value and everything inside is known.
+    /// Returns true if the value and everything inside is known.
     #[must_use]
     pub fn is_wholly_known(&self) -> bool {
         !self.deep_unknown
     }
 
-    /// Whether the value is known and not null.
+    /// Returns true if the value is known and not null.
     #[must_use]
     pub fn is_present(&self) -> bool {
         !matches!(self.kind, Kind::Unknown(_) | Kind::Null)
     }
 
-    /// Whether the value is certainly not null, known or not.
+    /// Returns true if the value is certainly not null, known or not.
     #[must_use]
     pub fn is_certainly_not_null(&self) -> bool {
         match &self.kind {
@@ -300,7 +305,7 @@ impl Value {
         }
     }
 
-    /// What is known about an unknown value.
+    /// Returns the refinements of an unknown value.
     #[must_use]
     pub fn refinements(&self) -> Option<&Refinements> {
         match &self.kind {
@@ -311,7 +316,7 @@ impl Value {
 
     // ---- content ----------------------------------------------------------------------------------------------
 
-    /// The text of a known, non-null string.
+    /// Returns the text of a known, non-null string.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match &self.kind {
@@ -320,7 +325,7 @@ impl Value {
         }
     }
 
-    /// The shared text of a known, non-null string.
+    /// Returns the shared text of a known, non-null string.
     #[must_use]
     pub fn as_arc_str(&self) -> Option<&Arc<str>> {
         match &self.kind {
@@ -329,7 +334,7 @@ impl Value {
         }
     }
 
-    /// The content of a known, non-null bool.
+    /// Returns the content of a known, non-null bool.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match &self.kind {
@@ -338,7 +343,7 @@ impl Value {
         }
     }
 
-    /// The content of a known, non-null number.
+    /// Returns the content of a known, non-null number.
     #[must_use]
     pub fn as_number(&self) -> Option<&Number> {
         match &self.kind {
@@ -347,7 +352,7 @@ impl Value {
         }
     }
 
-    /// The elements of a known, non-null list, set or tuple. Marks of the whole are not spread onto them.
+    /// Returns the elements of a known, non-null list, set or tuple. Marks of the whole are not on them.
     #[must_use]
     pub fn as_seq(&self) -> Option<&[Value]> {
         match (&self.kind, &self.ty) {
@@ -356,9 +361,9 @@ impl Value {
         }
     }
 
-    /// The elements of a known, non-null map or object, sorted by name. Marks of the whole are not spread onto them.
+    /// Returns the elements of a known, non-null map or object, sorted by name. Marks of the whole are not on them.
     pub fn entries(&self) -> Option<impl Iterator<Item = (&Arc<str>, &Value)>> {
-        // Either names and values, or pairs.
+        // Either names and values, or pairs: one iterator type for both.
         type Parts<'a> = (&'a [ObjectAttribute], &'a [Value], &'a [(Arc<str>, Value)]);
         let (names, values, pairs): Parts<'_> = match (&self.kind, &self.ty) {
             (Kind::Seq(values), Type::Object(o)) => (o.attributes(), values, &[]),
@@ -374,7 +379,7 @@ impl Value {
         )
     }
 
-    /// The attribute of a known, non-null object, or the element of a known, non-null map, by name.
+    /// Returns an attribute of a known, non-null object, or an element of a known, non-null map.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         match (&self.kind, &self.ty) {
@@ -387,7 +392,7 @@ impl Value {
         }
     }
 
-    /// How many elements or attributes a known, non-null collection, tuple or object has.
+    /// Returns the number of elements or attributes of a known, non-null collection, tuple or object.
     #[must_use]
     pub fn len(&self) -> Option<usize> {
         match &self.kind {
@@ -397,13 +402,13 @@ impl Value {
         }
     }
 
-    /// Whether this is a known, non-null collection, tuple or object without elements.
+    /// Returns true for a known, non-null collection, tuple or object without elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)
     }
 
-    /// The same value with more known about it, if it is unknown; see [`Value::unknown_refined`].
+    /// Adds refinements to an unknown value; see [`Value::unknown_refined`]. A known value stays unchanged.
     #[must_use]
     pub fn refine(self, more: &Refinements) -> Value {
         let Kind::Unknown(known) = &self.kind else { return self };
@@ -411,7 +416,7 @@ impl Value {
         Value::unknown_refined(self.ty, known).with_marks(self.marks)
     }
 
-    /// The same value, certainly not null if it is unknown. A null stays one.
+    /// Adds the refinement "not null" to an unknown value. A null stays null.
     #[must_use]
     pub fn refine_not_null(self) -> Value {
         if self.is_known() || self.is_certainly_not_null() {
@@ -423,7 +428,7 @@ impl Value {
 
     // ---- marks ------------------------------------------------------------------------------------------------
 
-    /// The same value with these marks added.
+    /// Adds marks to the value itself.
     #[must_use]
     pub fn with_marks(mut self, marks: Marks) -> Value {
         self.marks |= marks;
@@ -431,7 +436,7 @@ impl Value {
         self
     }
 
-    /// The value without the marks of its own, and those marks. Marks inside stay.
+    /// Separates the value from its own marks. Marks inside stay.
     #[must_use]
     pub fn unmark(self) -> (Value, Marks) {
         if self.marks.is_empty() {
@@ -441,7 +446,7 @@ impl Value {
         (Value::build(self.ty, self.kind), marks)
     }
 
-    /// The value without any marks, on it or inside, and all that were there. Costs nothing where there are none.
+    /// Separates the value from all marks, on it or inside. Takes constant time if there are none.
     #[must_use]
     pub fn unmark_deep(self) -> (Value, Marks) {
         let marks = self.deep_marks;
@@ -461,8 +466,8 @@ impl Value {
         (Value::build(self.ty, kind), marks)
     }
 
-    /// The same value, with its parts replaced by what `f` makes of them (one level). Types of elements of lists, sets
-    /// and maps must stay; those of tuples and objects may change.
+    /// Replaces each part of the value by the result of `f` (one level). Types of elements of lists, sets and maps must
+    /// not change; those of tuples and objects may.
     #[must_use]
     pub fn map_parts(&self, mut f: impl FnMut(Part<'_>, &Value) -> Value) -> Value {
         let out = match (&self.kind, &self.ty) {
@@ -474,6 +479,7 @@ impl Value {
                     .map(|(a, v)| f(Part::Attribute(&a.name), v))
                     .collect(),
             ),
+            // Results may be equal, and have another order.
             (Kind::Seq(items), Type::Set(e)) => {
                 Value::set((**e).clone(), items.iter().map(|v| f(Part::SetElement, v)).collect())
             }
@@ -494,7 +500,7 @@ impl Value {
     }
 }
 
-/// The text in NFC. Text that is in it already, ASCII above all, is only copied.
+/// Normalizes a text to NFC. Text in that form, such as ASCII, is only copied.
 pub(crate) fn normalize(text: &str) -> Arc<str> {
     if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
         return text.into();
@@ -502,21 +508,21 @@ pub(crate) fn normalize(text: &str) -> Arc<str> {
     text.nfc().collect::<String>().into()
 }
 
-/// Where a part stands in its value, for [`Value::map_parts`].
+/// Position of a part in its value, for [`Value::map_parts`].
 #[derive(Clone, Copy, Debug)]
 pub enum Part<'a> {
-    /// An attribute of an object.
+    /// Name of an object's attribute.
     Attribute(&'a Arc<str>),
-    /// An element of a map.
+    /// Key of a map's element.
     Key(&'a Arc<str>),
-    /// An element of a list or tuple.
+    /// Position in a list or tuple.
     Index(usize),
-    /// An element of a set.
+    /// An element of a set, which has no position.
     SetElement,
 }
 
 impl std::fmt::Debug for Value {
-    /// For tests and logs. The content of a sensitive or ephemeral value is never printed.
+    /// Formats for tests and logs. The content of a sensitive or ephemeral value is never printed.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if !self.marks.is_empty() {
             return write!(f, "<{:?} {}>", self.marks, self.ty);

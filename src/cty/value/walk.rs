@@ -1,23 +1,23 @@
-//! Going through a value part by part, and marks by path.
+//! Walks over the parts of a value, and marks by path.
 
 use super::{Kind, Part, Value};
 use crate::{Deprecation, Marks, Path, Step, Type};
 
 impl Value {
-    /// Visits the value and every part, a whole before its parts, with the path to each. Where `f` answers false the
-    /// parts are left out.
+    /// Visits the value and every part, a whole before its parts, with the path to each. If `f` returns false, the
+    /// parts are skipped.
     pub fn walk(&self, mut f: impl FnMut(&Path, &Value) -> bool) {
         walk(self, &mut Path::root(), &mut f);
     }
 
-    /// The value with itself and every part replaced by what `f` makes of it, parts before their whole. The parts of
-    /// lists, sets and maps must keep one type; the path to an element of a set is that to the element as it was.
+    /// Replaces the value and every part by the result of `f`, parts before their whole. Parts of lists, sets and maps
+    /// must keep one type; the path to an element of a set is that of the original element.
     #[must_use]
     pub fn transform(&self, mut f: impl FnMut(&Path, Value) -> Value) -> Value {
         transform(self, &mut Path::root(), &mut f)
     }
 
-    /// Where in the value there are marks, and which.
+    /// Returns the paths in the value that have marks.
     #[must_use]
     pub fn paths_with_marks(&self) -> Vec<(Path, Marks)> {
         let mut found = Vec::new();
@@ -25,12 +25,14 @@ impl Value {
             if !value.marks().is_empty() {
                 found.push((path.clone(), value.marks()));
             }
+            // Parts without marks inside are not searched.
             !value.deep_marks().is_empty()
         });
         found
     }
 
-    /// The value without deprecations, on it or inside, and where they were. Costs nothing where there are none.
+    /// Removes deprecations from the value and everything inside, and returns their paths. Takes constant time if there
+    /// are none.
     #[must_use]
     pub fn without_deprecations(self) -> (Value, Vec<(Path, Deprecation)>) {
         let mut found = Vec::new();
@@ -49,8 +51,8 @@ impl Value {
         (value, found)
     }
 
-    /// The value with marks added at these paths. Marks for an element of a set go to the set, which cannot have them
-    /// inside; paths that lead nowhere are ignored.
+    /// Adds marks at these paths. Marks for an element of a set go to the set, which cannot have them inside; paths to
+    /// missing parts are ignored.
     #[must_use]
     pub fn mark_paths(self, paths: &[(Path, Marks)]) -> Value {
         let steps: Vec<(&[Step], Marks)> = paths.iter().map(|(path, marks)| (path.0.as_slice(), *marks)).collect();
@@ -71,6 +73,7 @@ fn walk(value: &Value, path: &mut Path, f: &mut impl FnMut(&Path, &Value) -> boo
             }
         }
         (Kind::Seq(items), ty) => {
+            // Elements of a set are their own keys.
             let set = matches!(ty, Type::Set(_));
             for (i, item) in items.iter().enumerate() {
                 path.0
@@ -107,7 +110,7 @@ fn transform(value: &Value, path: &mut Path, f: &mut impl FnMut(&Path, Value) ->
 
 fn mark(value: Value, paths: &[(&[Step], Marks)]) -> Value {
     let mut marks = value.marks();
-    // Which part each path continues in. Sorted by part, so that each is rebuilt once.
+    // Paths by the part they continue in. Sorted, so that each part is rebuilt once.
     let mut onward: Vec<(usize, &[Step], Marks)> = Vec::new();
     for (steps, added) in paths {
         match steps {
@@ -150,7 +153,7 @@ fn mark(value: Value, paths: &[(&[Step], Marks)]) -> Value {
     Value::build(value.ty, kind).with_marks(marks)
 }
 
-/// Which of its parts a step from a value leads to.
+/// Returns the position of the part that a step leads to.
 fn position(value: &Value, step: &Step) -> Option<usize> {
     let at = match (step, value.kind(), value.ty()) {
         (Step::Attribute(name), Kind::Seq(_), Type::Object(o)) => o.index_of(name),
@@ -229,7 +232,7 @@ mod tests {
         assert_eq!(sample().mark_paths(&paths), sample());
         let null = Value::null(sample().ty().clone());
         assert_eq!(null.clone().mark_paths(&paths), null);
-        // A mark for an element of a set is one for the set.
+        // A mark for an element of a set is on the set.
         let (bare, _) = sample().unmark_deep();
         let path = Path::root().attribute("set").index(Value::string("s"));
         assert_eq!(
@@ -258,7 +261,7 @@ mod tests {
         #[test]
         fn every_path_leads_to_its_part(value in typed_value(true)) {
             value.walk(|path, part| {
-                // Elements of sets are found by being equal.
+                // Elements of sets are found by equality.
                 assert_eq!(path.get(&value), Some(part));
                 assert!(path.get_type(value.ty()).is_some_and(|ty| part.ty().conforms_to(ty)));
                 true

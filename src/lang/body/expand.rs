@@ -1,4 +1,4 @@
-//! Blocks and dynamic blocks: one entry for each block there will be.
+//! Blocks and dynamic blocks, expanded to one entry for each resulting block.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,26 +13,24 @@ use crate::eval::{Context, evaluate, with_expression};
 use crate::resolve::DYNAMIC;
 use schema::{BlockSchema, Nesting};
 
-/// One block, written as such or made by a dynamic block.
+/// A block of the result, written as such or made by a dynamic block.
 pub(super) struct Expanded<'b> {
-    /// Its type.
     pub(super) ty: Arc<str>,
-    /// Its label, where blocks form a map.
+    /// Label, if blocks of this type form a map.
     pub(super) key: Option<Arc<str>>,
-    /// Its content.
     pub(super) body: &'b Body,
-    /// The iterator variables its content sees.
+    /// Iterator variables in scope in the content.
     variables: Vec<(Arc<str>, Value)>,
-    /// The marks of the collection it was made from.
+    /// Marks of the collection that a dynamic block iterates over.
     pub(super) marks: Marks,
-    /// The number of blocks is unknown.
+    /// True if the number of blocks is unknown.
     pub(super) unknown: bool,
-    /// Where it is written.
+    /// Range of the header.
     pub(super) range: &'b Range,
 }
 
 impl Expanded<'_> {
-    /// The names of the iterator variables.
+    /// Names of the iterator variables.
     pub(super) fn iterators(&self) -> impl Iterator<Item = &Arc<str>> {
         self.variables.iter().map(|(name, _)| name)
     }
@@ -47,7 +45,7 @@ impl Expanded<'_> {
 }
 
 impl Decoder {
-    /// The blocks of a body by type, in the order of the source.
+    /// Expands the blocks of a body, by type, in source order.
     pub(super) fn expand<'b>(
         &mut self,
         body: &'b Body,
@@ -56,6 +54,7 @@ impl Decoder {
     ) -> BTreeMap<Arc<str>, Vec<Expanded<'b>>> {
         let mut out: BTreeMap<Arc<str>, Vec<Expanded<'b>>> = BTreeMap::new();
         for block in &body.blocks {
+            // A schema may have a block type of this name; then it is no dynamic block.
             if &*block.ty == "dynamic" && !schema.blocks.contains_key("dynamic") {
                 let made = self.dynamic(block, schema, context);
                 if let Some(first) = made.first() {
@@ -104,8 +103,8 @@ impl Decoder {
         out
     }
 
-    /// Whether blocks of this type have a label; reports a type the schema does not know. `block` is `None` for the type of a
-    /// dynamic block.
+    /// Returns true if blocks of this type have a label; `None` for a type that the schema does not know, which is
+    /// reported. `block` is `None` for the type of a dynamic block.
     fn labelled(&mut self, ty: &str, range: &Range, block: Option<&Block>, schema: &BlockSchema) -> Option<bool> {
         if let Some(nested) = schema.blocks.get(ty) {
             return Some(nested.nesting == Nesting::Map);
@@ -135,6 +134,7 @@ impl Decoder {
         let Some(for_each) = parts.attribute("for_each") else {
             return Vec::new();
         };
+        // After a reported error, evaluating for_each would only add consequences.
         if self.diagnostics.len() > before {
             return Vec::new();
         }
@@ -150,6 +150,7 @@ impl Decoder {
         };
         let mut out: Vec<Expanded<'b>> = match self.for_each(for_each, context) {
             None => return Vec::new(),
+            // One block stands for the unknown number, so that the names in its content are checked.
             Some(ForEach::Unknown(marks)) => vec![made(Value::dynamic(), Value::dynamic(), marks, true)],
             Some(ForEach::Elements(elements, marks)) => {
                 elements.into_iter().map(|(k, v)| made(k, v, marks, false)).collect()
@@ -179,7 +180,7 @@ impl Decoder {
         out
     }
 
-    /// The label of a dynamic block: the type of the blocks that it makes.
+    /// Returns the label of a dynamic block: the type of the blocks that it makes.
     fn dynamic_label<'b>(&mut self, block: &'b Block) -> Option<&'b Label> {
         match block.labels.as_slice() {
             [label] => Some(label),
@@ -232,7 +233,7 @@ impl Decoder {
         }
     }
 
-    /// The name that the element has inside the content block.
+    /// Returns the name that the element has inside the content block.
     fn dynamic_iterator(&mut self, label: &Label, parts: &Content<'_>) -> Option<Arc<str>> {
         match parts.attribute("iterator") {
             None => Some(label.text.clone()),
@@ -253,7 +254,7 @@ impl Decoder {
         }
     }
 
-    /// What a dynamic block repeats over.
+    /// Evaluates the collection that a dynamic block repeats over.
     fn for_each(&mut self, attribute: &Attribute, context: &Context<'_>) -> Option<ForEach> {
         let (value, problems) = evaluate(&attribute.expr, *context);
         let failed = problems.has_errors();
@@ -281,7 +282,7 @@ impl Decoder {
         None
     }
 
-    /// The label of a block that a dynamic block makes; the inner `None` if it is not known yet.
+    /// Evaluates the label of a block that a dynamic block makes. The inner `None` is a label that is not known yet.
     fn label(
         &mut self,
         labels: Option<&Attribute>,
@@ -306,6 +307,7 @@ impl Decoder {
             return None;
         }
         let invalid = |detail: &str| Diagnostic::error("Invalid dynamic block label", detail).at(labels.expr.range());
+        // Labels become keys of a map, and keys have no marks.
         let (value, marks) = value.unmark_deep();
         if !marks.is_empty() {
             self.diagnostics.push(invalid(
@@ -340,10 +342,10 @@ enum ForEach {
     Elements(Vec<(Value, Value)>, Marks),
 }
 
-/// Keys and elements of a known collection or structure.
+/// Returns keys and elements of a known collection or structure.
 fn elements(value: &Value) -> Option<Vec<(Value, Value)>> {
     if let Some(items) = value.as_seq() {
-        // Elements of a set that are not known are blocks of their own, as in HCL, though they may turn out to be equal.
+        // Unknown elements of a set become separate blocks, as in HCL, though they may turn out to be equal.
         let set = matches!(value.ty(), Type::Set(_));
         let key = |i: usize, v: &Value| if set { v.clone() } else { Value::number(i) };
         return Some(items.iter().enumerate().map(|(i, v)| (key(i, v), v.clone())).collect());

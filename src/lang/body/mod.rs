@@ -1,7 +1,7 @@
-//! From block body to object, under a schema.
+//! Decoding of block bodies to objects, under a schema.
 //!
-//! [`decode_body`] evaluates attributes, gathers nested blocks (`expand` multiplies the dynamic ones) and reports all
-//! that the schema does not allow. [`path_range`] finds the way back: where a part of the object is written.
+//! [`decode_body`] evaluates attributes, collects nested blocks (`expand` multiplies the dynamic ones) and reports
+//! everything that the schema does not allow. [`path_range`] is the reverse: the source range of a part of the object.
 
 mod expand;
 mod ranges;
@@ -22,25 +22,23 @@ use expand::Expanded;
 pub use ranges::{expression_range, path_range};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 
-/// The object a body forms under a schema: attributes evaluated and converted, nested blocks gathered, `dynamic` blocks
-/// expanded. The body holds only what belongs to the schema: meta-arguments have been taken out of it. Where there are
-/// errors, the part concerned is unknown; the value always has the schema's implied type.
+/// Decodes a body to an object of its schema: attributes evaluated and converted, nested blocks collected, `dynamic`
+/// blocks expanded. The body holds only content of the schema: meta-arguments have been taken out. Invalid parts are
+/// unknown; the value always has the schema's implied type.
 #[must_use]
 pub fn decode_body(body: &Body, schema: &BlockSchema, context: Context<'_>) -> (Value, Diagnostics) {
     decode_body_of(body, schema, Own::default(), context)
 }
 
-/// What a block has by the language, beside what its schema says: taken out of the body before, and used only to suggest
-/// the right name for a wrong one.
+/// Meta-arguments and nested blocks that the language defines for a block. They have been taken out of the body, and
+/// only serve as suggestions for misspelt names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Own {
-    /// The arguments.
     pub attributes: &'static [&'static str],
-    /// The nested blocks.
     pub blocks: &'static [&'static str],
 }
 
-/// As [`decode_body`], for a block with these arguments and nested blocks of its own.
+/// As [`decode_body`], for a block with these meta-arguments and nested blocks.
 #[must_use]
 pub fn decode_body_of(body: &Body, schema: &BlockSchema, own: Own, context: Context<'_>) -> (Value, Diagnostics) {
     let mut decoder = Decoder {
@@ -57,12 +55,12 @@ pub fn decode_body_of(body: &Body, schema: &BlockSchema, own: Own, context: Cont
 struct Decoder {
     diagnostics: Diagnostics,
     own: Own,
-    /// How many blocks are around the body under work.
+    /// Number of blocks around the current body.
     depth: usize,
-    /// The iterator variables of the dynamic blocks around it.
+    /// Iterator variables of the enclosing dynamic blocks.
     iterators: Vec<Arc<str>>,
-    /// It is the content of a dynamic block of which it is not known whether there will be one. Then only the names in it are
-    /// checked, and nothing is evaluated, as in HCL: its expressions may make no sense where there is no such block.
+    /// True in the content of a dynamic block whose number of blocks is unknown. Only names are checked then, and
+    /// nothing is evaluated, as in HCL: its expressions may be meaningless where there is no such block.
     unevaluated: bool,
 }
 
@@ -80,9 +78,11 @@ impl Decoder {
         let ty = schema.implied_object();
         let mut blocks = self.expand(body, schema, context);
         let values = ty
+            // In the order of the object type, which is that of its values.
             .attributes()
             .iter()
             .map(|part| {
+                // Names of blocks and attributes are distinct in a schema, so each entry is used once.
                 let own = blocks.remove(&part.name).unwrap_or_default();
                 if let Some(nested) = schema.blocks.get(&part.name) {
                     return self.blocks(&part.name, nested, own, body, context);
@@ -102,6 +102,7 @@ impl Decoder {
             if schema.attributes.contains_key(name) {
                 continue;
             }
+            // In the JSON syntax, arguments and blocks look alike, and share one message.
             if matches!(attribute.expr, Expr::Json(_)) {
                 let expected = schema.attributes.keys().chain(schema.blocks.keys()).map(|k| &**k);
                 self.diagnostics.push(syntax::json::extraneous(attribute, expected));
@@ -119,7 +120,7 @@ impl Decoder {
         }
     }
 
-    /// What the body under work has by the language.
+    /// Returns the meta-arguments of the current body. Only the outermost one has any.
     fn own_here(&self) -> Own {
         if self.depth == 1 { self.own } else { Own::default() }
     }
@@ -150,6 +151,7 @@ impl Decoder {
     ) -> Value {
         let ty = schema.implied_type();
         let Some(attribute) = body.attribute(name) else {
+            // Terraform's providers for the old SDK have attributes that users write as blocks.
             if !blocks.is_empty() {
                 return self.attribute_of_blocks(&ty, blocks, context);
             }
@@ -210,7 +212,7 @@ impl Decoder {
         if self.iterators.is_empty() {
             return true;
         }
-        // Evaluation reports what is no reference.
+        // Evaluation reports traversals that are no references.
         let (references, _) = references_except(expr, &self.iterators);
         let problems = references.iter().filter_map(|r| context.scope().check(r).err());
         let before = self.diagnostics.len();
@@ -218,7 +220,7 @@ impl Decoder {
         self.diagnostics.len() == before
     }
 
-    /// The value of an attribute that is written as blocks, one for each element.
+    /// Builds the value of an attribute that is written as blocks, one for each element.
     fn attribute_of_blocks(&mut self, ty: &Type, blocks: Vec<Expanded<'_>>, context: &Context<'_>) -> Value {
         let Some(Type::Object(object)) = ty.element() else {
             return Value::unknown(ty.clone());
@@ -256,6 +258,7 @@ impl Decoder {
                         .push(Diagnostic::error(format!("Duplicate {ty} block"), detail).at(second.range));
                 }
                 match blocks.first() {
+                    // The blocks are still decoded, so that errors in their content are reported.
                     _ if unknown => {
                         self.collect(Nesting::List, &schema.block, &blocks, context);
                         Value::unknown(implied)
@@ -272,6 +275,7 @@ impl Decoder {
                         Value::unknown(implied)
                     }
                     None if schema.nesting == Nesting::Single => Value::null(implied),
+                    // The object of a group always exists, with default values if it has no block.
                     None => schema.block.empty_object(),
                 }
             }
@@ -288,7 +292,7 @@ impl Decoder {
                 }
                 if !unknown && schema.max_items > 0 && count > schema.max_items {
                     let extra = usize::try_from(schema.max_items).unwrap_or(usize::MAX);
-                    // As in HCL: where it would say that something is missing in the block.
+                    // As in HCL: the place at which a missing argument of the extra block would be reported.
                     let at = blocks.get(extra).map_or(&body.end, |b| &b.body.end);
                     self.diagnostics.push(
                         Diagnostic::error(
@@ -314,7 +318,7 @@ impl Decoder {
         value.with_marks(block.marks)
     }
 
-    /// The collection that blocks form; `None` if it is not known how many there will be, or they do not go together.
+    /// Collects blocks in a collection; `None` if their number is unknown, or if they have no common type.
     fn collect(
         &mut self,
         nesting: Nesting,
@@ -349,6 +353,7 @@ impl Decoder {
         if !known {
             return None;
         }
+        // Elements with dynamic parts can have different types, which only structural types allow.
         let element = schema.implied_type();
         let dynamic = element.has_dynamic();
         Some(match nesting {
@@ -365,12 +370,12 @@ impl Decoder {
     }
 }
 
-/// Whether an attribute may be written as repeated blocks, too: lists and sets of objects.
+/// Returns true if an attribute may be written as repeated blocks, too: lists and sets of objects.
 fn takes_blocks(schema: &AttributeSchema) -> bool {
     matches!(&schema.ty, AttributeType::Plain(Type::List(e) | Type::Set(e)) if matches!(**e, Type::Object(_)))
 }
 
-/// The schema of the blocks that an attribute may be written as, too, if it may.
+/// Returns the schema of the blocks that an attribute may also be written as; `None` if it has no such form.
 pub fn written_as_blocks(schema: &AttributeSchema) -> Option<BlockSchema> {
     let element = match &schema.ty {
         AttributeType::Plain(ty) if takes_blocks(schema) => ty.element(),
@@ -382,7 +387,7 @@ pub fn written_as_blocks(schema: &AttributeSchema) -> Option<BlockSchema> {
     }
 }
 
-/// The schema of the blocks that an attribute's objects may be written as: all attributes optional.
+/// Builds the schema of blocks from an object type, with all attributes optional.
 fn schema_of_object(object: &ObjectType) -> BlockSchema {
     let attributes = object.attributes().iter().map(|a| {
         let schema = AttributeSchema {
@@ -398,7 +403,7 @@ fn schema_of_object(object: &ObjectType) -> BlockSchema {
     }
 }
 
-/// What an attribute's value is converted to: attributes of nested objects that need not be set are optional.
+/// Type that an attribute's value is converted to: attributes of nested objects that are not required are optional.
 fn constraint(schema: &AttributeSchema) -> Type {
     match &schema.ty {
         AttributeType::Plain(ty) => ty.without_optional(),

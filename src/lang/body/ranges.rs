@@ -1,4 +1,4 @@
-//! The way back from a part of an object to where it is written.
+//! Source ranges of parts of an object.
 
 use cty::{Path, Step};
 use syntax::ast::{Block, Body, Expr, ObjectKey};
@@ -6,14 +6,14 @@ use syntax::{Diagnostics, Range};
 
 use schema::{BlockSchema, Nesting};
 
-/// Where in a body the part of its object at `path` is written: the nearest there is. What is not written at all is
-/// missing where the body ends.
+/// Returns the nearest range in a body for the part of its object at `path`. For a part that is not written, it is the
+/// end of the body.
 #[must_use]
 pub fn path_range(body: &Body, schema: &BlockSchema, path: &Path) -> Range {
     in_body(body, schema, &path.0)
 }
 
-/// Where in an expression the part of its value at `path` is written: the nearest there is.
+/// Returns the nearest range in an expression for the part of its value at `path`.
 #[must_use]
 pub fn expression_range<'e>(expr: &'e Expr, path: &Path) -> &'e Range {
     in_expr(expr, &path.0)
@@ -26,7 +26,7 @@ fn in_body(body: &Body, schema: &BlockSchema, steps: &[Step]) -> Range {
     if let Some(attribute) = body.attribute(name) {
         return in_expr(&attribute.expr, rest).clone();
     }
-    // Decoding reports what is wrong with it.
+    // Decoding reports the problems.
     let body = &*super::resolve(body, schema, &mut Diagnostics::new());
     let nothing = BlockSchema::default();
     let (inner, nesting) = schema
@@ -41,11 +41,11 @@ fn in_body(body: &Body, schema: &BlockSchema, steps: &[Step]) -> Range {
                 (Some(key), _) => blocks
                     .iter()
                     .find(|b| b.labels.first().is_some_and(|l| &*l.text == key)),
-                // A dynamic block stands for any number of them: then their number is not known.
+                // A dynamic block makes an unknown number of blocks, so positions are unknown.
                 (_, Some(i)) if blocks.iter().all(|b| &*b.ty != "dynamic") => blocks.get(i),
                 _ => None,
             };
-            // An element of a set has no position.
+            // An element of a set has no position, but a single block must be it.
             (
                 found.or(if let [only] = blocks.as_slice() {
                     Some(only)
@@ -67,7 +67,7 @@ fn in_body(body: &Body, schema: &BlockSchema, steps: &[Step]) -> Range {
     }
 }
 
-/// The type of a block, or of the blocks that a dynamic block makes.
+/// Returns the type of a block, or of the blocks that a dynamic block makes.
 fn block_type(block: &Block) -> &str {
     match (&*block.ty, block.labels.first()) {
         ("dynamic", Some(label)) => &label.text,
@@ -83,7 +83,7 @@ fn content(block: &Block) -> Option<&Body> {
     }
 }
 
-/// As far into an expression as its constructors are written out.
+/// Descends into an expression as far as its constructors are literal.
 fn in_expr<'e>(expr: &'e Expr, steps: &[Step]) -> &'e Range {
     let Some((step, rest)) = steps.split_first() else {
         return expr.range();
@@ -105,6 +105,7 @@ fn in_expr<'e>(expr: &'e Expr, steps: &[Step]) -> &'e Range {
 fn item<'e>(items: &'e [syntax::ast::ObjectItem], name: &str) -> Option<&'e Expr> {
     items
         .iter()
+        // The last of duplicate keys is the effective one.
         .rev()
         .find(|item| match &item.key {
             ObjectKey::Bare { name: key, .. } => &**key == name,

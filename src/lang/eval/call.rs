@@ -9,14 +9,13 @@ use super::{Context, ExpressionEvaluator};
 use crate::functions::{self, CallError, Function, FunctionEnvironment};
 use crate::scope::ProviderCall;
 
-/// An argument: its value and where it is written. Several may be written in one place, by expansion.
+/// An argument: its value and its expression. An expanded expression makes several arguments.
 struct Argument<'e> {
     expr: &'e Expr,
     value: Value,
 }
 
-/// An argument of a function that takes expressions: what is written, and its value already if it comes from an
-/// expansion.
+/// An argument of a function that takes expressions: its expression, and its value if it comes from an expansion.
 pub(super) struct Unevaluated<'e> {
     pub(super) expr: &'e Expr,
     pub(super) value: Option<Value>,
@@ -31,6 +30,7 @@ impl ExpressionEvaluator {
             return Value::dynamic();
         };
         let name = call.name.strip_prefix("core::").unwrap_or(&call.name);
+        // These take expressions, not values: they decide themselves what is evaluated, and with which errors.
         match name {
             "try" => return self.try_function(call, whole, context),
             "can" => return self.can_function(call, whole, context),
@@ -42,7 +42,7 @@ impl ExpressionEvaluator {
         if let Some((provider, function)) = name.strip_prefix("provider::").and_then(|n| n.split_once("::")) {
             return self.provider_function(call, provider, function, whole, context);
         }
-        // The console has no plan, and so no timestamp of one.
+        // The console has no plan, and so no plan timestamp.
         let timeless = name == "plantimestamp" && settings.console && settings.plan_timestamp.is_none();
         let Some(function) = functions::find(name).filter(|_| !timeless) else {
             let hidden = if timeless { Some(name) } else { None };
@@ -78,6 +78,7 @@ impl ExpressionEvaluator {
         if self.errors() > errors {
             return Value::dynamic();
         }
+        // The depth goes along, because templatefile evaluates expressions of its own.
         let environment = FunctionEnvironment::new(settings, context.scope, self.in_template, self.depth);
         match functions::call(function, values, &environment) {
             Ok(value) => value,
@@ -88,8 +89,8 @@ impl ExpressionEvaluator {
         }
     }
 
-    /// The arguments, the last one expanded if it is written with `...`; an error or an unknown expansion is the value of
-    /// the call.
+    /// Evaluates the arguments, with the last one expanded if it is followed by `...`. The error is the value of the
+    /// call: unknown after an error or an unknown expansion.
     fn arguments<'e>(
         &mut self,
         call: &'e Call,
@@ -116,7 +117,7 @@ impl ExpressionEvaluator {
         Ok(args)
     }
 
-    /// The arguments, none evaluated but one that is to be expanded.
+    /// Returns the arguments as expressions. Only one that is to be expanded is evaluated.
     pub(super) fn unevaluated<'e>(
         &mut self,
         call: &'e Call,
@@ -140,7 +141,7 @@ impl ExpressionEvaluator {
         Ok(args)
     }
 
-    /// The arguments that the last one expands to.
+    /// Returns the arguments that the last one expands to.
     fn expand<'e>(
         &mut self,
         call: &Call,
@@ -163,6 +164,7 @@ impl ExpressionEvaluator {
                 Some(items) => {
                     let argument = |v: &Value| Argument {
                         expr: last.expr,
+                        // Marks of the list are those of each argument, too.
                         value: v.clone().with_marks(marks),
                     };
                     return Ok(items.iter().map(argument).collect());
@@ -257,10 +259,11 @@ impl ExpressionEvaluator {
         self.report_call(call, problem.at(&call.name_range.to(&call.open)), whole, context);
     }
 
-    /// Reports a problem of a call, with the function that is called.
+    /// Reports a problem of a call, with the function's signature.
     pub(super) fn report_call(&mut self, call: &Call, mut problem: Diagnostic, whole: &Expr, context: &Context<'_>) {
         let name = call.name.strip_prefix("core::").unwrap_or(&call.name);
         let function = match name.strip_prefix("provider::").and_then(|n| n.split_once("::")) {
+            // `try` and `can` drop the problem, so its description would be wasted.
             _ if self.quiet => None,
             Some((provider, function)) => {
                 let signature = context.scope.provider_function(provider, function).ok();
@@ -308,6 +311,7 @@ impl ExpressionEvaluator {
                 self.too_many(call, declared, arg.expr, whole, context);
                 return Value::dynamic();
             };
+            // Providers know no marks: these are set aside, and put on the result.
             let (value, own) = arg.value.clone().unmark_deep();
             marks |= own;
             let problem = match cty::convert(&value, &parameter.ty) {
@@ -326,6 +330,7 @@ impl ExpressionEvaluator {
         if values.len() < args.len() {
             return Value::dynamic();
         }
+        // A provider gets only the unknown arguments that it allows.
         if unknown {
             return Value::unknown(signature.result.clone()).with_marks(marks);
         }
@@ -379,6 +384,7 @@ fn unknown_function(call: &Call, hidden: Option<&str>) -> Diagnostic {
         ),
         None => {
             let near = syntax::content::near(name, functions::names().filter(|n| hidden != Some(*n)));
+            // The user knows the name already, and a similar function is no replacement for it.
             let near = near.filter(|_| hidden.is_none());
             Diagnostic::error(
                 "Call to unknown function",
@@ -394,7 +400,7 @@ fn unknown_function(call: &Call, hidden: Option<&str>) -> Diagnostic {
     problem.at(&call.name_range).within(&call.range)
 }
 
-/// The argument at a position is wrong. Parameters of functions that are not ours have no names here.
+/// Builds the error for an invalid argument. Functions of providers have no parameter names here.
 fn invalid_argument(
     call: &Call,
     function: Option<&Function>,

@@ -11,7 +11,7 @@ use syntax::{Diagnostic, Range};
 use super::{Context, ExpressionEvaluator};
 use crate::scope::FunctionSettings;
 
-/// The elements of something that can be iterated over, with their keys.
+/// Keys and elements of an iterable value.
 pub(super) type Elements = Vec<(Value, Value)>;
 
 fn duplicate_key(key: &str) -> Diagnostic {
@@ -42,6 +42,7 @@ impl ExpressionEvaluator {
                 None => known = false,
             }
         }
+        // Values are evaluated after an invalid key, too, so that all errors are reported.
         if known {
             Value::object(attributes).with_marks(marks)
         } else {
@@ -56,6 +57,7 @@ impl ExpressionEvaluator {
         marks: &mut Marks,
         context: &Context<'_>,
     ) -> Option<Arc<str>> {
+        // HCL refuses `{ a.b = 1 }`, because the author may mean either form.
         if let Expr::Traversal(t) = key
             && !t.steps.is_empty()
         {
@@ -91,7 +93,8 @@ impl ExpressionEvaluator {
         }
     }
 
-    /// The elements to iterate over and the marks of the whole, or the value that the iteration has at once.
+    /// Returns the elements to iterate over and the marks of the whole. The error is the value of the iteration:
+    /// unknown after an error or for an unknown collection.
     pub(super) fn elements(
         &mut self,
         collection: &Expr,
@@ -114,7 +117,7 @@ impl ExpressionEvaluator {
         }
         let marks = value.marks();
         if *value.ty() == Type::Dynamic {
-            // A `for` over instances that are not known yet is no use of a deprecated value.
+            // A `for` over instances that are not known yet does not use a deprecated value.
             return Err(Value::dynamic().with_marks(marks.without_deprecations()));
         }
         if value.ty().is_primitive() {
@@ -156,6 +159,7 @@ impl ExpressionEvaluator {
             if !self.count_element(most, &e.range) {
                 return Value::dynamic();
             }
+            // Both arrays live outside of the match, so that `variables` can borrow either.
             let both;
             let one;
             let variables: &[(Arc<str>, Value)] = match &e.key {
@@ -215,17 +219,19 @@ impl ExpressionEvaluator {
         result.with_marks(marks)
     }
 
-    /// Counts an element, and returns false when there are too many. Nested expressions multiply, so the elements of all of them
-    /// count.
+    /// Counts an element; returns false if there are too many. Elements of nested expressions count, too, because they
+    /// multiply.
     fn count_element(&mut self, most: u64, range: &Range) -> bool {
         self.produced += 1;
+        // Exactly once: the expressions around this one reach the limit as well.
         if self.produced == most.saturating_add(1) {
             self.fixed.push(too_many(most, range));
         }
         self.produced <= most
     }
 
-    /// Checks, before iterating, whether the condition can be a bool at all, so that this is reported once.
+    /// Checks before the iteration if the condition can be a bool at all, so that this error is reported once, and not
+    /// for each element.
     fn condition_can_hold(&mut self, condition: &Expr, e: &For, context: &Context<'_>) -> bool {
         let variables: Vec<(Arc<str>, Value)> = e
             .key
@@ -235,6 +241,7 @@ impl ExpressionEvaluator {
             .collect();
         let inner = context.with_variables(&variables);
         let (value, problems) = self.apart(true, |s| s.expr(condition, &inner));
+        // An error with unknown variables may not occur with the elements.
         if problems.has_errors() {
             return true;
         }
@@ -255,8 +262,8 @@ impl ExpressionEvaluator {
         false
     }
 
-    /// Whether an element is included; `None` if that is not known. A condition that is wrong for one element is likely
-    /// wrong for all: only the first is reported.
+    /// Returns true if an element is included; `None` if that is not known. A condition that is invalid for one element
+    /// is likely invalid for all, so only the first is reported.
     fn include(
         &mut self,
         condition: &Expr,
@@ -335,6 +342,7 @@ impl ExpressionEvaluator {
         let (value, marks) = value.unmark();
         let sequence = matches!(value.ty(), Type::List(_) | Type::Set(_) | Type::Tuple(_));
         if value.is_null() {
+            // A null value that is no list is an empty list to a splat, as in HCL.
             if !sequence {
                 return Value::empty_tuple().with_marks(marks);
             }
@@ -353,7 +361,7 @@ impl ExpressionEvaluator {
             return Value::dynamic().with_marks(marks);
         }
         if !sequence {
-            // One element, unless it turns out to be null.
+            // One element, or none if the value turns out to be null.
             let unsure = !value.is_certainly_not_null();
             let element = self.expr(each, &context.with_splat_element(&value));
             return if unsure {
@@ -381,7 +389,7 @@ impl ExpressionEvaluator {
             Value::tuple(items)
         } else if let Some(first) = items.first() {
             let element = first.ty().clone();
-            // Where an element has a type of its own because something in it is dynamic, there is no list of them.
+            // If elements have different types because of dynamic parts, they form no list.
             if items.iter().all(|i| *i.ty() == element) {
                 Value::list(element, items)
             } else {
@@ -396,9 +404,9 @@ impl ExpressionEvaluator {
         result.with_marks(marks)
     }
 
-    /// The splat of an unknown list, set or tuple.
+    /// Returns the splat of an unknown list, set or tuple.
     fn unknown_splat(&mut self, value: &Value, each: &Expr, context: &Context<'_>) -> Value {
-        // What no element can have is wrong however many there will be.
+        // A step that no element can have is wrong, however many there will be.
         let types: Vec<Type> = match value.ty() {
             Type::Tuple(types) => types.to_vec(),
             Type::List(e) | Type::Set(e) => vec![(**e).clone()],
@@ -426,7 +434,7 @@ impl ExpressionEvaluator {
         Value::unknown_refined(ty, refinements)
     }
 
-    /// The type of a splat's result, from the type of its source.
+    /// Returns the type of a splat's result, from the type of its source.
     fn splat_type(&mut self, source: &Type, each: &Expr, context: &Context<'_>) -> Type {
         let mut element = |ty: &Type| {
             let unknown = Value::unknown(ty.clone());
@@ -441,7 +449,7 @@ impl ExpressionEvaluator {
     }
 }
 
-/// Keys and elements of a known collection or structure; `None` for anything else.
+/// Returns keys and elements of a known collection or structure; `None` for anything else.
 pub(super) fn iterate(value: &Value) -> Option<Elements> {
     if let Some(items) = value.as_seq() {
         let set = matches!(value.ty(), Type::Set(_));
@@ -456,7 +464,7 @@ pub(super) fn iterate(value: &Value) -> Option<Elements> {
     )
 }
 
-/// The error of `for` expressions that produce too many elements.
+/// Builds the error for `for` expressions that produce too many elements.
 fn too_many(most: u64, range: &Range) -> Diagnostic {
     let detail = format!(
         "The \"for\" expressions here produce more than {most} elements. If that is intended, set the environment variable \

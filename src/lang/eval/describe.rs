@@ -1,4 +1,4 @@
-//! The values in a failed expression, as diagnostics describe them.
+//! Descriptions of the values in a failed expression, for diagnostics.
 
 use cty::{Kind, Type, Value};
 use syntax::Diagnostic;
@@ -8,20 +8,20 @@ use syntax::diag::{ExpressionContext, Extra};
 use super::{Context, apply_steps};
 use crate::refs;
 
-/// Adds to a diagnostic about an expression what is known of the values it refers to. Unknown and sensitive ones are
-/// mentioned only if the diagnostic's [`Extra`] names them as the cause: set that first.
+/// Adds descriptions of the values that an expression refers to. Unknown and sensitive values are mentioned only if the
+/// diagnostic's [`Extra`] names them as the cause: set that first.
 #[must_use]
 pub fn with_expression(diagnostic: Diagnostic, expr: &Expr, context: Context<'_>) -> Diagnostic {
     described(diagnostic, expr, context, Hidden::LeftOut)
 }
 
-/// [`with_expression`] that mentions sensitive and ephemeral values, too, and says so in place of them.
+/// As [`with_expression`], with placeholders for sensitive and ephemeral values.
 #[must_use]
 pub fn with_whole_expression(diagnostic: Diagnostic, expr: &Expr, context: Context<'_>) -> Diagnostic {
     described(diagnostic, expr, context, Hidden::Named)
 }
 
-/// What becomes of values that must not be shown.
+/// Treatment of values that must not be displayed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hidden {
     LeftOut,
@@ -40,6 +40,7 @@ fn described(mut diagnostic: Diagnostic, expr: &Expr, context: Context<'_>, hidd
     if values.is_empty() {
         return diagnostic;
     }
+    // Terraform sorts them, too, so that the output does not depend on the order of references.
     values.sort();
     match &mut diagnostic.expression {
         Some(known) => known.values = values,
@@ -53,7 +54,7 @@ fn described(mut diagnostic: Diagnostic, expr: &Expr, context: Context<'_>, hidd
     diagnostic
 }
 
-/// The longest part of a traversal that has a value, and the description of that value.
+/// Returns the longest part of a traversal that has a value, with the description of that value.
 fn describe_traversal(
     traversal: &Traversal,
     extra: &Extra,
@@ -69,6 +70,7 @@ fn describe_traversal(
         }
     };
     let own = traversal.steps.len() - steps.len();
+    // From the longest: the step that failed has no value.
     for taken in (0..=steps.len()).rev() {
         if own + taken == 0 {
             break;
@@ -108,7 +110,7 @@ fn statement(value: &Value, extra: &Extra, hidden: Hidden) -> Option<String> {
     Some(format!("is {}", describe_value(value)))
 }
 
-/// A value in a few words: `"text"`, `list of string with 2 elements`.
+/// Describes a value in a few words: `"text"`, `list of string with 2 elements`.
 #[must_use]
 pub fn describe_value(value: &Value) -> String {
     if value.marks().is_sensitive() {
@@ -137,7 +139,7 @@ pub fn describe_value(value: &Value) -> String {
     }
 }
 
-/// The root and the first steps of a traversal as they are written.
+/// Renders the root and the first steps of a traversal as in the source.
 fn traversal_text(traversal: &Traversal, steps: usize) -> String {
     let mut out = traversal.root.to_string();
     for step in &traversal.steps[..steps] {

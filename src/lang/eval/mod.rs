@@ -1,11 +1,11 @@
-//! From expression to value.
+//! Evaluation of expressions.
 //!
 //! [`evaluate`] computes the value of an expression in a [`Context`]. Every form of expression is defined for null,
 //! unknown and marked operands. An error leaves an unknown value in its place and evaluation continues, so that one run
 //! reports all problems.
 //!
-//! Errors come in two kinds. *Dynamic* ones (a missing element, a value that does not convert) may be forgiven by `try`
-//! and `can`, and do not count in the branch of a conditional that is not chosen. *Static* ones (a name that is not
+//! Errors come in two kinds. *Dynamic* ones (a missing element, a value that does not convert) are dropped by `try` and
+//! `can`, and do not count in the branch of a conditional that is not chosen. *Static* ones (a name that is not
 //! declared) always count.
 
 mod call;
@@ -28,10 +28,10 @@ pub use describe::{describe_value, with_expression, with_whole_expression};
 pub(crate) use special::render;
 pub use traversal::{apply_steps, get_attribute, get_index};
 
-/// How deep expressions may be nested.
+/// Depth limit of nested expressions. The parser allows fewer levels, but templates evaluate templates.
 const MAX_DEPTH: usize = 400;
 
-/// The surroundings of an evaluation: a scope, and the iterator variables in force (of `dynamic` blocks and `for`).
+/// Environment of an evaluation: a scope, and the current iterator variables (of `dynamic` blocks and `for`).
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     scope: &'a dyn Scope,
@@ -41,7 +41,6 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Nothing but a scope.
     #[must_use]
     pub fn new(scope: &'a dyn Scope) -> Context<'a> {
         Context {
@@ -52,7 +51,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same with variables whose names stand for their values before anything else of that name.
+    /// Returns an inner context with variables that take precedence over anything else of the same name.
     #[must_use]
     pub fn with_variables<'b>(&'b self, variables: &'b [(Arc<str>, Value)]) -> Context<'b> {
         Context {
@@ -89,7 +88,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The value of an expression. Where it has errors, the value (or a part of it) is unknown.
+/// Evaluates an expression. If it has errors, the value or a part of it is unknown.
 #[must_use]
 pub fn evaluate(expr: &Expr, context: Context<'_>) -> (Value, Diagnostics) {
     if let Some(witness) = context.scope.witness() {
@@ -97,6 +96,7 @@ pub fn evaluate(expr: &Expr, context: Context<'_>) -> (Value, Diagnostics) {
     }
     let mut evaluator = ExpressionEvaluator::default();
     let value = evaluator.expr(expr, &context);
+    // Reported at the end: only then it is known which inner conditionals were evaluated for nothing.
     if let Some(witness) = context.scope.witness() {
         for (at, yes) in std::mem::take(&mut evaluator.chosen) {
             witness.chosen(&at, yes);
@@ -105,7 +105,7 @@ pub fn evaluate(expr: &Expr, context: Context<'_>) -> (Value, Diagnostics) {
     (value, evaluator.finish())
 }
 
-/// The value of an expression, converted to a type. A value that does not convert is an error.
+/// Evaluates an expression and converts the value to a type. A value that does not convert is an error.
 #[must_use]
 pub fn evaluate_as(expr: &Expr, ty: &Type, context: Context<'_>) -> (Value, Diagnostics) {
     let (value, mut diagnostics) = evaluate(expr, context);
@@ -125,7 +125,7 @@ pub fn evaluate_as(expr: &Expr, ty: &Type, context: Context<'_>) -> (Value, Diag
     }
 }
 
-/// The text of a template that can refer to these variables and to functions, nothing else: what `templatefile` does.
+/// Evaluates a template that can refer to these variables and to functions only, as `templatefile` does.
 pub(crate) fn evaluate_template(template: &Expr, context: &Context<'_>, depth: usize) -> (Value, Diagnostics) {
     let mut evaluator = ExpressionEvaluator {
         depth,
@@ -136,7 +136,7 @@ pub(crate) fn evaluate_template(template: &Expr, context: &Context<'_>, depth: u
     (value, evaluator.finish())
 }
 
-/// What is wrong with a value that does not convert, with the place inside it.
+/// Describes a value that does not convert, with the path inside of it.
 #[must_use]
 pub fn describe_convert_error(error: &cty::ConvertError) -> String {
     if error.path.0.is_empty() {
@@ -146,28 +146,27 @@ pub fn describe_convert_error(error: &cty::ConvertError) -> String {
     }
 }
 
-/// An evaluation under way.
+/// State of an evaluation.
 #[derive(Default)]
 struct ExpressionEvaluator {
-    /// Errors that `try`, `can` and conditionals can make go away.
+    /// Errors that `try`, `can` and conditionals can drop.
     dynamic: Diagnostics,
-    /// Errors that nothing makes go away.
+    /// Errors that always count.
     fixed: Diagnostics,
-    /// How deep we are.
     depth: usize,
-    /// Whether errors are only counted, so that describing the values involved would be a waste.
+    /// True if errors are only counted, so that descriptions of values would be wasted.
     quiet: bool,
-    /// Which way conditionals went, if somebody wants to know.
+    /// Chosen branches of conditionals, for a witness of the scope.
     chosen: Vec<(Range, bool)>,
-    /// Whether this is inside a template file.
+    /// True inside of a template file.
     in_template: bool,
-    /// The number of elements that `for` expressions have produced.
+    /// Number of elements that `for` expressions have produced.
     produced: u64,
 }
 
 impl ExpressionEvaluator {
     fn finish(mut self) -> Diagnostics {
-        // Two lookups of an object report the same problem; one report is enough.
+        // Two references to one object report the same problem, which is kept once.
         let mut out: Vec<Diagnostic> = Vec::new();
         for diagnostic in std::mem::take(&mut self.fixed.0) {
             if !out.contains(&diagnostic) {
@@ -178,7 +177,7 @@ impl ExpressionEvaluator {
         Diagnostics(out)
     }
 
-    /// Reports a problem with an expression.
+    /// Reports a dynamic error of an expression.
     fn report(&mut self, problem: Diagnostic, expr: &Expr, context: &Context<'_>) {
         let problem = if self.quiet {
             problem
@@ -188,7 +187,7 @@ impl ExpressionEvaluator {
         self.dynamic.push(problem);
     }
 
-    /// Runs `f` with its dynamic errors apart; gives them back.
+    /// Runs `f`, and returns its dynamic errors separately.
     fn apart<T>(&mut self, quiet: bool, f: impl FnOnce(&mut Self) -> T) -> (T, Diagnostics) {
         let outer = std::mem::take(&mut self.dynamic);
         let was_quiet = self.quiet;
@@ -199,7 +198,7 @@ impl ExpressionEvaluator {
         (value, own)
     }
 
-    /// Whether `f` adds a dynamic or static error.
+    /// Number of errors so far: a difference shows that a part of the expression has failed.
     fn errors(&self) -> usize {
         self.dynamic.len() + self.fixed.len()
     }
@@ -261,10 +260,11 @@ impl ExpressionEvaluator {
             Expr::Object { items, .. } => self.object(items, expr, context),
             Expr::For(e) => self.for_expression(e, expr, context),
             Expr::Json(json) => {
+                // Problems of the text, such as duplicate keys, are static errors.
                 self.fixed.extend(json.problems().iter().cloned());
                 self.expr(json.expr(), context)
             }
-            // The parser has reported why.
+            // The parser has reported the error.
             Expr::Invalid { .. } => Value::dynamic(),
         }
     }

@@ -7,7 +7,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use super::{Context, ExpressionEvaluator};
 
-/// What to write in place of `+` for what is no number.
+/// Advice for the operator `+` with operands that are no numbers.
 fn how_to_join(a: &Value, b: &Value) -> Option<&'static str> {
     let any = |is: fn(&Type) -> bool| is(a.ty()) || is(b.ty());
     if any(|ty| matches!(ty, Type::List(_) | Type::Tuple(_) | Type::Set(_))) {
@@ -22,14 +22,14 @@ fn how_to_join(a: &Value, b: &Value) -> Option<&'static str> {
         .then_some(" The operator \"+\" adds numbers only. To join strings, use a template: \"${a}${b}\".")
 }
 
-/// The operands of a binary operator: what is written, its value, and the dynamic problems of its evaluation.
+/// Operands of a binary operator: expression, value, and dynamic errors of the evaluation.
 struct Operands<'a> {
     left: (&'a Expr, Value, Diagnostics),
     right: (&'a Expr, Value, Diagnostics),
 }
 
 impl ExpressionEvaluator {
-    /// A binary operation. Long chains of operators lean to the left; they are gone down without recursion.
+    /// Evaluates a binary operation. Long chains of operators lean to the left; they are descended without recursion.
     pub(super) fn binary(&mut self, expr: &Expr, context: &Context<'_>) -> Value {
         let mut chain = Vec::new();
         let mut at = expr;
@@ -52,7 +52,7 @@ impl ExpressionEvaluator {
         value
     }
 
-    /// Applies an operator. `failed` is whether an operand had an error that nothing makes go away.
+    /// Applies an operator. `failed` is true if an operand had a static error.
     fn apply_binary(
         &mut self,
         op: BinaryOp,
@@ -73,7 +73,7 @@ impl ExpressionEvaluator {
             left: (left, a, left_problems),
             right: (right, b, right_problems),
         } = operands;
-        // The value of an operand with errors is of no known type, so it fits.
+        // An operand with errors has an unknown type, which fits.
         self.check_operand(&a, &operand, "left", left, whole, context);
         self.check_operand(&b, &operand, "right", right, whole, context);
         if !self.dynamic.is_empty() {
@@ -87,6 +87,7 @@ impl ExpressionEvaluator {
             self.dynamic.extend(right_problems);
             return Value::unknown(result);
         }
+        // The errors of the operand that does not matter are dropped with it.
         if matches!(op, BinaryOp::Or | BinaryOp::And) {
             let short = ops::short_circuit(op == BinaryOp::Or, &a, &b, left_problems.has_errors());
             if let Some((value, side)) = short {
@@ -140,7 +141,7 @@ impl ExpressionEvaluator {
         self.operation(outcome, ty, whole, context)
     }
 
-    /// Reports an operand that is not what the operator takes.
+    /// Reports an operand that does not convert to the type that the operator takes.
     fn check_operand(
         &mut self,
         value: &Value,
@@ -172,7 +173,7 @@ impl ExpressionEvaluator {
         }
     }
 
-    /// A conditional: both results are evaluated, but only the errors of the chosen one count.
+    /// Evaluates a conditional. Both results are evaluated, but only the errors of the chosen one count.
     pub(super) fn conditional(
         &mut self,
         condition: &Expr,
@@ -186,8 +187,9 @@ impl ExpressionEvaluator {
         let between = self.chosen.len();
         let no_result = self.apart(false, |e| e.expr(no, context));
         let after = self.chosen.len();
+        // The condition is evaluated last: its own errors must not be among those of a result.
         let value = self.choose(condition, (yes, yes_result), (no, no_result), whole, context);
-        // What was chosen inside a result that was not taken counts for nothing.
+        // Choices inside of a result that was not taken do not count.
         if self.chosen.len() > before {
             let last = self.chosen.last().filter(|(at, _)| at == whole.range());
             let not_taken = match last {
@@ -200,7 +202,8 @@ impl ExpressionEvaluator {
         value
     }
 
-    /// Chooses between two results, each with the errors of its evaluation and the expression that they are reported for.
+    /// Chooses between two results, each with the errors of its evaluation and the expression that they are reported
+    /// for.
     pub(super) fn choose(
         &mut self,
         condition: &Expr,
@@ -215,6 +218,7 @@ impl ExpressionEvaluator {
             return Value::dynamic();
         }
         let outcome = ops::conditional(&condition_value, &yes_value, &no_value);
+        // If the types are inconsistent, that error is the whole report: the results' errors do not matter.
         if !matches!(outcome, Err(ConditionalError::InconsistentTypes(_))) {
             let chosen = cty::convert(&condition_value, &Type::Bool)
                 .ok()

@@ -13,7 +13,7 @@ use crate::scope::FunctionSettings;
 use crate::typeexpr::type_constraint;
 
 impl ExpressionEvaluator {
-    /// `try`: the first argument that evaluates without a dynamic error.
+    /// Evaluates `try`: the first argument without a dynamic error.
     pub(super) fn try_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let args = match self.unevaluated(call, context) {
             Ok(args) => args,
@@ -27,8 +27,8 @@ impl ExpressionEvaluator {
         for arg in args {
             let (value, problems) = self.attempt(arg, context);
             if !problems.has_errors() {
-                // What is not wholly known may still turn out to fail, or to have another type. It stays secret, but what is
-                // deprecated in it is used only once it is there.
+                // A value that is not wholly known may still fail, or get another type, so it is unknown. It stays
+                // secret, but deprecated parts are not used before they exist.
                 let marks = value.deep_marks().without_deprecations();
                 return if value.is_wholly_known() {
                     value
@@ -50,7 +50,7 @@ impl ExpressionEvaluator {
         Value::dynamic()
     }
 
-    /// `can`: whether the argument evaluates without a dynamic error.
+    /// Evaluates `can`: true if the argument has no dynamic error.
     pub(super) fn can_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let Some(arg) = self.only_argument(call, "expression", whole, context) else {
             return Value::dynamic();
@@ -61,11 +61,12 @@ impl ExpressionEvaluator {
         } else if value.is_wholly_known() {
             Value::bool(true)
         } else {
+            // An unknown value may still fail when it is known.
             Value::unknown(Type::Bool)
         }
     }
 
-    /// An expression that may fail. Errors that are no matter of values are reported all the same.
+    /// Evaluates an expression that may fail. Static errors are reported all the same.
     fn attempt(&mut self, arg: Unevaluated<'_>, context: &Context<'_>) -> (Value, syntax::Diagnostics) {
         match arg.value {
             Some(value) => (value, syntax::Diagnostics::new()),
@@ -94,10 +95,10 @@ impl ExpressionEvaluator {
         }
     }
 
-    /// `type`, in the console: the type of a value, written as a type expression.
+    /// Evaluates `type`, in the console: the type of a value, as a type expression.
     ///
-    /// A type is no value of the language: it converts to nothing and has no attributes. So the result is a tuple with
-    /// the text in it, and a mark that identifies it as a type.
+    /// A type is no value of the language: it converts to nothing and has no attributes. So the result is a tuple that
+    /// contains the text, with a mark that identifies it as a type.
     pub(super) fn type_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let Some(arg) = self.only_argument(call, "value", whole, context) else {
             return Value::dynamic();
@@ -115,8 +116,8 @@ impl ExpressionEvaluator {
         Value::tuple(vec![Value::string(text)]).with_marks(Marks::TYPE)
     }
 
-    /// `convert`: a value converted to a type that is written as the type of a variable is. The defaults of optional
-    /// attributes are put in after the conversion.
+    /// Evaluates `convert`: converts a value to a type, which is written as that of a variable. The defaults of
+    /// optional attributes are applied after the conversion.
     pub(super) fn convert_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let args = match self.unevaluated(call, context) {
             Ok(args) => args,
@@ -143,6 +144,7 @@ impl ExpressionEvaluator {
         if self.errors() > errors {
             return Value::dynamic();
         }
+        // Marks anywhere in the value move to the whole: the conversion may rebuild the parts that had them.
         let (value, marks) = value.unmark_deep();
         if !value.is_known() {
             return Value::unknown(constraint.without_optional()).with_marks(marks);
@@ -161,7 +163,7 @@ impl ExpressionEvaluator {
         }
     }
 
-    /// `templatestring`: a template that is the value of a reference.
+    /// Evaluates `templatestring`: a template that is the value of a reference.
     pub(super) fn templatestring(
         &mut self,
         call: &Call,
@@ -195,7 +197,7 @@ impl ExpressionEvaluator {
             None => self.expr(vars.expr, context),
         };
         let (template, given, vars) = (template.expr, template.value.is_some(), vars.expr);
-        // The variables are a value as any function takes them, and checked first.
+        // As with any function, the argument with the variables is checked before the call.
         if self.errors() == errors {
             if variables.is_null() {
                 return invalid(self, "vars", vars, "argument must not be null");
@@ -212,6 +214,7 @@ impl ExpressionEvaluator {
             return Value::dynamic();
         }
         let (text, marks) = text.unmark_deep();
+        // A template always has a text, so the result is never null.
         if !text.is_known() {
             return Value::unknown_not_null(Type::String).with_marks(marks);
         }
@@ -244,7 +247,7 @@ impl ExpressionEvaluator {
     }
 }
 
-/// Why an expression cannot be the template of `templatestring`.
+/// Returns the reason why an expression cannot be the template of `templatestring`; `None` if it can.
 fn not_a_reference(expr: &Expr) -> Option<&'static str> {
     match expr {
         Expr::Traversal(_) | Expr::Relative { .. } | Expr::Index { .. } => None,
@@ -259,8 +262,8 @@ fn not_a_reference(expr: &Expr) -> Option<&'static str> {
 
 const NOT_DIRECT: &str = "the template must be a reference to a string, with nothing calculated";
 
-/// Parses and evaluates a template in which only `variables` may be referred to. An error names the argument that
-/// causes it: 0 for the template, 1 for the variables.
+/// Parses and evaluates a template that can refer to `variables` only. An error names the argument that causes it: 0
+/// for the template, 1 for the variables.
 pub(crate) fn render(
     name: &str,
     text: &str,
@@ -292,6 +295,7 @@ pub(crate) fn render(
             ),
         ));
     }
+    // Checked before the evaluation, so that a reference in a branch that is not taken is an error, too.
     for traversal in crate::refs::traversals(&template) {
         if !variables.iter().any(|(name, _)| *name == traversal.root) {
             return Err(CallError::Argument(
@@ -311,7 +315,7 @@ pub(crate) fn render(
     Ok(value.with_marks(marks))
 }
 
-/// Diagnostics in one line, for the message of an outer one.
+/// Renders diagnostics in one line, for the message of an outer one.
 fn sentences(problems: &syntax::Diagnostics) -> String {
     let errors: Vec<&Diagnostic> = problems.iter().filter(|d| d.is_error()).collect();
     let one = |d: &Diagnostic| match &d.subject {

@@ -7,7 +7,7 @@ use syntax::ast::{Expr, TemplatePart};
 
 use super::{Context, ExpressionEvaluator};
 
-/// The text of a template as far as it is known: what follows something unknown is not collected any more.
+/// Text of a template up to the first unknown part; text after it is not collected.
 #[derive(Default)]
 struct Text {
     known: String,
@@ -26,6 +26,7 @@ impl Text {
         let value = if self.open {
             Value::unknown_refined(
                 Type::String,
+                // A combining character after the known part could change its last character.
                 Refinements {
                     not_null: true,
                     prefix: Some(safe_prefix(&self.known).into()),
@@ -40,7 +41,7 @@ impl Text {
 }
 
 impl ExpressionEvaluator {
-    /// The string that parts form.
+    /// Evaluates parts to a string.
     pub(super) fn parts(&mut self, parts: &[TemplatePart], whole: &Expr, context: &Context<'_>) -> Value {
         let mut text = Text::default();
         let errors = self.errors();
@@ -82,7 +83,7 @@ impl ExpressionEvaluator {
                     }
                 };
                 text.marks |= marks;
-                // Of what is not wholly known, nothing is taken: it counts as one part.
+                // If a part is not wholly known, nothing of it is used: it counts as one unknown part.
                 let mut all = Text::default();
                 for (k, v) in elements {
                     let mut variables = vec![(value.clone(), v)];
@@ -120,7 +121,7 @@ impl ExpressionEvaluator {
             return;
         }
         if !value.is_known() && !matches!(value.ty(), Type::String | Type::Number | Type::Bool) {
-            // Its type is checked once it is known.
+            // The conversion is checked when the value is known.
             text.open = true;
             return;
         }
@@ -128,7 +129,7 @@ impl ExpressionEvaluator {
             Ok(string) => match string.as_str() {
                 Some(known) => text.push(known),
                 None => {
-                    // What is known of the beginning of the first unknown part counts, too.
+                    // The known prefix of the first unknown part counts, too.
                     if let Some(prefix) = string.refinements().and_then(|r| r.prefix.clone()) {
                         text.push(&prefix);
                     }

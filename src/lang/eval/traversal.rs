@@ -11,9 +11,11 @@ use crate::refs;
 
 impl ExpressionEvaluator {
     pub(super) fn traversal(&mut self, traversal: &Traversal, expr: &Expr, context: &Context<'_>) -> Value {
+        // Iterator variables take precedence, even over names such as `var`.
         if let Some(value) = context.variable(&traversal.root) {
             return self.steps(value.clone(), &traversal.steps, expr, context);
         }
+        // In a constant, even a name that is no reference has this error.
         if context.scope.is_constant() {
             self.fixed.push(not_constant(traversal));
             return Value::dynamic();
@@ -50,7 +52,7 @@ impl ExpressionEvaluator {
         }
     }
 
-    /// Goes on from a value by static steps.
+    /// Applies static steps to a value. Problems are reported.
     pub(super) fn steps(&mut self, value: Value, steps: &[TraversalStep], expr: &Expr, context: &Context<'_>) -> Value {
         match apply_steps(value, steps) {
             Ok(value) => value,
@@ -62,7 +64,8 @@ impl ExpressionEvaluator {
     }
 }
 
-/// An error for a reference where only constants may be. What has no known root is likely text.
+/// Builds the error for a reference where only constants are allowed. Without a known root, it is likely text without
+/// quotes.
 fn not_constant(traversal: &Traversal) -> Diagnostic {
     let known = [
         "var",
@@ -91,7 +94,7 @@ fn not_constant(traversal: &Traversal) -> Diagnostic {
     .at(&traversal.range)
 }
 
-/// Goes on from a value by static steps.
+/// Applies static steps to a value.
 pub fn apply_steps(value: Value, steps: &[TraversalStep]) -> Result<Value, Diagnostic> {
     let mut at = value;
     for step in steps {
@@ -108,12 +111,12 @@ pub fn apply_steps(value: Value, steps: &[TraversalStep]) -> Result<Value, Diagn
     Ok(at)
 }
 
-/// The value of `object.name`.
+/// Returns the value of `object.name`.
 pub fn get_attribute(object: &Value, name: &str, range: &Range) -> Result<Value, Diagnostic> {
     ops::get_attribute(object, name).map_err(|e| with_near(problem(&e, range), object, name, range))
 }
 
-/// The value of `collection[key]`.
+/// Returns the value of `collection[key]`.
 pub fn get_index(collection: &Value, key: &Value, range: &Range) -> Result<Value, Diagnostic> {
     ops::index(collection, key).map_err(|e| match key.as_str() {
         Some(name) if key.marks().is_empty() => with_near(problem(&e, range), collection, name, range),
@@ -121,7 +124,7 @@ pub fn get_index(collection: &Value, key: &Value, range: &Range) -> Result<Value
     })
 }
 
-/// With the nearest of the names that an object or map has, if that is no secret.
+/// Adds the nearest name in an object or map, unless its names are secret.
 fn with_near(mut problem: Diagnostic, object: &Value, name: &str, range: &Range) -> Diagnostic {
     let (object, marks) = object.clone().unmark();
     let near = match object.ty() {
@@ -137,7 +140,7 @@ fn with_near(mut problem: Diagnostic, object: &Value, name: &str, range: &Range)
 }
 
 fn problem(error: &OpError, range: &Range) -> Diagnostic {
-    // Some of the sentences are questions.
+    // Some details end with a question.
     let stop = if error.detail.ends_with('?') { "" } else { "." };
     Diagnostic::error(error.summary, format!("{}{stop}", error.detail)).at(range)
 }

@@ -1,9 +1,8 @@
-//! The calendar, for every year that a time of four digits and a duration can reach.
+//! The calendar, for all years that a time with a year of four digits plus a duration can reach.
 //!
-//! Libraries for dates end with the year 9999, some a day earlier; times such as `9999-12-31T23:59:59Z` are in use as "never",
-//! and sums of them are answered, too.
+//! Libraries for dates end with the year 9999, some a day earlier. But times such as `9999-12-31T23:59:59Z` are in use
+//! as "never", and sums with them must have a result.
 
-/// The names of the days of a week.
 pub(super) const WEEKDAYS: [&str; 7] = [
     "Monday",
     "Tuesday",
@@ -14,7 +13,7 @@ pub(super) const WEEKDAYS: [&str; 7] = [
     "Sunday",
 ];
 
-/// Days from the first of March of the year 0 to the first day of 1970.
+/// Days from March 1 of the year 0 to January 1, 1970.
 const EPOCH: i64 = 719_468;
 
 /// Days in 400 years, after which the calendar repeats.
@@ -29,25 +28,27 @@ pub(super) struct Date {
 }
 
 impl Date {
-    /// Whether the month has this day in this year.
+    /// Returns true if the month has this day in this year.
     pub fn exists(self) -> bool {
         (1..=12).contains(&self.month) && self.day >= 1 && Date::from_days(self.days()) == self
     }
 
-    /// Days since the first of January 1970.
+    /// Days since January 1, 1970.
     pub fn days(self) -> i64 {
-        // A year that begins in March has its leap day at its end.
+        // A year that begins in March has its leap day at the end.
         let year = if self.month <= 2 { self.year - 1 } else { self.year };
         let of_era = year.rem_euclid(400);
         let month = (self.month + 9) % 12;
+        // From March on, month lengths repeat every five months, which are 153 days.
         let of_year = (153 * month + 2) / 5 + self.day - 1;
         year.div_euclid(400) * ERA + of_era * 365 + of_era / 4 - of_era / 100 + of_year - EPOCH
     }
 
-    /// The day that is this many days after the first of January 1970.
+    /// Returns the date that is this many days after January 1, 1970.
     pub fn from_days(days: i64) -> Date {
         let days = days.saturating_add(EPOCH);
         let of_era = days.rem_euclid(ERA);
+        // Corrects for the leap days of 4, 100 and 400 years, so that each year has 365 days.
         let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
         let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let month = (5 * of_year + 2) / 153;
@@ -59,9 +60,9 @@ impl Date {
         }
     }
 
-    /// Which of [`WEEKDAYS`] this day is.
+    /// Index of this day in [`WEEKDAYS`].
     pub fn weekday(self) -> usize {
-        // The first of January 1970 was a Thursday.
+        // January 1, 1970 was a Thursday.
         usize::try_from((self.days() + 3).rem_euclid(7)).unwrap_or(0)
     }
 }

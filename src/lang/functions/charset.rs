@@ -1,35 +1,34 @@
-//! Character encodings by the names IANA registers for them, for `textencodebase64` and `textdecodebase64`.
+//! Character encodings by their IANA names, for `textencodebase64` and `textdecodebase64`.
 //!
-//! The encodings of the web come from a library; the code pages of personal computers and mainframes, which it does not
-//! have, are the tables at the end.
+//! The encodings of the web come from a library; it lacks the code pages of personal computers and mainframes, which
+//! are the tables at the end.
 
 use encoding_rs::Encoding as Web;
 
-/// How text becomes bytes.
+/// The method by which text becomes bytes.
 #[derive(Clone, Copy)]
 enum Scheme {
     Ascii,
     Utf8,
-    /// Big-endian or as a byte order mark declares; written with a mark.
+    /// Read as a byte order mark declares, or as big-endian; written as big-endian with a mark.
     Utf16,
     Utf16Be,
     Utf16Le,
-    /// The Latin alphabet's first 256 characters, with a few replaced.
+    /// The first 256 characters of Unicode, with some replaced.
     Latin(&'static [(u8, char)]),
-    /// ASCII, and a table for the upper half, with a few replaced.
+    /// ASCII, and a table for the upper half, with some replaced.
     Upper(&'static str, &'static [(u8, char)]),
-    /// A table of all 256, with a few replaced.
+    /// A table of all 256 characters, with some replaced.
     Whole(&'static str, &'static [(u8, char)]),
-    /// Chinese in seven bits, between `~{` and `~}`.
+    /// Chinese characters in seven bits, between `~{` and `~}`.
     Hz,
     Web(&'static Web),
 }
 
-/// A character encoding.
 pub(super) struct Encoding {
-    /// Its first name.
+    /// Preferred name.
     pub(super) name: &'static str,
-    /// All its names in lower case, with blanks between.
+    /// All names in lower case, separated by blanks.
     aliases: &'static str,
     scheme: Scheme,
 }
@@ -38,9 +37,10 @@ const fn encoding(name: &'static str, aliases: &'static str, scheme: Scheme) -> 
     Encoding { name, aliases, scheme }
 }
 
-/// The encoding of this name, in whatever case.
+/// Finds an encoding by name, ignoring case.
 pub(super) fn find(name: &str) -> Option<&'static Encoding> {
     let name = name.trim().to_lowercase();
+    // A blank separates names in the table, so it would match a part of it.
     if name.is_empty() || name.contains(' ') {
         return None;
     }
@@ -48,7 +48,7 @@ pub(super) fn find(name: &str) -> Option<&'static Encoding> {
 }
 
 impl Encoding {
-    /// The bytes of a text; `None` if a character has none.
+    /// Encodes a text; `None` if a character has no code.
     pub(super) fn encode(&self, text: &str) -> Option<Vec<u8>> {
         match self.scheme {
             Scheme::Ascii => text.is_ascii().then(|| text.into()),
@@ -62,7 +62,7 @@ impl Encoding {
             Scheme::Utf16Be => Some(text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
             Scheme::Utf16Le => Some(text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
             Scheme::Hz => encode_hz(text),
-            // The tables of the web give the control characters beyond ASCII to every byte that is free; IANA's do not.
+            // The web's tables map free bytes to the control characters beyond ASCII; IANA's leave them undefined.
             Scheme::Web(web) if web.is_single_byte() && text.chars().any(is_high_control) => None,
             Scheme::Web(web) => encode_web(web, text),
             Scheme::Latin(_) | Scheme::Upper(..) | Scheme::Whole(..) => {
@@ -70,6 +70,7 @@ impl Encoding {
                 let byte = |c: char| table.iter().position(|t| *t == c).and_then(|i| u8::try_from(i).ok());
                 text.chars()
                     .map(|c| {
+                        // Mainframe tables move ASCII, so the code of a character is its own only if the table says so.
                         if c.is_ascii() && table[c as usize] == c {
                             u8::try_from(c).ok()
                         } else {
@@ -81,7 +82,7 @@ impl Encoding {
         }
     }
 
-    /// The decoded text; `None` if some bytes are not defined.
+    /// Decodes bytes; `None` if some are not defined.
     pub(super) fn decode(&self, bytes: &[u8]) -> Option<String> {
         let text = match self.scheme {
             Scheme::Ascii | Scheme::Utf8 => String::from_utf8_lossy(bytes).into_owned(),
@@ -105,6 +106,7 @@ impl Encoding {
                 bytes.iter().map(|b| table[usize::from(*b)]).collect()
             }
         };
+        // The lossy conversion above is for both; ASCII has nothing beyond its 128 characters.
         let text = match (self.scheme, text.is_ascii()) {
             (Scheme::Ascii, false) => return None,
             _ => text,
@@ -112,7 +114,7 @@ impl Encoding {
         (!text.contains(char::REPLACEMENT_CHARACTER)).then_some(text)
     }
 
-    /// The character of each byte.
+    /// Builds the table of characters by byte.
     fn table(&self) -> [char; 256] {
         let mut out = [char::REPLACEMENT_CHARACTER; 256];
         for (byte, place) in (0u8..=255).zip(&mut out) {
@@ -141,7 +143,7 @@ fn is_high_control(c: char) -> bool {
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
     let mut units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
     if bytes.len() % 2 == 1 {
-        // Half a unit at the end is invalid.
+        // Half a unit at the end is invalid, and becomes the replacement character.
         units.push(0xfffd);
     }
     String::from_utf16_lossy(&units)
@@ -165,7 +167,7 @@ fn encode_hz(text: &str) -> Option<Vec<u8>> {
     let mut buffer = [0; 4];
     for c in text.chars() {
         if c == '~' {
-            // It is written the same way among Chinese characters.
+            // A tilde has the same form among Chinese characters.
             out.extend(b"~~");
             continue;
         }
@@ -177,6 +179,7 @@ fn encode_hz(text: &str) -> Option<Vec<u8>> {
             out.push(u8::try_from(c).ok()?);
             continue;
         }
+        // HZ is GB 2312 in seven bits, and GBK contains GB 2312 in this range of bytes.
         let pair = encode_web(encoding_rs::GBK, c.encode_utf8(&mut buffer))?;
         let [first @ 0xa1..=0xf7, second @ 0xa1..=0xfe] = pair[..] else {
             return None;
@@ -209,6 +212,7 @@ fn decode_hz(bytes: &[u8]) -> Option<String> {
                 chinese = false;
                 rest = after;
             }
+            // A tilde at the end of a line continues it.
             (b'~', [b'\n', after @ ..]) => rest = after,
             (b'~', _) => return None,
             (0x80.., _) => return None,
@@ -458,7 +462,7 @@ const TURKISH: &[(u8, char)] = &[
     (0xfe, 'ş'),
 ];
 
-/// Where code page 1047 differs from 037.
+/// Differences of code page 1047 from 037.
 const OPEN_SYSTEMS: &[(u8, char)] = &[
     (0x5f, '^'),
     (0xad, '['),

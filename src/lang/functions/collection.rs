@@ -1,4 +1,4 @@
-//! Lists, tuples and what is common to all collections.
+//! Functions for lists and tuples, and for all collections.
 
 use cty::{Kind, Refinements, Type, Value, ops};
 
@@ -61,6 +61,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let Some(element) = t.element() else {
                 return Ok(a[0].clone());
             };
+            // A set of texts, because values have no hash; comparing all pairs would be quadratic.
             let mut seen = std::collections::HashSet::new();
             let remaining = items.iter().filter(|v| seen.insert(identity(v))).cloned().collect();
             Ok(Value::list(element.clone(), remaining))
@@ -144,6 +145,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 };
                 return Ok(Value::unknown_refined(t.clone(), refinements));
             };
+            // The length is known, but unknown elements have no place in the order yet.
             if !a[0].is_wholly_known() {
                 return Ok(Value::list(
                     Type::String,
@@ -162,7 +164,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// A list or tuple of this type with these elements.
+/// Builds a list or tuple of this type from elements.
 fn rebuild(ty: &Type, items: Vec<Value>) -> Value {
     match ty {
         Type::List(element) => Value::list((**element).clone(), items),
@@ -170,7 +172,8 @@ fn rebuild(ty: &Type, items: Vec<Value>) -> Value {
     }
 }
 
-/// `decisive` if some element is, else its opposite: `decisive` is false for `alltrue` and true for `anytrue`.
+/// Returns `decisive` if an element has that value, else the opposite: `decisive` is false for `alltrue` and true for
+/// `anytrue`.
 fn quantify(list: &Value, ty: &Type, decisive: bool) -> CallResult {
     let Some(items) = list.as_seq() else { return unknown(ty) };
     let mut open = false;
@@ -200,6 +203,7 @@ fn chunklist(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResu
     let items = sequence(&list);
     let chunk = |part: &[Value]| Value::list(element.clone(), part.to_vec());
     let chunks = match size {
+        // Terraform makes a single chunk for size 0.
         0 => vec![chunk(items)],
         _ => items.chunks(size).map(chunk).collect(),
     };
@@ -214,7 +218,7 @@ fn coalesce_type(args: &[Value]) -> CallResult<Type> {
     unify_arguments(&types)
 }
 
-/// The common type of arguments, null and unknown ones without a type put aside.
+/// Returns the common type of arguments, ignoring null and unknown ones without a type.
 pub(super) fn unify_arguments(types: &[Type]) -> CallResult<Type> {
     cty::unify(types).ok_or_else(|| CallError::failed("all arguments must have the same type"))
 }
@@ -222,6 +226,7 @@ pub(super) fn unify_arguments(types: &[Type]) -> CallResult<Type> {
 fn coalesce(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     for arg in args {
         let value = cty::convert(arg, ty).map_err(|e| CallError::failed(e.message))?;
+        // It may turn out to be null, or not, so later arguments do not decide.
         if !value.is_known() {
             return Ok(Value::unknown(ty.clone()));
         }
@@ -238,7 +243,7 @@ fn coalescelist_type(args: &[Value]) -> CallResult<Type> {
     }
     let mut types = Vec::new();
     for arg in args {
-        // Unknown elements are not checked.
+        // Types of unknown elements are not checked.
         if !arg.is_known() {
             return Ok(Type::Dynamic);
         }
@@ -249,7 +254,7 @@ fn coalescelist_type(args: &[Value]) -> CallResult<Type> {
     }
     match types.split_first() {
         Some((first, rest)) if rest.iter().all(|t| t == first) => Ok(first.clone()),
-        // The type depends on which one it will be.
+        // The type depends on the argument that will be chosen.
         _ => Ok(Type::Dynamic),
     }
 }
@@ -275,13 +280,14 @@ fn contains(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResul
         match ops::equals(item, &args[1]).as_bool() {
             Some(true) => return Ok(Value::bool(true)),
             Some(false) => {}
+            // An unknown element may be equal, unless another one is for certain.
             None => open = true,
         }
     }
     if open { unknown(ty) } else { Ok(Value::bool(false)) }
 }
 
-/// Where an index leads in a list of this length, round and round.
+/// Maps an index into a list of this length. Indexes beyond the ends continue at the other one.
 fn wrap(index: i64, length: usize) -> usize {
     let length = i64::try_from(length).unwrap_or(i64::MAX).max(1);
     usize::try_from(index.rem_euclid(length)).unwrap_or_default()
@@ -330,9 +336,9 @@ fn flatten(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult 
     Ok(if known { Value::tuple(out) } else { Value::dynamic() }.with_marks(marks))
 }
 
-/// Whether all that must be flattened is known.
+/// Flattens a list into `out`. Returns false if a part that affects the result is unknown.
 fn flatten_into(list: &Value, out: &mut Vec<Value>, marks: &mut cty::Marks) -> bool {
-    // How many elements a set has is not known before all of them are.
+    // The number of elements of a set is unknown until all of them are known.
     let mut known = !matches!(list.ty(), Type::Set(_)) || list.is_wholly_known();
     for item in sequence(list) {
         let nested = matches!(item.ty(), Type::List(_) | Type::Set(_) | Type::Tuple(_)) && !item.is_null();
@@ -340,6 +346,7 @@ fn flatten_into(list: &Value, out: &mut Vec<Value>, marks: &mut cty::Marks) -> b
             *marks |= item.marks();
             known &= item.is_known() && flatten_into(item, out, marks);
         } else if *item.ty() == Type::Dynamic && !item.is_known() {
+            // It may turn out to be a list.
             known = false;
         } else {
             out.push(item.clone());
@@ -360,6 +367,7 @@ fn index(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
         match ops::equals(item, &args[1]).as_bool() {
             Some(true) => return Ok(Value::number(i)),
             Some(false) => {}
+            // A later element may be equal for certain, but this one would come first.
             None => return unknown(ty),
         }
     }
@@ -413,7 +421,7 @@ fn one(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     match sequence(&args[0]) {
         [] => Ok(Value::null(ty.clone())),
         [only] => Ok(only.clone()),
-        // Elements of a set that are not known yet may turn out to be one.
+        // Unknown elements of a set may turn out to be equal.
         _ if matches!(args[0].ty(), Type::Set(_)) && !args[0].is_wholly_known() => Ok(Value::unknown(ty.clone())),
         _ => Err(one_error()),
     }
@@ -433,7 +441,7 @@ fn reverse_type(args: &[Value]) -> CallResult<Type> {
 fn slice_type(args: &[Value]) -> CallResult<Type> {
     match args[0].ty() {
         Type::List(_) => {
-            // The bounds can be wrong whatever the list will be.
+            // The bounds can be wrong for any length.
             if args[0].len().is_none() && args[1].is_known() && args[2].is_known() {
                 slice_bounds(args, usize::MAX)?;
             }
@@ -489,11 +497,11 @@ fn slice_bounds(args: &[Value], length: usize) -> CallResult<(usize, usize)> {
     ))
 }
 
-/// A text that two known values of one type share only if they are equal.
+/// Returns a text that two known values of one type share only if they are equal.
 fn identity(value: &Value) -> String {
     match (value.as_str(), value.as_number().filter(|n| n.is_integer())) {
         (Some(text), _) => format!("s{text}"),
-        // Whole numbers are equal by their value, whatever their precision is; zero is minus zero.
+        // Whole numbers are equal by value, whatever their precision; zero equals minus zero.
         (_, Some(number)) => match number.exact_digits() {
             Some((negative, digits, point)) => format!("i{} {digits:?} {point}", negative && !digits.is_empty()),
             None => format!("v{value:?}"),

@@ -1,4 +1,4 @@
-//! Conversions, and what is about marks.
+//! Conversions, and functions about marks.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         } else if a[0].is_known() {
             Ok(Value::bool(false))
         } else {
-            // It may turn out to be sensitive.
+            // An unknown value may turn out to be sensitive.
             Ok(Value::unknown(t.clone()))
         }
     })
@@ -96,12 +96,13 @@ fn to_type(args: &[Value], ty: Type) -> CallResult<Type> {
 
 fn to(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let value = &args[0];
-    // A set cannot hold marks inside, and moves them outward by itself.
+    // A set cannot contain marked elements: conversion moves their marks to the set.
     cty::convert(value, ty).map_err(|_| {
         let hidden = value.deep_marks().is_sensitive();
         let message = match (value.ty(), ty) {
             (Type::String, Type::Number | Type::Bool) if value.is_known() => {
                 let wanted = if *ty == Type::Bool { "bool" } else { "number" };
+                // The message must not contain the text.
                 if hidden {
                     format!("cannot convert this sensitive string to {wanted}")
                 } else if *ty == Type::Bool {
@@ -126,13 +127,13 @@ fn to(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     })
 }
 
-/// The value with every ephemeral part null.
+/// Replaces every ephemeral part of a value by null.
 fn ephemeral_as_null(value: &Value) -> Value {
     if !value.deep_marks().is_ephemeral() {
         return value.clone();
     }
     if !value.is_known() {
-        // It may turn out to be null all the same.
+        // The value may turn out to be null.
         let (bare, marks) = value.clone().unmark();
         return bare.with_marks(marks.without(Marks::EPHEMERAL));
     }

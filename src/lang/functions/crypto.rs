@@ -49,6 +49,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         hex(&sha512(text(a, 0).as_bytes()))
     }),
     Function::new("uuid", &[], Returns::String, |_, t, s| {
+        // A different value in each plan would never agree with that of the apply.
         if s.settings.pure {
             unknown(t)
         } else {
@@ -122,12 +123,14 @@ fn bcrypt_hash(args: &[Value], ty: &cty::Type, environment: &FunctionEnvironment
     if environment.settings.pure {
         return unknown(ty);
     }
+    // Go's library takes a cost below its minimum for the default.
     let cost = if cost < 4 {
         10
     } else {
         u32::try_from(cost).unwrap_or(10)
     };
     let given = text(args, 0);
+    // Longer passwords would be cut silently; Go's library refuses them as well.
     if given.len() > 72 {
         return Err(CallError::failed(
             "the password is longer than 72 bytes, which is as much as bcrypt looks at",

@@ -1,4 +1,4 @@
-//! Times.
+//! Functions for times.
 
 #![expect(clippy::disallowed_methods, reason = "the function timestamp returns the time")]
 
@@ -59,7 +59,7 @@ fn timestamp(_: &[Value], ty: &cty::Type, environment: &FunctionEnvironment<'_>)
     if environment.settings.pure {
         return unknown(ty);
     }
-    // A clock before 1970 counts back from there.
+    // Before 1970, the time is negative.
     let nanos = match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => i128::try_from(since.as_nanos()).unwrap_or(i128::MAX),
         Err(before) => i128::try_from(before.duration().as_nanos()).map_or(i128::MIN, |n| -n),
@@ -70,7 +70,7 @@ fn timestamp(_: &[Value], ty: &cty::Type, environment: &FunctionEnvironment<'_>)
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// A time of RFC 3339, with the offset it was written with. Years that have more than four digits can be calculated.
+/// A time of RFC 3339, with its original offset. Calculated times can have years of more than four digits.
 #[derive(Clone, Copy)]
 struct Time {
     /// Nanoseconds since 1970, in UTC.
@@ -79,7 +79,7 @@ struct Time {
     offset: i64,
 }
 
-/// What a clock and a calendar show.
+/// Date and time in some offset.
 struct Civil {
     date: Date,
     hour: i64,
@@ -87,7 +87,7 @@ struct Civil {
     second: i64,
 }
 
-/// A text that is not a time of RFC 3339. The reasons are those of Go's library, as Terraform reports them.
+/// A text that is not a time of RFC 3339. The messages are those of Go's library, as Terraform reports them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum TimeError {
     #[error("not a valid RFC3339 timestamp: end of string before {0}")]
@@ -110,10 +110,11 @@ enum TimeError {
     Fraction,
 }
 
-/// A field of a time: its first byte and the one behind it, its name, its lowest and highest value, and the separator before it.
+/// A field of a time: index of its first byte and of the byte after it, name, minimum, maximum, and the separator
+/// before it.
 struct Field(usize, usize, &'static str, i64, i64, &'static str);
 
-// In this order, so that the error names the first field that is wrong.
+// In this order, so that the error names the first invalid field.
 const FIELDS: [Field; 6] = [
     Field(0, 4, "year", 0, 9999, ""),
     Field(5, 7, "month", 1, 12, "-"),
@@ -170,7 +171,7 @@ fn digits(text: &str, from: usize, to: usize) -> Option<i64> {
         .flatten()
 }
 
-/// The offset from UTC in seconds: `Z`, `+HH:MM` or `-HH:MM`.
+/// Reads the offset from UTC in seconds: `Z`, `+HH:MM` or `-HH:MM`.
 fn read_offset(text: &str) -> Result<i64, TimeError> {
     let sign = match text.as_bytes().first() {
         None => return Err(TimeError::EndBefore("UTC offset")),
@@ -251,7 +252,7 @@ impl Time {
         )
     }
 
-    /// `+01:00`, with this between hours and minutes.
+    /// Renders the offset, such as `+01:00`, with a separator between hours and minutes.
     fn zone(&self, separator: &str) -> String {
         let sign = if self.offset < 0 { '-' } else { '+' };
         let minutes = self.offset.abs() / 60;
@@ -259,12 +260,12 @@ impl Time {
     }
 }
 
-/// A time of RFC 3339 in its usual form, if it is one.
+/// Returns a time of RFC 3339 in its usual form; `None` if it is invalid.
 pub(super) fn normal(text: &str) -> Option<String> {
     Time::parse(text).ok().map(|t| t.rfc3339())
 }
 
-/// The fraction of a second in a time, which has been checked.
+/// Nanoseconds of a second in a valid time.
 fn fraction_nanos(text: &str) -> i64 {
     let Some(fraction) = text.get(19..).and_then(|r| r.strip_prefix('.')) else {
         return 0;
@@ -278,7 +279,7 @@ fn fraction_nanos(text: &str) -> i64 {
     digits.parse().unwrap_or(0)
 }
 
-/// The nanoseconds of a duration, `1h30m` or `-1.5s`.
+/// Reads a duration such as `1h30m` or `-1.5s` as nanoseconds.
 fn parse_duration(text: &str) -> CallResult<i64> {
     gotext::duration::nanoseconds(text).map_err(|error| {
         CallError::failed(match error {
@@ -385,7 +386,7 @@ fn format_date(format: &str, time: &Time) -> CallResult<String> {
     Ok(out)
 }
 
-/// Literal text in single quotes, a doubled quote standing for one; the opening quote is gone already.
+/// Reads literal text up to its closing quote, with doubled quotes as one. Returns the text after the literal.
 fn quoted(rest: &str) -> CallResult<(String, &str)> {
     let mut out = String::new();
     let mut chars = rest.char_indices().peekable();
@@ -396,7 +397,7 @@ fn quoted(rest: &str) -> CallResult<(String, &str)> {
             chars.next();
             out.push('\'');
             if chars.peek().is_none() {
-                // The second of the two closes the literal, too.
+                // At the end of the format, Terraform's reader takes the second quote for the closing one, too.
                 return Ok((out, ""));
             }
         } else {

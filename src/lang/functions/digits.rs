@@ -1,8 +1,8 @@
-//! Numbers as `format` writes them: fixed, with an exponent, or the shorter of both.
+//! Decimal forms of numbers for `format`: fixed, with an exponent, or the shorter of both.
 
 use cty::Number;
 
-/// Significant decimal digits and where the point stands before the first of them: 0.0123 is (123, -1).
+/// Significant decimal digits, and the position of the point before the first of them: 0.0123 is (123, -1).
 struct Digits {
     negative: bool,
     digits: Vec<u8>,
@@ -10,7 +10,7 @@ struct Digits {
 }
 
 impl Digits {
-    /// All digits.
+    /// Returns all digits.
     fn exact(number: &Number) -> Digits {
         match number.exact_digits() {
             Some((negative, digits, point)) => Digits {
@@ -22,7 +22,7 @@ impl Digits {
         }
     }
 
-    /// The fewest digits that stand for this number at its precision.
+    /// Returns the fewest digits that identify this number at its precision.
     fn shortest(number: &Number) -> Digits {
         let text = number.to_string();
         let negative = text.starts_with('-');
@@ -50,7 +50,7 @@ impl Digits {
         }
     }
 
-    /// Rounds to so many digits, half to even.
+    /// Rounds to a number of digits, half to even.
     fn round(&mut self, keep: i64) {
         let Ok(keep) = usize::try_from(keep) else {
             self.digits.clear();
@@ -61,6 +61,7 @@ impl Digits {
         }
         let rest = &self.digits[keep..];
         let half = rest[0] == 5 && rest[1..].iter().all(|d| *d == 0);
+        // As Go's formatter, whose results Terraform shows.
         let up = if half {
             keep > 0 && self.digits[keep - 1] % 2 == 1
         } else {
@@ -70,6 +71,7 @@ impl Digits {
         if up {
             let mut i = keep;
             loop {
+                // A carry beyond the first digit: 9.9 becomes 10.
                 if i == 0 {
                     self.digits.insert(0, 1);
                     self.point += 1;
@@ -143,7 +145,7 @@ fn infinite(number: &Number) -> Option<String> {
     })
 }
 
-/// `%f`.
+/// Formats as `%f`.
 pub(super) fn fixed(number: &Number, precision: usize) -> String {
     infinite(number).unwrap_or_else(|| {
         let mut digits = Digits::exact(number);
@@ -152,7 +154,7 @@ pub(super) fn fixed(number: &Number, precision: usize) -> String {
     })
 }
 
-/// `%e`.
+/// Formats as `%e`.
 pub(super) fn exponent(number: &Number, precision: usize, e: char) -> String {
     infinite(number).unwrap_or_else(|| {
         let mut digits = Digits::exact(number);
@@ -161,7 +163,7 @@ pub(super) fn exponent(number: &Number, precision: usize, e: char) -> String {
     })
 }
 
-/// `%g`: with as many digits as needed, and an exponent where that is much shorter.
+/// Formats as `%g`: with as many digits as needed, and an exponent if that is much shorter.
 pub(super) fn general(number: &Number, precision: Option<usize>, mode: char) -> String {
     if let Some(text) = infinite(number) {
         return text;
@@ -174,6 +176,8 @@ pub(super) fn general(number: &Number, precision: Option<usize>, mode: char) -> 
         Some(_) => Digits::exact(number),
         None => Digits::shortest(number),
     };
+    // The rule of Go's %g: an exponent if it is below -4, or not below the number of digits, which is 6 for the
+    // shortest form.
     let mut limit = 6;
     if let Some(precision) = precision {
         let precision = precision.max(1) as i64;

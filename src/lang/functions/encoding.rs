@@ -1,4 +1,4 @@
-//! Base64, other encodings of text, URLs, CSV and JSON.
+//! Functions for encodings: base64, character sets, URLs, CSV and JSON.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use cty::{Refinements, Type, Value};
 use super::charset::{self, Encoding};
 use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any, string, text, unknown};
 
-/// Base64 as most decoders take it: bits too many in the last symbol do not matter.
+/// Base64 as most decoders accept it: superfluous bits in the last symbol are ignored.
 pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
@@ -20,7 +20,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("base64decode", &[string("str")], Returns::String, |a, _, _| {
         let encoded = text(a, 0);
         let invalid = || CallError::failed(format!("failed to decode base64 data {encoded:?}"));
-        // Line breaks inside are allowed.
+        // As in Go's decoder, line breaks are ignored.
         let compact: String = encoded.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
         let bytes = LENIENT.decode(compact).map_err(|_| invalid())?;
         match String::from_utf8(bytes) {
@@ -35,7 +35,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let failed = |e: std::io::Error| CallError::failed(e.to_string());
         let mut gzip = deflate::Gzip::new(Vec::new());
         gzip.write_all(text(a, 0).as_bytes()).map_err(failed)?;
-        // This function has always written the end of the stream two times.
+        // Terraform flushes the stream before it closes it, which adds an empty block.
         gzip.mark();
         Ok(Value::string(STANDARD.encode(gzip.finish().map_err(failed)?)))
     }),
@@ -91,6 +91,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         for byte in text(a, 0).bytes() {
             match byte {
                 b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+                // A form's encoding, as Go's url.QueryEscape, which Terraform uses.
                 b' ' => out.push('+'),
                 _ => out.push_str(&format!("%{byte:02X}")),
             }
@@ -106,19 +107,20 @@ fn named(name: &str) -> CallResult<&'static Encoding> {
     })
 }
 
-/// The bytes of a base64 text, in which there may be line breaks; or the offset of the first invalid character.
+/// Decodes base64 text that may have line breaks. The error is the offset of the first invalid character.
 fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     LENIENT.decode(&compact).map_err(|e| match e {
         base64::DecodeError::InvalidByte(at, _) => at,
-        // An incomplete group goes wrong where it begins, or where its padding should go on.
+        // For an incomplete group, Go reports the group's beginning, or the position at which its padding should
+        // continue.
         _ if compact.ends_with('=') => compact.len(),
         _ => compact.len() / 4 * 4,
     })
 }
 
 fn jsondecode(text: &str) -> CallResult {
-    // A byte order mark may begin a file, but not a text.
+    // The parser of files skips a byte order mark, but JSON in a string cannot have one.
     if text.starts_with('\u{feff}') {
         return Err(CallError::failed(
             "the text begins with a byte order mark, which is no JSON",
@@ -130,7 +132,8 @@ fn jsondecode(text: &str) -> CallResult {
         });
         CallError::failed(format!("{at}{}", problem.detail.trim_end_matches('.')))
     })?;
-    // A property that is repeated with a value of the same type replaces the earlier one.
+    // A repeated property with a value of the same type replaces the earlier one; with another type, Terraform reports
+    // it.
     if let Some(name) = document.conflicting_property() {
         return Err(CallError::failed(format!("duplicate {name:?} property in JSON object")));
     }
@@ -144,7 +147,7 @@ fn jsondecode_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-/// The type of what a text not known yet will decode to: its first character, if that is known, narrows the type.
+/// Returns the type that an unknown text will decode to, as far as its known prefix determines it.
 fn jsondecode_unknown(text: &Value) -> CallResult<Type> {
     let prefix = text.refinements().and_then(|r| r.prefix.as_deref()).unwrap_or_default();
     match prefix.trim_start().chars().next() {
@@ -162,7 +165,7 @@ fn jsondecode_unknown(text: &Value) -> CallResult<Type> {
 fn jsonencode(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let value = &args[0];
     if !value.is_wholly_known() {
-        // The first character follows from the type.
+        // The type determines the first character, unless the value is null.
         let first = if !value.is_certainly_not_null() {
             None
         } else {
@@ -230,7 +233,7 @@ fn csv(text: &str, ty: &Type) -> CallResult {
     Ok(Value::list(element.clone(), out))
 }
 
-/// The records of a CSV text; empty lines do not count.
+/// Splits a CSV text into records. Empty lines are skipped.
 fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
     let mut rows = Vec::new();
     let mut chars = text.chars().peekable();
@@ -242,6 +245,7 @@ fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
         }
         let mut row = Vec::new();
         let mut error = None;
+        // A quoted empty field is a record; an empty line is none.
         let mut quoted = false;
         loop {
             let mut field = String::new();
@@ -273,6 +277,7 @@ fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
                 }
             }
             while let Some(c) = chars.next_if(|c| !matches!(c, ',' | '\n')) {
+                // A line may end with "\r\n", as in Go's reader; elsewhere, a carriage return is text.
                 if c == '\r' && matches!(chars.peek(), Some('\n') | None) {
                     continue;
                 }

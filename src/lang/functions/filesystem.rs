@@ -1,4 +1,4 @@
-//! Files: reading them at evaluation, and paths.
+//! Functions that read files at evaluation, and functions for paths.
 
 #![expect(
     clippy::disallowed_methods,
@@ -15,8 +15,8 @@ use cty::{Type, Value};
 
 use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any, glob, string, text};
 
-/// The functions whose results depend on files alone, so that the same arguments must give the same result as long as the files
-/// stay as they are. Of `templatefile`, that is the text of the template.
+/// Functions whose results depend on files alone: equal arguments must have equal results as long as the files do not
+/// change. For `templatefile`, this is true of the template's text.
 pub(super) const READ_FILES: &[&str] = &[
     "file",
     "filebase64",
@@ -59,6 +59,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("fileexists", &[string("path")], Returns::Bool, |a, _, s| {
         let path_text = text(a, 0);
         let place = resolve(path_text, s)?;
+        // Directories in memory hide those of the disk at the same path.
         let in_memory = s.settings.mounts.as_ref().and_then(|mounts| mounts.is_dir(&place));
         match in_memory.unwrap_or_else(|| fs::metadata(&place).map(|found| found.is_dir())) {
             Ok(true) => Err(CallError::failed(format!("{place:?} is a directory, not a file"))),
@@ -101,7 +102,7 @@ fn basename(path: &str) -> String {
     }
 }
 
-/// The shortest path of the same meaning, as the text alone implies.
+/// Returns the shortest path of the same meaning, by its text alone.
 fn clean(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -124,7 +125,7 @@ fn clean(path: &Path) -> PathBuf {
     }
 }
 
-/// The path with a leading `~` replaced by the home directory.
+/// Replaces a leading `~` by the home directory.
 fn expand_home(path: &str) -> CallResult<PathBuf> {
     let Some(rest) = path.strip_prefix('~') else {
         return Ok(PathBuf::from(path));
@@ -147,7 +148,7 @@ fn resolve(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<Path
     })
 }
 
-/// The bytes at a path that is resolved.
+/// Reads the file at a resolved path.
 fn bytes(place: &Path, environment: &FunctionEnvironment<'_>) -> std::io::Result<Vec<u8>> {
     let in_memory = environment
         .settings
@@ -157,9 +158,10 @@ fn bytes(place: &Path, environment: &FunctionEnvironment<'_>) -> std::io::Result
     in_memory.map_or_else(|| fs::read(place), |content| content.map(|bytes| bytes.to_vec()))
 }
 
-/// Returns true if a function is to read a file that does not exist.
+/// Returns true if a function would read a file that does not exist.
 pub(super) fn is_missing(function: &str, args: &[Value], environment: &FunctionEnvironment<'_>) -> bool {
     let reads = READ_FILES.contains(&function) || function == "templatefile";
+    // These two have a result for a missing file.
     if !reads || matches!(function, "fileexists" | "fileset") {
         return false;
     }
@@ -167,7 +169,6 @@ pub(super) fn is_missing(function: &str, args: &[Value], environment: &FunctionE
     place.is_some_and(|place| bytes(&place, environment).is_err_and(|e| e.kind() == ErrorKind::NotFound))
 }
 
-/// The bytes of a file.
 pub(super) fn read(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<Vec<u8>> {
     let place = resolve(path, environment)?;
     bytes(&place, environment).map_err(|e| match e.kind() {
@@ -186,7 +187,7 @@ pub(super) fn read(path: &str, environment: &FunctionEnvironment<'_>) -> CallRes
     })
 }
 
-/// The bytes of a file to be hashed.
+/// Reads a file to be hashed. The messages differ from those of [`read`], as in Terraform.
 pub(super) fn read_to_hash(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<Vec<u8>> {
     let place = resolve(path, environment)?;
     bytes(&place, environment).map_err(|e| match e.kind() {
@@ -195,7 +196,7 @@ pub(super) fn read_to_hash(path: &str, environment: &FunctionEnvironment<'_>) ->
     })
 }
 
-/// The operating system's message, without the error number.
+/// Returns the operating system's message without the error number, in Go's wording.
 fn os_message(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::IsADirectory => "is a directory".into(),
@@ -226,6 +227,7 @@ fn fileset(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> C
 }
 
 fn templatefile(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> CallResult {
+    // Templates that render templates could recur without end.
     if environment.in_template {
         return Err(CallError::failed(
             "a template that templatefile or templatestring renders cannot call templatefile",
@@ -234,6 +236,7 @@ fn templatefile(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>)
     let path = text(args, 0);
     let template = read_text(path, environment)?;
     let content = Value::string(&*template);
+    // The text counts, not the result: it may depend on variables that differ between plan and apply.
     environment.scope().check_result("templatefile", &args[..1], &content)?;
     match crate::eval::render(path, &template, &args[1], environment) {
         Err(CallError::Argument(0, message)) => Err(CallError::Failed(message)),

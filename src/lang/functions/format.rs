@@ -1,4 +1,4 @@
-//! `format` and `formatlist`: verbs as in C, with the details of Go.
+//! `format` and `formatlist`: verbs as in C, with Go's details.
 
 use cty::refine::safe_prefix;
 use cty::{Number, Refinements, Type, Value};
@@ -31,19 +31,20 @@ fn format(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
 fn formatlist(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let rest = &args[1..];
     if rest.is_empty() {
-        // Nothing to repeat: one formatted string.
+        // Without arguments, the result is one formatted string.
         return match apply(text(args, 0), rest)? {
             Text::Known(text) => Ok(Value::list(Type::String, vec![Value::string(text)])),
             Text::Prefix(_) => super::unknown(ty),
         };
     }
-    // What may turn out to be a list leaves the length open.
+    // An argument that may turn out to be a list makes the length unknown.
     let mut open = rest.iter().any(|v| *v.ty() == Type::Dynamic && !v.is_known());
     let is_list = |v: &Value| matches!(v.ty(), Type::List(_) | Type::Set(_) | Type::Tuple(_)) && !v.is_null();
     let mut length: Option<(usize, usize)> = None;
     for (i, arg) in rest.iter().enumerate().filter(|(_, a)| is_list(a)) {
         let Some(n) = arg
             .len()
+            // Unknown elements of a set may turn out to be equal.
             .filter(|_| !matches!(arg.ty(), Type::Set(_)) || arg.is_wholly_known())
         else {
             open = true;
@@ -101,14 +102,14 @@ fn formatlist(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallRes
     Ok(Value::list(Type::String, out))
 }
 
-/// What a format gave.
+/// Result of a format.
 enum Text {
     Known(String),
-    /// An argument was unknown: what stands before it.
+    /// An argument is unknown: only the text before the first verb is certain.
     Prefix(String),
 }
 
-/// One verb with all that stands between it and its percent sign.
+/// A verb, with everything between it and its percent sign.
 #[derive(Default)]
 struct Verb {
     raw: String,
@@ -119,12 +120,12 @@ struct Verb {
     sharp: bool,
     width: Option<usize>,
     precision: Option<usize>,
-    /// The argument, from 1; 0 means the next one.
+    /// Position of the argument, from 1; 0 means the next one.
     argument: usize,
     mode: char,
 }
 
-/// The longest width and precision there is any use for.
+/// Limit on width and precision, so that a format cannot use up all memory.
 const MAX_WIDTH: usize = 1 << 16;
 
 fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
@@ -158,7 +159,7 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
             )));
         };
         if !arg.is_wholly_known() {
-            // Go on all the same: there may be errors in what follows. Only what stands before all verbs is promised.
+            // Parsing continues, to find errors in the rest. Only text before all verbs is a certain prefix.
             prefix.get_or_insert_with(|| format.split('%').next().unwrap_or_default().to_owned());
             continue;
         }
@@ -166,7 +167,7 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
             .map_err(|why| CallError::failed(format!("unsupported value for \"%{}\" at {offset}: {why}", verb.raw)))?;
     }
     out.push_str(rest);
-    // Arguments of which nothing is known yet are not counted.
+    // Whether unknown arguments fit is checked when they are known.
     if highest < args.len() && args.iter().all(Value::is_wholly_known) {
         let message = if highest == 0 {
             "too many arguments; no verbs in format string".to_owned()
@@ -181,11 +182,11 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
     })
 }
 
-/// Reads what follows a percent sign.
+/// Parses the text after a percent sign.
 fn parse(text: &str, offset: usize) -> CallResult<(Verb, &str)> {
     let mut verb = Verb::default();
     let mut chars = text.char_indices().peekable();
-    // Offsets count from the beginning of the format, so behind the percent sign.
+    // Offsets count from the beginning of the format, so one is added for the percent sign.
     let error = |at: usize, c: char| {
         CallError::failed(format!(
             "unrecognized format character {c:?} at offset {}",
@@ -278,6 +279,7 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), ValueError> {
         };
         let text = match plain {
             Some(text) => text,
+            // As Terraform, which formats anything but plain strings and numbers as JSON.
             None => cty::json::to_simple_text(arg).map_err(ValueError::Json)?,
         };
         pad(verb, &text, out);
@@ -293,7 +295,7 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), ValueError> {
     }
     let value = cty::convert(arg, &ty).map_err(ValueError::Conversion)?;
     match verb.mode {
-        // Widths do not count here.
+        // Go's formatter ignores the width of a bool.
         't' => out.push_str(if value.as_bool() == Some(true) { "true" } else { "false" }),
         's' => pad(verb, &cut(verb, value.as_str().unwrap_or_default()), out),
         'q' => {
@@ -320,15 +322,16 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), ValueError> {
     Ok(())
 }
 
-/// At most `precision` characters; a precision of zero is none.
+/// Cuts a text to `precision` characters. A precision of zero means none.
 fn cut(verb: &Verb, text: &str) -> String {
     match verb.precision {
+        // In grapheme clusters, as all lengths of text in the language.
         Some(n) if n > 0 => clusters(text).into_iter().take(n).collect(),
         _ => text.to_owned(),
     }
 }
 
-/// Padded with spaces to the width.
+/// Pads a text to the width.
 fn pad(verb: &Verb, text: &str, out: &mut String) {
     let missing = verb.width.unwrap_or(0).saturating_sub(count(text));
     let fill = if verb.zero && !verb.minus { "0" } else { " " }.repeat(missing);
@@ -341,11 +344,11 @@ fn pad(verb: &Verb, text: &str, out: &mut String) {
     }
 }
 
-/// A signed number padded to the width: zeros go between sign and digits.
+/// Pads a number to the width: zeros go between sign and digits.
 fn pad_number(verb: &Verb, text: &str, out: &mut String) {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
-        // An infinity has its sign already.
+        // An infinity has a sign already.
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     let plus = verb.plus || text.starts_with('+');
@@ -377,7 +380,7 @@ fn pad_number(verb: &Verb, text: &str, out: &mut String) {
     }
 }
 
-/// A whole number in some base.
+/// Renders a whole number in the base of the verb.
 fn whole(verb: &Verb, number: &Number) -> String {
     let (negative, digits) = match number.exact_digits() {
         // Whole numbers have no minus zero.
@@ -408,8 +411,9 @@ fn whole(verb: &Verb, number: &Number) -> String {
     format!("{sign}{prefix}{text}")
 }
 
-/// Decimal digits in another base, by repeated division.
+/// Converts decimal digits to another base, by repeated division.
 fn rebase(decimal: &str, base: u32) -> String {
+    // Numbers have up to 512 bits of precision, which no integer type holds.
     let mut digits: Vec<u32> = decimal.chars().filter_map(|c| c.to_digit(10)).collect();
     let mut out = Vec::new();
     while digits.iter().any(|d| *d != 0) {

@@ -1,4 +1,4 @@
-//! Files whose paths match a pattern.
+//! Search for files whose paths match a pattern.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::Path;
 use files::mounts::Mounts;
 use gotext::glob::{Part, Pattern, PatternError};
 
-/// Directories deeper than this are not searched: links can make a tree without an end.
+/// Depth limit of the search, because links can make an infinite tree.
 const MAX_DEPTH: usize = 256;
 
-/// The paths of files (not directories) under a directory that match the pattern, relative to it, with slashes.
+/// Returns the paths of files (not directories) below a directory that match the pattern, relative to it, with slashes.
 pub(super) fn files(root: &Path, pattern: &str, mounts: Option<&Mounts>) -> Result<BTreeSet<String>, PatternError> {
     let pattern = Pattern::parse(pattern)?;
     let mut search = Search {
@@ -25,7 +25,7 @@ pub(super) fn files(root: &Path, pattern: &str, mounts: Option<&Mounts>) -> Resu
     Ok(search.out)
 }
 
-/// A search, with the paths that it has found.
+/// A search, with the paths found so far.
 struct Search<'m> {
     mounts: Option<&'m Mounts>,
     out: BTreeSet<String>,
@@ -44,7 +44,7 @@ impl Search<'_> {
                 self.everything(dir, prefix, depth);
                 return;
             }
-            // No directory at all, or one and then again any number.
+            // `**` matches no directory, or one directory and then `**` again.
             self.descend(dir, prefix, rest, depth);
             for (name, is_dir) in self.entries(dir) {
                 if is_dir {
@@ -53,6 +53,7 @@ impl Search<'_> {
             }
             return;
         };
+        // Directory listings do not contain it.
         if pattern.is("..") {
             self.descend(&dir.join(".."), &format!("{prefix}../"), rest, depth + 1);
             return;
@@ -86,7 +87,7 @@ impl Search<'_> {
         }
     }
 
-    /// The names in a directory and whether they are directories; links are followed. A directory that cannot be read has none.
+    /// Lists the names in a directory, with true for directories; links are followed. An unreadable directory is empty.
     fn entries(&self, dir: &Path) -> Vec<(String, bool)> {
         let Some(mounts) = self.mounts else {
             return on_disk(dir);
@@ -94,6 +95,7 @@ impl Search<'_> {
         if let Some(entries) = mounts.entries(dir) {
             return entries.unwrap_or_default();
         }
+        // A mounted directory below this one has no entry on the disk.
         let above = mounts.names_above(dir);
         let mut entries = on_disk(dir);
         entries.retain(|(name, _)| !above.contains(name));

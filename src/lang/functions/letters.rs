@@ -1,6 +1,7 @@
-//! Characters: grapheme clusters, case, and which characters are printable.
+//! Characters: grapheme clusters, case, and printable characters.
 //!
-//! All by Unicode 15.0, the version that others of this language have: with a later one, the length of a text in an Indic
+//! All by Unicode 15.0, the version of Go's and Terraform's libraries. With a later one, the length of a text in an
+//! Indic script would differ, and with it the results of `substr`.
 //! script, say, would be another, and with it what `substr` gives.
 
 use std::sync::LazyLock;
@@ -8,10 +9,11 @@ use std::sync::LazyLock;
 use regex::Regex;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The grapheme clusters of a text.
+/// Splits a text into grapheme clusters.
 ///
-/// Later versions of Unicode keep the consonants of an Indic conjunct together; by this one each is a character.
+/// Later versions of Unicode keep the consonants of an Indic conjunct together; in this one, each is a cluster.
 pub(super) fn clusters(text: &str) -> Vec<&str> {
+    // Fast path; "\r\n" is one cluster.
     if text.is_ascii() && !text.contains('\r') {
         return text.split_inclusive(|_| true).collect();
     }
@@ -32,7 +34,7 @@ pub(super) fn clusters(text: &str) -> Vec<&str> {
     out
 }
 
-/// The number of grapheme clusters in a text.
+/// Number of grapheme clusters in a text.
 pub(super) fn count(text: &str) -> usize {
     if text.is_ascii() && !text.contains('\r') {
         text.len()
@@ -41,14 +43,14 @@ pub(super) fn count(text: &str) -> usize {
     }
 }
 
-/// Whether a letter that follows a mark begins a character: any but the vowels and finals of Hangul, and the vowels of
+/// Returns true if a letter after a mark begins a cluster: any but the vowels and finals of Hangul, and the vowels of
 /// Thai and Lao that count as marks.
 fn is_separate_letter(c: char) -> bool {
     let joins = matches!(u32::from(c), 0x1100..=0x11ff | 0xa960..=0xa97f | 0xd7b0..=0xd7ff | 0xe33 | 0xeb3);
     !joins && !c.is_ascii() && LETTER.is_match(c.encode_utf8(&mut [0; 4]))
 }
 
-/// A pattern of this module, which is known to be one: an empty one could only mean that it is not.
+/// Compiles a pattern of this module.
 #[expect(
     clippy::unwrap_used,
     reason = "the patterns are constants of this module, and each has a test"
@@ -61,8 +63,8 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| constant(r"\p{M}"));
 static LETTER: LazyLock<Regex> = LazyLock::new(|| constant(r"\p{Lo}"));
 static SHOWN: LazyLock<Regex> = LazyLock::new(|| constant(r"[[\p{L}\p{M}\p{N}\p{P}\p{S}]&&\p{Age:15.0}]"));
 
-/// Whether a character is shown as it is: letters, marks, digits, punctuation and symbols, and the plain space. No
-/// control, no other space, nothing of private use, and nothing that is no character.
+/// Returns true if a character is displayed as it is: letters, marks, digits, punctuation and symbols, and the plain
+/// space. False for controls, other spaces, private use and unassigned code points.
 #[must_use]
 pub fn is_shown(c: char) -> bool {
     if c.is_ascii() {
@@ -71,7 +73,7 @@ pub fn is_shown(c: char) -> bool {
     SHOWN.is_match(c.encode_utf8(&mut [0; 4]))
 }
 
-/// A mapping of case, if both letters are of the version of Unicode that counts here.
+/// Returns the mapped letter, if both letters exist in Unicode 15.0.
 fn mapped(from: char, to: char) -> char {
     if from == to || from.is_ascii() || (is_shown(from) && is_shown(to)) {
         to
@@ -80,12 +82,12 @@ fn mapped(from: char, to: char) -> char {
     }
 }
 
-/// The upper case letter of a letter, where that is a single one.
+/// Returns the upper case of a letter, if that is a single letter.
 pub(super) fn upper(c: char) -> char {
     let mut upper = c.to_uppercase();
     match (upper.next(), upper.next()) {
         (Some(u), None) => mapped(c, u),
-        // Greek letters with an iota below: two letters in upper case, or one in title case.
+        // Greek letters with an iota below: their upper case has two letters, but their title case has one.
         _ => match u32::from(c) {
             code @ (0x1f80..=0x1f87 | 0x1f90..=0x1f97 | 0x1fa0..=0x1fa7) => char::from_u32(code + 8).unwrap_or(c),
             0x1fb3 => '\u{1fbc}',
@@ -96,13 +98,12 @@ pub(super) fn upper(c: char) -> char {
     }
 }
 
-/// The lower case letter of a letter.
+/// Returns the lower case of a letter.
 pub(super) fn lower(c: char) -> char {
     mapped(c, c.to_lowercase().next().unwrap_or(c))
 }
 
-/// The letter at the beginning of a word of a title: upper case, except of digraphs, and of Georgian, which has none
-/// there.
+/// Returns the title case of a letter: upper case, except for digraphs, and for Georgian, which has none.
 pub(super) fn title(c: char) -> char {
     match c {
         '\u{1c4}'..='\u{1c6}' => '\u{1c5}',

@@ -1,4 +1,4 @@
-//! Maps and objects.
+//! Functions for maps and objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,6 +63,7 @@ fn concat_type(args: &[Value]) -> CallResult<Type> {
         && args.iter().all(|a| matches!(a.ty(), Type::List(_)))
     {
         let types: Vec<Type> = args.iter().map(|a| a.ty().clone()).collect();
+        // Only without a loss: otherwise the result is a tuple with the original elements.
         if let Some(ty) = cty::convert::unify_safe(&types) {
             return Ok(ty);
         }
@@ -96,7 +97,7 @@ fn concat(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult 
         items.extend(sequence(&arg).iter().cloned());
     }
     Ok(match ty {
-        // A list of nulls converts to a list of anything, and leaves their type to the other elements.
+        // Lists of nulls convert to lists of anything; the other elements determine the type.
         Type::List(e) if e.has_dynamic() => match cty::convert::unify_values(&items) {
             Ok(Some((element, items))) => Value::list(element, items),
             _ => Value::tuple(items),
@@ -208,6 +209,7 @@ fn lookup(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult 
     if !map.is_known() {
         return Ok(Value::unknown(ty.clone()).with_marks(marks));
     }
+    // Even if the key exists, an unsuitable default is an error.
     if let (Some(default), Type::Map(_)) = (args.get(2), map.ty()) {
         cty::convert(default, ty).map_err(|_| CallError::argument(2, DEFAULT_TYPE))?;
     }
@@ -223,6 +225,7 @@ fn lookup(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult 
             };
             Ok(default.with_marks(marks))
         }
+        // The message must not contain the key.
         None if !key_marks.is_empty() => Err(CallError::failed("lookup failed to find key with sensitive value")),
         None => Err(CallError::failed(format!("lookup failed to find key {name:?}"))),
     }
@@ -233,7 +236,7 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
         return Ok(Type::empty_object());
     }
     let mut attributes: BTreeMap<Arc<str>, Type> = BTreeMap::new();
-    // A null object adds no attributes, so it counts as one that has none.
+    // A null object adds no attributes, so it counts as an empty one.
     let nothing = Type::empty_object();
     let mut first: Option<&Type> = None;
     let mut all_same = true;
@@ -241,7 +244,7 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
     let mut open = false;
     for arg in args {
         if *arg.ty() == Type::Dynamic {
-            // A null without a type leaves the type open, but does not excuse what is wrong after it.
+            // An untyped null makes the result's type unknown, but errors in later arguments are still reported.
             if !arg.is_null() {
                 return Ok(Type::Dynamic);
             }
@@ -268,6 +271,7 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
             _ if arg.is_null() => {}
             (Type::Object(o), _) => attributes.extend(o.attributes().iter().map(|a| (a.name.clone(), a.ty.clone()))),
             (Type::Map(e), Some(entries)) => attributes.extend(entries.map(|(k, _)| (k.clone(), (**e).clone()))),
+            // The keys of an unknown map are unknown.
             _ => spelled_out = false,
         }
     }
@@ -288,6 +292,7 @@ fn merge(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
         if let Some(entries) = arg.entries() {
             out.extend(entries.map(|(k, v)| (k.clone(), v.clone())));
         } else {
+            // A later argument may have any key, so nothing is certain.
             return Ok(Value::unknown_not_null(ty.clone()).with_marks(marks));
         }
     }

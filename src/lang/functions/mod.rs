@@ -1,8 +1,7 @@
 //! The built-in functions.
-//!
-//! Each function is a row of a table: its parameters with what they take, its result type, and its body. What happens
-//! with null, unknown, dynamically typed and marked arguments is decided by the flags of the parameters, in one place:
-//! [`call`]. A body sees only what its flags let through.
+//! Each function is a row of a table: its parameters with their types, its result type, and its body. Flags of the
+//! parameters decide about null, unknown, untyped and marked arguments, in one place: [`call`]. A body sees only
+//! arguments that its flags permit.
 //!
 //! `try`, `can`, `convert` and `templatestring` take expressions, not values; they are part of [`crate::eval`].
 
@@ -41,7 +40,7 @@ use crate::scope::{FunctionSettings, Scope};
 
 type CallResult<T = Value> = Result<T, CallError>;
 
-/// What a parameter takes.
+/// Type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Takes {
     Any,
@@ -72,7 +71,6 @@ impl Takes {
 /// A parameter of a built-in function.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name in messages.
     pub name: &'static str,
     takes: Takes,
     null: bool,
@@ -102,12 +100,11 @@ impl Parameter {
         self
     }
 
-    /// Whatever there is.
+    /// Permits any argument.
     const fn everything(self) -> Parameter {
         self.null().unknown().dynamic().marked()
     }
 
-    /// The type that arguments are converted to.
     #[must_use]
     pub fn ty(&self) -> Type {
         self.takes.ty()
@@ -137,7 +134,6 @@ const fn number(name: &'static str) -> Parameter {
     param(name, Takes::Number)
 }
 
-/// The type of a function's result.
 #[derive(Clone, Copy)]
 enum Returns {
     Any,
@@ -148,11 +144,11 @@ enum Returns {
     ListOfNumber,
     SetOfString,
     MapOfListOfString,
-    /// Computed from the arguments, of which only types may be known.
+    /// Computed from the arguments, which may be unknown values with known types.
     By(fn(&[Value]) -> CallResult<Type>),
 }
 
-/// What a function's body knows of its surroundings.
+/// Environment of a function's body.
 #[derive(Clone, Copy)]
 pub struct FunctionEnvironment<'a> {
     settings: &'a FunctionSettings,
@@ -190,12 +186,11 @@ type Body = fn(&[Value], &Type, &FunctionEnvironment<'_>) -> CallResult;
 /// A built-in function.
 pub struct Function {
     pub name: &'static str,
-    /// The positional parameters.
     pub parameters: &'static [Parameter],
-    /// What takes all further arguments.
+    /// Parameter of all further arguments.
     pub variadic: Option<Parameter>,
     returns: Returns,
-    /// Whether the result is never null.
+    /// True if the result is never null.
     not_null: bool,
     body: Body,
 }
@@ -222,7 +217,7 @@ impl Function {
         self
     }
 
-    /// The parameter that takes the argument at this position.
+    /// Returns the parameter of the argument at this position.
     #[must_use]
     pub fn parameter(&self, position: usize) -> Option<&Parameter> {
         self.parameters.get(position).or(self.variadic.as_ref())
@@ -243,11 +238,11 @@ impl Function {
     }
 }
 
-/// Functions for one purpose.
+/// Functions of one subject.
 struct Group {
     title: &'static str,
     tables: &'static [&'static [Function]],
-    /// Those of [`LAZY`].
+    /// Functions of this subject in [`LAZY`].
     lazy: &'static [&'static str],
 }
 
@@ -287,18 +282,18 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new
 /// Functions that take expressions; see [`crate::eval`].
 pub(crate) const LAZY: &[&str] = &["can", "convert", "templatestring", "try"];
 
-/// The function of this name, without `core::`.
+/// Finds a function by name, without `core::`.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Function> {
     TABLE.get(name).copied()
 }
 
-/// The names of all functions, in no order.
+/// Names of all functions, in no order.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.keys().copied().chain(LAZY.iter().copied())
 }
 
-/// The names of all functions by what they are for, sorted in each group; without those that only name their replacement.
+/// Names of all functions by subject, sorted in each group; without those that only name their replacement.
 #[must_use]
 pub fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
     let named = |group: &Group| {
@@ -307,6 +302,7 @@ pub fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
             .iter()
             .flat_map(|table| *table)
             .map(|function| function.name);
+        // These two only explain that they are gone.
         let mut names: Vec<&str> = eager.filter(|name| !matches!(*name, "list" | "map")).collect();
         names.extend_from_slice(group.lazy);
         names.sort_unstable();
@@ -326,7 +322,7 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
         let Some(parameter) = function.parameter(i) else {
             continue;
         };
-        // Where a type is open, the arguments after it are not checked.
+        // After an argument of unknown type, the other arguments are not checked.
         if arg.is_null() && !parameter.null && !untyped {
             return Err(CallError::argument(i, "argument must not be null"));
         }
@@ -340,7 +336,7 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
             }
             arg
         };
-        // A null without a type is known, so a function that takes null has its answer now.
+        // An untyped null is known, so a function that permits null has its result now.
         untyped |= *arg.ty() == Type::Dynamic && !arg.is_known() && !parameter.dynamic;
         unknown |= !arg.is_known() && !parameter.unknown;
         clean.push(arg);
@@ -348,6 +344,7 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
     if untyped {
         return Ok(Value::dynamic().with_marks(marks));
     }
+    // Before the unknown arguments end the call: a wrong type is an error already.
     let ty = function.result_type(&clean).map_err(|e| redacted(e, &secrets))?;
     if unknown {
         let refinements = if function.not_null {
@@ -367,6 +364,7 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
     if filesystem::READ_FILES.contains(&function.name) {
         environment.scope.check_result(function.name, &clean, &value)?;
     }
+    // Bodies return plain unknown values; that they are not null is added once, here.
     let bare = function.not_null && !value.is_known() && value.refinements().is_none();
     let value = if bare {
         Value::unknown_not_null(value.ty().clone()).with_marks(value.marks())
@@ -376,10 +374,11 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
     Ok(value.with_marks(marks))
 }
 
-/// An error that does not quote what is to be hidden.
+/// Replaces secrets in an error's message.
 fn redacted(error: CallError, secrets: &[String]) -> CallError {
     let hide = |message: String| {
         secrets.iter().fold(message, |message, secret| {
+            // First in quotes: a short secret would match parts of other words.
             let message = message.replace(&format!("{secret:?}"), "(sensitive value)");
             if message.contains("(sensitive value)") {
                 message
@@ -395,12 +394,12 @@ fn redacted(error: CallError, secrets: &[String]) -> CallError {
     }
 }
 
-/// The text of an argument that the flags let through only if it is a known string.
+/// Returns the text of an argument. The flags guarantee that it is a known string.
 fn text(args: &[Value], i: usize) -> &str {
     args.get(i).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A whole number argument that fits.
+/// Returns an argument that is a whole number of 64 bits.
 fn integer(args: &[Value], i: usize) -> CallResult<i64> {
     let number = args.get(i).and_then(Value::as_number);
     number
@@ -414,7 +413,7 @@ fn sequence(value: &Value) -> &[Value] {
     value.as_seq().unwrap_or_default()
 }
 
-/// An unknown result about which only is known that it is not null.
+/// Returns an unknown result that is not null.
 fn unknown(ty: &Type) -> CallResult {
     Ok(Value::unknown_not_null(ty.clone()))
 }

@@ -1,4 +1,4 @@
-//! Addresses of IP networks.
+//! Functions for IP networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -76,8 +76,9 @@ impl Network {
     }
 }
 
-/// An address; numbers with leading zeros are decimal, as they always were in this language.
+/// Parses an address. Octets with leading zeros are decimal, as Terraform has always read them.
 fn parse_address(text: &str) -> Option<IpAddr> {
+    // The standard parser refuses leading zeros, but they are no question of IPv6.
     if text.contains(':') {
         return text.parse().ok();
     }
@@ -99,7 +100,7 @@ fn parse_address(text: &str) -> Option<IpAddr> {
     Some(IpAddr::from(octets))
 }
 
-/// The bits of a prefix in the low `width` bits.
+/// Returns a mask of `length` leading ones in the low `width` bits.
 fn mask(length: u8, width: u8) -> u128 {
     if length == 0 {
         return 0;
@@ -109,7 +110,7 @@ fn mask(length: u8, width: u8) -> u128 {
     if host == 0 { all } else { (all >> host) << host }
 }
 
-/// A whole number of any size that fits in 128 bits and a sign.
+/// Returns an argument that is a whole number of 128 bits.
 fn whole(args: &[Value], i: usize, otherwise: &str) -> CallResult<i128> {
     let number = args.get(i).and_then(Value::as_number).filter(|n| n.is_integer());
     let number = number.ok_or_else(|| CallError::failed(otherwise))?;
@@ -158,7 +159,7 @@ fn cidrsubnet(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResu
     let most: u128 = match u32::try_from(newbits) {
         Ok(128) => u128::MAX,
         Ok(bits) => (1u128 << bits) - 1,
-        // Fewer bits make a larger network: there is only one that holds this one.
+        // With fewer bits, the network is larger, and only one contains this one.
         Err(_) => 0,
     };
     if netnum.unsigned_abs() > most || netnum < 0 {
@@ -202,7 +203,7 @@ fn cidrsubnets(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallRes
         };
         let size_bits = u32::from(network.width - length);
         let size = 1u128 << size_bits.min(127);
-        // Up to the next multiple of the size.
+        // Networks of a size begin at its multiples: round up.
         let start = next.and_then(|n| n.checked_add(size - 1)).map(|n| n & !(size - 1));
         let Some(start) = start.filter(|s| s.checked_add(size - 1).is_some_and(|last| last <= end)) else {
             return Err(CallError::argument(

@@ -1,4 +1,4 @@
-//! Numbers.
+//! Functions for numbers.
 
 use cty::{Number, Type, Value};
 
@@ -57,7 +57,8 @@ fn double(args: &[Value], f: fn(f64, f64) -> f64) -> CallResult {
         .ok_or_else(|| CallError::failed("the result is not a number"))
 }
 
-/// A power to the last bit as it is known: the fraction of the exponent by logarithm, the rest by squaring.
+/// Raises a number to a power with the bits of Go's math.Pow: the fraction of the exponent by logarithm, the rest by
+/// squaring. The results are part of the state.
 fn power(x: f64, y: f64) -> f64 {
     let special = x == 0.0 || x == 1.0 || y == 0.0 || y == 1.0 || !x.is_finite() || !y.is_finite();
     let size = y.abs();
@@ -82,7 +83,7 @@ fn power(x: f64, y: f64) -> f64 {
     let mut left = whole as i64;
     while left != 0 {
         if !(-4096..=4096).contains(&scale) {
-            // Far beyond what a double can hold, either way.
+            // The result overflows or underflows a double.
             return x.powf(y);
         }
         if left & 1 == 1 {
@@ -101,14 +102,14 @@ fn power(x: f64, y: f64) -> f64 {
         result = 1.0 / result;
         exponent = -exponent;
     }
-    // In two steps, as neither factor may be beyond a double.
+    // In two steps, because 2 to the whole exponent may overflow a double.
     let half = exponent / 2;
     let two = |n: i64| 2f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
     result * two(half) * two(exponent - half)
 }
 
-/// The natural logarithm, to the last bit as the usual series for it gives it (that of fdlibm): other libraries round
-/// better, and results of `log` end up in the state.
+/// Natural logarithm with the bits of fdlibm's series, which Go uses. Other libraries round better, but results of
+/// `log` are part of the state.
 fn logarithm(x: f64) -> f64 {
     const SERIES: [f64; 7] = [
         f64::from_bits(0x3fe5_5555_5555_5593),
@@ -119,7 +120,7 @@ fn logarithm(x: f64) -> f64 {
         f64::from_bits(0x3fc3_9a09_d078_c69f),
         f64::from_bits(0x3fc2_f112_df3e_5244),
     ];
-    // The logarithm of two in two parts, the first with zeros at its end.
+    // The logarithm of two in two parts. The first ends with zeros, so that its product with an exponent is exact.
     const TWO_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
     const TWO_LOW: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
     if !x.is_finite() || x <= 0.0 {
@@ -143,8 +144,9 @@ fn logarithm(x: f64) -> f64 {
     k * TWO_HIGH - ((half_square - (s * (half_square + odd + even) + k * TWO_LOW)) - f)
 }
 
-/// A number as a fraction between a half and one, and a power of two.
+/// Splits a number into a fraction between a half and one, and a power of two.
 fn split(x: f64) -> (f64, i64) {
+    // A subnormal number is scaled up first: its exponent bits say nothing.
     let (x, shift) = if x.abs() < f64::MIN_POSITIVE {
         (x * 2f64.powi(64), 64)
     } else {
@@ -178,7 +180,7 @@ fn parseint_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-/// No number of the language has more digits than this.
+/// Limit on digits: no number of the language has more.
 const MAX_DIGITS: usize = 2048;
 
 fn parseint(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
@@ -196,7 +198,7 @@ fn parseint(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult
     if digits.is_empty() || digits.len() > MAX_DIGITS {
         return Err(invalid());
     }
-    // The decimal digits of the number, the last one first.
+    // Decimal digits of the number, the last one first.
     let mut decimal: Vec<i64> = vec![0];
     for c in digits.chars() {
         let digit = match c {
@@ -220,7 +222,7 @@ fn parseint(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult
             carry /= 10;
         }
     }
-    // There is no minus zero among whole numbers.
+    // Whole numbers have no minus zero.
     let sign = if negative && decimal.iter().any(|d| *d != 0) {
         "-"
     } else {
@@ -257,8 +259,8 @@ fn range(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> Cal
     let most = environment.settings.max_range();
     let mut values = Vec::new();
     let mut at = start;
-    // Exactly at the end it goes on once more if the two, of different precisions, are written differently: so they are
-    // not equal.
+    // If end and current number have different precisions, `==` can be false although they compare as equal; then the
+    // end is included, as in Terraform.
     let beyond = if down {
         std::cmp::Ordering::Less
     } else {
@@ -298,7 +300,7 @@ fn sum(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     if !list.is_wholly_known() {
         return unknown(ty);
     }
-    // Begun with the first, so that a single number stays as it is.
+    // The sum begins with the first element, so that a single number stays as it is.
     let mut total: Option<Number> = None;
     for item in sequence(list).iter().take(items.len()) {
         let number = cty::convert(item, &Type::Number)

@@ -1,4 +1,4 @@
-//! Regular expressions, in the syntax of RE2.
+//! Functions for regular expressions, in the syntax of RE2.
 
 use std::collections::BTreeMap;
 
@@ -22,14 +22,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// A compiled pattern, and the names of its groups as they are written.
+/// A compiled pattern, with the names of its groups as written.
 pub(super) struct Pattern {
     pub(super) regex: Regex,
     names: Vec<Option<String>>,
 }
 
 impl Pattern {
-    /// The text with each match replaced by what a template makes of it: `$1`, `${name}`, and `$$` for a dollar.
+    /// Replaces each match by an expansion of a template: `$1`, `${name}`, and `$$` for a dollar.
     pub(super) fn replace_all(&self, text: &str, template: &str) -> String {
         let expanded = |captures: &regex::Captures<'_>| self.expand(captures, template);
         self.regex.replace_all(text, expanded).into_owned()
@@ -41,6 +41,7 @@ impl Pattern {
         while let Some((before, after)) = rest.split_once('$') {
             out.push_str(before);
             rest = after;
+            // The rules of Go's Regexp.Expand, which differ from those of the regex crate.
             if let Some(after) = rest.strip_prefix('$') {
                 out.push('$');
                 rest = after;
@@ -63,7 +64,7 @@ impl Pattern {
             rest = after;
             let group = match name.parse::<usize>() {
                 Ok(number) if name.bytes().all(|b| b.is_ascii_digit()) => captures.get(number),
-                // Of groups with the same name, the first that took part.
+                // For several groups of one name, the first that took part in the match.
                 _ => (1..captures.len())
                     .filter(|i| self.names.get(i - 1).is_some_and(|n| n.as_deref() == Some(name)))
                     .find_map(|i| captures.get(i)),
@@ -75,7 +76,7 @@ impl Pattern {
     }
 }
 
-/// What is wrong with a pattern, and the part of it that is wrong.
+/// An invalid pattern: description, and the invalid part.
 pub(super) struct PatternError {
     pub(super) why: String,
     pub(super) part: String,
@@ -92,7 +93,7 @@ fn pattern(args: &[Value]) -> CallResult<Option<Pattern>> {
     }
 }
 
-/// The type of one match: text, a tuple of groups, or an object of named groups.
+/// Returns the type of a match: text, a tuple of groups, or an object of named groups.
 fn match_type(pattern: &Pattern) -> CallResult<Type> {
     let groups = pattern.names.len();
     let names: Vec<&String> = pattern.names.iter().flatten().collect();
@@ -123,7 +124,7 @@ fn match_value(captures: &regex::Captures<'_>, pattern: &Pattern, ty: &Type) -> 
         |m: Option<regex::Match<'_>>| m.map_or_else(|| Value::null(Type::String), |m| Value::string(m.as_str()));
     match ty {
         Type::Tuple(_) => Value::tuple((1..captures.len()).map(|i| group(captures.get(i))).collect()),
-        // Of groups with the same name the last one counts.
+        // For several groups of one name, the last one.
         Type::Object(_) => Value::object(
             pattern
                 .names
@@ -159,7 +160,7 @@ fn regexall(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResul
     Ok(Value::list(element, all))
 }
 
-/// Compiles a pattern of RE2.
+/// Compiles a pattern in the syntax of RE2.
 pub(super) fn compile(pattern: &str) -> Result<Pattern, PatternError> {
     let whole = |why: String| PatternError {
         why,
@@ -167,7 +168,9 @@ pub(super) fn compile(pattern: &str) -> Result<Pattern, PatternError> {
     };
     let translated = Translation::new(pattern)?;
     let regex = regex::RegexBuilder::new(&translated.out)
+        // RE2 has octal escapes.
         .octal(true)
+        // More than the default: nested repetitions of Unicode classes are large.
         .size_limit(32 << 20)
         .build()
         .map_err(|e| match e {
@@ -196,17 +199,18 @@ pub(super) fn compile(pattern: &str) -> Result<Pattern, PatternError> {
     })
 }
 
-/// The classes that have a name.
+/// Named classes of ASCII characters.
 const CLASSES: &[&str] = &[
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word",
     "xdigit",
 ];
 
-/// The most often something may be repeated.
+/// Limit on repetitions, which is RE2's.
 const MOST_REPEATS: usize = 1000;
 
-/// The same pattern in the dialect of the `regex` crate, which reads `\d`, `\w`, `\s` and `\b` by Unicode, has operators
-/// inside classes, insists on escaping a brace that repeats nothing, and takes some forms that RE2 refuses.
+/// Translation of a pattern to the dialect of the `regex` crate, which reads `\d`, `\w`, `\s` and `\b` by Unicode, has
+/// operators inside of classes, requires an escape for a brace that repeats nothing, and accepts some forms that RE2
+/// refuses.
 struct Translation<'p> {
     rest: &'p str,
     out: String,
@@ -241,7 +245,7 @@ impl<'p> Translation<'p> {
     }
 
     fn all(&mut self) -> Result<(), PatternError> {
-        // Whether there is something to repeat, and the repetition that stands right before.
+        // True if there is an operand to repeat; and the text from the preceding repetition on.
         let mut operand = false;
         let mut repetition: Option<&str> = None;
         while let Some(c) = self.rest.chars().next() {
@@ -260,6 +264,7 @@ impl<'p> Translation<'p> {
                 if !operand {
                     return Err(wrong("missing argument to repetition operator", &here[..length]));
                 }
+                // The regex crate accepts `a**`; RE2 refuses it.
                 if let Some(before) = repetition {
                     let both = &before[..before.len() - here.len() + length];
                     return Err(wrong("invalid nested repetition operator", both));
@@ -295,7 +300,7 @@ impl<'p> Translation<'p> {
         Ok(())
     }
 
-    /// What follows an opening parenthesis.
+    /// Translates the text after an opening parenthesis.
     fn group(&mut self, here: &str) -> Result<(), PatternError> {
         let Some(rest) = self.rest.strip_prefix('?') else {
             self.out.push('(');
@@ -309,6 +314,8 @@ impl<'p> Translation<'p> {
             if name.is_empty() || !name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()) {
                 return Err(wrong("invalid named capture", &here[..here.len() - after.len()]));
             }
+            // The crate refuses names that begin with a digit, and duplicate names: such groups are numbered, and
+            // `names` has their name.
             let plain = !name.starts_with(|c: char| c.is_ascii_digit());
             if plain && !self.names.iter().flatten().any(|n| n == name) {
                 self.out.push_str(&format!("(?P<{name}>"));
@@ -339,7 +346,7 @@ impl<'p> Translation<'p> {
         Err(wrong("missing closing )", here))
     }
 
-    /// What follows an opening bracket.
+    /// Translates the text after an opening bracket.
     fn class(&mut self) -> Result<(), PatternError> {
         self.out.push('[');
         if self.take_if('^') {
@@ -368,6 +375,7 @@ impl<'p> Translation<'p> {
                     }
                     None => self.out.push_str("\\["),
                 },
+                // Doubled, these are operators of the crate.
                 '&' | '~' => {
                     self.out.push('\\');
                     self.out.push(c);
@@ -389,7 +397,7 @@ impl<'p> Translation<'p> {
         }
     }
 
-    /// What follows `\x`: two digits, or any number of them in braces.
+    /// Translates the text after `\x`: two digits, or any number of them in braces.
     fn code_point(&mut self, here: &'p str, class: bool) -> Result<(), PatternError> {
         let (digits, length) = match self.rest.strip_prefix('{') {
             Some(inside) => match inside.split_once('}') {
@@ -417,7 +425,7 @@ impl<'p> Translation<'p> {
         Ok(())
     }
 
-    /// What matches no character, or any.
+    /// Adds a class that matches no character, or every character if `negative`.
     fn nothing(&mut self, negative: bool, class: bool) {
         self.out.push_str(match (negative, class) {
             (false, false) => r"[^\x{0}-\x{10FFFF}]",
@@ -427,7 +435,7 @@ impl<'p> Translation<'p> {
         });
     }
 
-    /// What follows a backslash.
+    /// Translates the text after a backslash.
     fn escape(&mut self, here: &'p str, class: bool) -> Result<(), PatternError> {
         let Some(c) = self.take() else {
             return Err(wrong("trailing backslash at end of expression", ""));
@@ -443,6 +451,7 @@ impl<'p> Translation<'p> {
             'd' | 'w' | 's' if class => self.out.push_str(set),
             'd' | 'w' | 's' => self.out.push_str(&format!("[{set}]")),
             'D' | 'W' | 'S' => self.out.push_str(&format!("[^{set}]")),
+            // By ASCII words, as in RE2.
             'b' if !class => self.out.push_str("(?-u:\\b)"),
             'x' => self.code_point(here, class)?,
             'p' | 'P' => {
@@ -453,7 +462,7 @@ impl<'p> Translation<'p> {
                 };
                 let property = &here[..2 + length];
                 let name = property[2..].trim_start_matches('{').trim_end_matches('}');
-                // A caret is one more negation.
+                // A caret negates once more.
                 let (name, other) = match name.strip_prefix('^') {
                     Some(name) => (name, true),
                     None => (name, false),
@@ -487,16 +496,15 @@ impl<'p> Translation<'p> {
     }
 }
 
-/// A property of characters.
 enum Property {
-    /// One that no text has.
+    /// A property that no valid text has.
     Surrogates,
-    /// One that the `regex` crate knows by this name.
+    /// A property that the `regex` crate knows by this name.
     Named(String),
 }
 
-/// The property that RE2 knows by a name: a general category by its short or long name, a script by its long one. Case, blanks,
-/// underscores and hyphens make no difference (since Go 1.25, with which Terraform 1.16 is built).
+/// Returns the property that RE2 knows by a name: a general category by its short or long name, a script by its long
+/// one. Case, blanks, underscores and hyphens are ignored (since Go 1.25, with which Terraform 1.16 is built).
 fn known_property(name: &str) -> Option<Property> {
     let plain: String = name.chars().filter(|c| !matches!(c, ' ' | '_' | '-')).collect();
     let plain = plain.to_ascii_lowercase();
@@ -520,7 +528,7 @@ fn wrong(why: &str, part: &str) -> PatternError {
     }
 }
 
-/// The length of a `{2,3}` at the beginning of a text, and whether its numbers may stand there.
+/// Returns the length of a `{2,3}` at the beginning of a text, and true if its numbers are allowed.
 fn repeats(text: &str) -> Option<(usize, bool)> {
     let end = text.strip_prefix('{')?.find('}')?;
     let inside = &text[1..=end];

@@ -1,9 +1,9 @@
 //! `rsadecrypt`: RSA with the padding of PKCS #1 v1.5, and private keys in PEM form.
 //!
-//! Keys come in three formats: PKCS #1, PKCS #8 and OpenSSH's own, all in PEM. The arithmetic is that of the library that
-//! numbers use: the cryptography library of our transport refuses keys below 2048 bits, which this function takes, and
-//! the others bring an arithmetic of their own for one exponentiation. It does not run in constant time: an observer
-//! who could measure it runs on the same machine as the configuration that holds the key.
+//! Keys come in three formats: PKCS #1, PKCS #8 and OpenSSH's own, all in PEM. The arithmetic is that of the library
+//! that numbers use: the cryptography library of our transport refuses keys below 2048 bits, which this function
+//! accepts, and others bring an arithmetic of their own for one exponentiation. It does not run in constant time: an
+//! observer who could measure it runs on the machine of the configuration that holds the key.
 
 use base64::Engine;
 use cty::Value;
@@ -53,12 +53,12 @@ enum KeyError {
     OtherAlgorithm(&'static str),
     #[error("invalid private key type: an RSA key is needed")]
     NotRsa,
-    /// The label of the PEM block is unknown.
+    /// Unknown label of the PEM block.
     #[error("invalid private key: unsupported key type {0:?}")]
     Label(String),
 }
 
-/// A private key: modulus and private exponent.
+/// An RSA private key.
 struct Key {
     modulus: UBig,
     exponent: UBig,
@@ -85,6 +85,8 @@ impl Key {
     }
 
     fn pkcs1(der: &[u8]) -> Option<Key> {
+        // PKCS #1 has version, modulus, public exponent and private exponent in this order; the primes after them are
+        // not needed.
         let mut fields = Der(Der(der).expect(SEQUENCE)?);
         fields.expect(INTEGER)?;
         let modulus = UBig::from_be_bytes(fields.expect(INTEGER)?);
@@ -93,7 +95,7 @@ impl Key {
         Key { modulus, exponent }.checked()
     }
 
-    /// A key that `ssh-keygen` writes.
+    /// Reads a key in the format of `ssh-keygen`.
     fn openssh(bytes: &[u8]) -> Result<Key, KeyError> {
         match openssh::PrivateKey::read(bytes) {
             Ok(openssh::PrivateKey::Rsa { n, d, .. }) => Key {
@@ -108,9 +110,10 @@ impl Key {
         }
     }
 
-    /// The key, unless it cannot be one: no modulus is even, and none has more bits than this.
+    /// Returns the key, unless its numbers are impossible: a modulus is odd, and has at most 16384 bits here.
     fn checked(self) -> Option<Key> {
         let odd = self.modulus.bit(0) && self.modulus > UBig::ONE;
+        // The limit on bits bounds the time of the exponentiation.
         let small = self.modulus.bit_len() <= 16384 && self.exponent < self.modulus;
         (odd && small).then_some(self)
     }
@@ -123,11 +126,12 @@ impl Key {
         }
         let ring = ConstDivisor::new(self.modulus.clone());
         let message = ring.reduce(number).pow(&self.exponent).residue().to_be_bytes();
-        // The leading zero byte is not part of the number.
+        // The leading zero byte of the padding is not part of the number.
         let [2, padded @ ..] = &*message else { return None };
         if message.len() + 1 != size {
             return None;
         }
+        // PKCS #1 requires at least eight bytes of padding.
         let end = padded.iter().position(|b| *b == 0).filter(|padding| *padding >= 8)?;
         padded.get(end + 1..).map(<[u8]>::to_vec)
     }
@@ -141,7 +145,7 @@ const RSA_ENCRYPTION: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 
 const ELLIPTIC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
 const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 
-/// The algorithm and the key of a PKCS #8 document.
+/// Returns the algorithm and the key of a PKCS #8 document.
 fn pkcs8(der: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut fields = Der(Der(der).expect(SEQUENCE)?);
     fields.expect(INTEGER)?;
@@ -149,11 +153,11 @@ fn pkcs8(der: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((algorithm, fields.expect(OCTETS)?))
 }
 
-/// The rest of a DER text.
+/// The unread rest of a DER document.
 struct Der<'b>(&'b [u8]);
 
 impl<'b> Der<'b> {
-    /// The content of the next element, if it is of this kind.
+    /// Returns the content of the next element, if it has this tag.
     fn expect(&mut self, tag: u8) -> Option<&'b [u8]> {
         let [found, first, rest @ ..] = self.0 else { return None };
         if *found != tag {
@@ -173,7 +177,6 @@ impl<'b> Der<'b> {
     }
 }
 
-/// A PEM block.
 struct Pem {
     label: String,
     encrypted: bool,
@@ -181,7 +184,7 @@ struct Pem {
 }
 
 impl Pem {
-    /// The first whole block of a text, whatever stands before it.
+    /// Returns the first complete block of a text, whatever is before it.
     fn first(text: &str) -> Option<Pem> {
         let mut lines = text.lines().map(str::trim_end);
         loop {
@@ -195,6 +198,7 @@ impl Pem {
                     complete = true;
                     break;
                 }
+                // Lines with a colon are headers; base64 has no colon.
                 match line.split_once(':') {
                     Some((name, value)) => encrypted |= name == "Proc-Type" && value.contains("ENCRYPTED"),
                     None => body.push_str(line.trim()),

@@ -1,4 +1,4 @@
-//! Sets.
+//! Functions for sets.
 
 use cty::set::has_element;
 use cty::{Marks, Type, Value};
@@ -87,6 +87,7 @@ fn operate(
     }
     let mut sets = Vec::new();
     for arg in args {
+        // Without conversion: an empty set may have any element type.
         if arg.len() == Some(0) {
             sets.push(Vec::new());
             continue;
@@ -121,6 +122,7 @@ fn product_type(args: &[Value]) -> CallResult<Type> {
             _ => return Err(CallError::argument(i, "a set or a list is required")),
         }
     }
+    // Combinations of lists have an order; with a set among them, there is none.
     let tuple = Type::tuple(elements);
     Ok(if ordered { Type::list(tuple) } else { Type::set(tuple) })
 }
@@ -136,6 +138,7 @@ fn product(args: &[Value], ty: &Type, environment: &FunctionEnvironment<'_>) -> 
     for (arg, element) in args.iter().zip(columns.iter()) {
         let (arg, own) = arg.clone().unmark();
         marks |= own;
+        // Unknown elements of a set may be equal, and then there are fewer combinations.
         uncertain |= matches!(arg.ty(), Type::Set(_)) && !arg.is_wholly_known() && sequence(&arg).len() > 1;
         let items: Vec<Value> = sequence(&arg)
             .iter()
@@ -147,7 +150,7 @@ fn product(args: &[Value], ty: &Type, environment: &FunctionEnvironment<'_>) -> 
     if uncertain {
         return Ok(Value::unknown_not_null(ty.clone()).with_marks(marks));
     }
-    // More combinations are a mistake, and would use up all memory.
+    // A larger product is likely a mistake, and would use up all memory.
     let most = environment.settings.max_elements();
     if total as u64 > most {
         return Err(CallError::failed(format!(
@@ -155,6 +158,7 @@ fn product(args: &[Value], ty: &Type, environment: &FunctionEnvironment<'_>) -> 
         )));
     }
     let mut rows: Vec<Value> = Vec::with_capacity(total);
+    // The number's digits, in the mixed base of the lengths, are the indexes of the combination.
     for n in 0..total {
         let mut rest = n;
         let mut row: Vec<Value> = Vec::with_capacity(lists.len());

@@ -1,4 +1,4 @@
-//! The functions, for tools: names, parameters, types, and a sentence about each.
+//! Signatures of functions, for tools: names, parameters, types, and a sentence about each.
 
 use std::collections::BTreeMap;
 
@@ -7,32 +7,30 @@ use syntax::diag::CalledFunction;
 
 use super::{LAZY, Parameter, Returns, TABLE};
 
-/// What a tool should know of a function.
+/// Signature of a function, for tools.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signature {
-    /// What it does.
     pub description: &'static str,
-    /// The type of its result; of one that depends on the arguments, what is common to all.
+    /// Result type; if it depends on the arguments, the part common to all results.
     pub returns: Type,
-    /// The positional parameters.
     pub parameters: Vec<SignatureParameter>,
-    /// What takes all further arguments.
+    /// Parameter of all further arguments.
     pub variadic: Option<SignatureParameter>,
 }
 
-/// What a tool should know of a parameter.
+/// A parameter in a [`Signature`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignatureParameter {
     pub name: &'static str,
-    /// What it is for, where the name does not say it.
+    /// Purpose, if the name does not say it.
     pub description: Option<&'static str>,
-    /// Whether it takes null.
+    /// True if null is accepted.
     pub nullable: bool,
-    /// The type arguments are converted to.
+    /// Type that arguments are converted to.
     pub ty: Type,
 }
 
-/// The signatures of all functions but those that only name their replacement.
+/// Returns the signatures of all functions but those that only name their replacement.
 #[must_use]
 pub fn all() -> BTreeMap<&'static str, Signature> {
     let eager = TABLE.keys().copied().filter(|name| !matches!(*name, "list" | "map"));
@@ -42,11 +40,11 @@ pub fn all() -> BTreeMap<&'static str, Signature> {
         .collect()
 }
 
-/// The function of this name, as in messages about a call.
+/// Returns the signature of a function for messages about a call.
 pub(crate) fn called(name: &str, called_as: &str) -> Option<CalledFunction> {
     let told = |name: &str, ty: Type| (name.to_owned(), ty);
     let (parameters, variadic, returns) = match LAZY.iter().find(|n| **n == name) {
-        // These take expressions.
+        // Lazy functions take expressions, so their parameters have no types here.
         Some(lazy) => {
             let signature = signature(lazy)?;
             let told = |p: SignatureParameter| told(p.name, Type::Dynamic);

@@ -1,4 +1,4 @@
-//! YAML: writing it.
+//! Encoding of YAML.
 
 use cty::{Kind, Value};
 
@@ -12,7 +12,7 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
 )
 .nullable()];
 
-/// Lines longer than this end at the next blank.
+/// Width after which lines are broken at the next blank.
 const WIDTH: usize = 80;
 
 fn yamlencode(args: &[Value], ty: &cty::Type, _: &FunctionEnvironment<'_>) -> CallResult {
@@ -25,7 +25,7 @@ fn yamlencode(args: &[Value], ty: &cty::Type, _: &FunctionEnvironment<'_>) -> Ca
         Some(n) if n > 0 => block(value, 0, &mut out),
         _ => {
             scalar_line(value, 0, &mut out);
-            // A document that is a bare word has no end of its own.
+            // A document that is a bare scalar needs an end marker.
             if !out.starts_with(['"', '[', '{', '|']) {
                 out.push_str("...\n");
             }
@@ -38,7 +38,7 @@ fn spaces(n: usize, out: &mut String) {
     out.extend(std::iter::repeat_n(' ', n));
 }
 
-/// A collection that is not empty, in block style. The cursor is at the indentation already for the first line.
+/// Writes a collection that is not empty, in block style. The first line is indented already.
 fn block(value: &Value, indent: usize, out: &mut String) {
     if let Some(items) = value.as_seq() {
         for (i, item) in items.iter().enumerate() {
@@ -67,7 +67,7 @@ fn block(value: &Value, indent: usize, out: &mut String) {
         }
         out.push(':');
         match item.len() {
-            // Sequences in a mapping are not indented further than its keys.
+            // Sequences in a mapping are indented like its keys, as Terraform's encoder writes them.
             Some(n) if n > 0 && item.as_seq().is_some() => {
                 out.push('\n');
                 spaces(indent, out);
@@ -86,19 +86,21 @@ fn block(value: &Value, indent: usize, out: &mut String) {
     }
 }
 
-/// Whether a key can stand before its colon in one line.
+/// Returns true if a key can be written before its colon in one line.
 fn is_simple_key(key: &str) -> bool {
     key.len() <= 128 && !key.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
 }
 
-/// A scalar or an empty collection, to the end of the line; text of several lines as a literal block.
+/// Writes a scalar or an empty collection up to the end of the line; text of several lines as a literal block.
 fn scalar_line(value: &Value, indent: usize, out: &mut String) {
     match value.as_str() {
         Some(text) if literal_fits(text) => {
             out.push('|');
+            // Indentation cannot be detected from a first line that begins with a blank.
             if text.starts_with([' ', '\n']) {
                 out.push('2');
             }
+            // Chomping: `-` for no line break at the end, `+` for more than one.
             match text.chars().rev().take_while(|c| *c == '\n').count() {
                 0 => out.push('-'),
                 1 if text.len() > 1 => {}
@@ -125,7 +127,7 @@ fn scalar_line(value: &Value, indent: usize, out: &mut String) {
     }
 }
 
-/// A quoted text that begins at a column, with long lines broken at blanks; lines after the first begin with so many.
+/// Quotes a text that begins at a column, and breaks long lines at blanks; further lines are indented by `indent`.
 fn folded(text: &str, mut column: usize, indent: usize) -> String {
     let mut out = String::from('"');
     column += 1;
@@ -153,7 +155,7 @@ fn folded(text: &str, mut column: usize, indent: usize) -> String {
     out
 }
 
-/// Whether text of several lines can stand as a literal block.
+/// Returns true if a text of several lines can be a literal block.
 fn literal_fits(text: &str) -> bool {
     text.contains('\n')
         && !text.ends_with(' ')

@@ -1,4 +1,4 @@
-//! YAML: reading it, by the rules of version 1.1 as far as plain words are concerned.
+//! Decoding of YAML. Plain scalars follow the rules of version 1.1.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, strin
 pub(super) const FUNCTIONS: &[Function] =
     &[Function::new("yamldecode", &[string("src")], Returns::By(yaml_type), yamldecode).nullable()];
 
-/// How deep a document may be nested.
+/// Depth limit of documents.
 const MAX_DEPTH: usize = 256;
 
 fn yaml_type(args: &[Value]) -> CallResult<Type> {
@@ -27,7 +27,7 @@ fn yamldecode(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResu
     decode(text(args, 0))
 }
 
-/// A collection that is being read.
+/// A collection whose end has not been read.
 enum Open {
     Sequence(Vec<Value>),
     Mapping {
@@ -37,13 +37,13 @@ enum Open {
     },
 }
 
-/// A key whose value is to come.
+/// A mapping key whose value has not been read.
 enum Key {
     Name(Arc<str>),
     Merge(Marker),
 }
 
-/// A problem with a value. The position is as in Terraform: lines are counted from zero, and line zero is left out.
+/// Builds an error about a value. The position is as in Terraform: lines count from zero, and line zero is not shown.
 fn problem_at(place: &Marker, why: &str) -> CallError {
     CallError::failed(match place.line().saturating_sub(1) {
         0 => why.to_owned(),
@@ -51,14 +51,14 @@ fn problem_at(place: &Marker, why: &str) -> CallError {
     })
 }
 
-/// The parser's message, or the equivalent one of Terraform where there is one.
+/// Builds an error from the parser's message, in Terraform's wording if there is an equivalent.
 fn unreadable(source: &str, error: &ScanError) -> CallError {
     let (place, said) = (error.marker(), error.info());
     if said.contains("unknown anchor") {
         let name = alias_at(source, place);
         return problem_at(place, &format!("reference to undefined anchor \"{name}\""));
     }
-    // As in Terraform, an error of the scanner on the first line has no position.
+    // As in Terraform, a scanner error on the first line has no position.
     let scanned = |why: &str| match place.line() {
         0 | 1 => CallError::failed(why),
         line => CallError::failed(format!("on line {line}, column {}: {why}", place.col().max(1))),
@@ -80,7 +80,7 @@ fn unreadable(source: &str, error: &ScanError) -> CallError {
     problem_at(place, &why)
 }
 
-/// The name of the alias at a place.
+/// Returns the name of the alias at a position.
 fn alias_at<'s>(source: &'s str, place: &Marker) -> &'s str {
     let line = source.lines().nth(place.line().saturating_sub(1)).unwrap_or_default();
     let start = line.char_indices().nth(place.col()).map_or(line.len(), |(at, _)| at);
@@ -89,7 +89,7 @@ fn alias_at<'s>(source: &'s str, place: &Marker) -> &'s str {
     alias.split(ends).next().unwrap_or_default()
 }
 
-/// Whether the document names another version than the one this is.
+/// Returns true if the document declares another version than 1.1.
 fn other_version(source: &str) -> bool {
     let mut directives = source.lines().take_while(|l| l.is_empty() || l.starts_with(['%', '#']));
     directives.any(|l| {
@@ -121,10 +121,10 @@ fn decode(source: &str) -> CallResult {
         .ok_or_else(|| CallError::failed("on line 1, column 1: missing start of document"))
 }
 
-/// The state between two events of the parser.
+/// State between two events of the parser.
 struct Reader<'s> {
     source: &'s str,
-    /// The collections that are not complete yet, from the outside in, each with the number of its anchor or 0.
+    /// Incomplete collections, outermost first, each with the number of its anchor, or 0.
     open: Vec<(Open, usize)>,
     anchors: HashMap<usize, Value>,
     result: Option<Value>,
@@ -138,7 +138,7 @@ impl Reader<'_> {
             Event::DocumentStart(_) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    // The place is that of the document, as in Terraform.
+                    // The position is that of the document, as in Terraform.
                     return Err(CallError::failed(
                         "on line 1, column 1: unexpected extra content after value",
                     ));
@@ -187,6 +187,7 @@ impl Reader<'_> {
                     },
                     anchor,
                 )) => {
+                    // Explicit keys win over merged ones, wherever `<<` stands.
                     merged.extend(entries);
                     self.complete(Value::object(merged), anchor, false, place)?;
                 }
@@ -197,7 +198,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Adds a complete value to the collection that it belongs to. `bare_merge` tells the key `<<` from the text "<<".
+    /// Adds a complete value to its collection. `bare_merge` distinguishes the key `<<` from the text "<<".
     fn complete(&mut self, value: Value, anchor: usize, bare_merge: bool, place: Marker) -> CallResult<()> {
         let fail = |why: &str| problem_at(&place, why);
         if anchor > 0 {
@@ -231,7 +232,7 @@ fn is_standard(tag: &Tag, suffix: &str) -> bool {
     standard(tag) == Some(suffix)
 }
 
-/// Whether a character may stand in a document.
+/// Returns true for characters that a document may contain.
 fn is_allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
 }
@@ -240,7 +241,7 @@ fn key_text(value: &Value) -> Option<Arc<str>> {
     cty::convert(value, &Type::String).ok()?.as_arc_str().cloned()
 }
 
-/// Takes over what is not there yet.
+/// Adds the entries whose keys are not there yet.
 fn merge(value: &Value, into: &mut BTreeMap<Arc<str>, Value>) -> Option<()> {
     for (key, value) in value.entries()? {
         into.entry(key.clone()).or_insert_with(|| value.clone());
@@ -248,7 +249,7 @@ fn merge(value: &Value, into: &mut BTreeMap<Arc<str>, Value>) -> Option<()> {
     Some(())
 }
 
-/// The standard tag that this is, if it is one: `!!int`, say, or `!<tag:yaml.org,2002:int>`.
+/// Returns the suffix of a standard tag: `!!int`, or `!<tag:yaml.org,2002:int>`.
 fn standard(tag: &Tag) -> Option<&str> {
     match tag.handle.as_str() {
         "tag:yaml.org,2002:" | "!!" => Some(&tag.suffix),
@@ -257,7 +258,7 @@ fn standard(tag: &Tag) -> Option<&str> {
     }
 }
 
-/// A scalar that has no value.
+/// An invalid scalar.
 #[derive(Debug, thiserror::Error)]
 enum ScalarError {
     /// The text is not of the form that its tag requires.
@@ -281,20 +282,21 @@ fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, ScalarErr
     };
     match standard(tag) {
         Some("str") => Ok(Value::string(text)),
-        // It stays as it is, but it must be valid for its tag.
+        // The text is kept encoded, but it must be valid.
         Some("binary") => match STANDARD.decode(text) {
             Ok(_) => Ok(Value::string(text)),
             Err(_) => wrong("binary data in Base64"),
         },
         Some("null" | "int" | "float" | "bool" | "timestamp") if text.is_empty() && !plain => Ok(Value::string("")),
         Some(kind @ ("null" | "int" | "float" | "bool" | "timestamp")) => {
-            // A scalar with a meaning of its own has that meaning, whatever the tag is.
+            // A scalar with a type of its own keeps it, whatever its tag.
             let own = resolve(text)?;
             if *own.ty() != Type::String {
                 return Ok(if plain { own } else { Value::string(text) });
             }
             match kind {
                 "null" => Ok(Value::null(Type::Dynamic)),
+                // Underscores separate digits in numbers of YAML 1.1.
                 "int" | "float" => match number(&text.replace('_', "")) {
                     Some(number) => Ok(Value::number(number)),
                     None => wrong("a number"),
@@ -308,7 +310,7 @@ fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, ScalarErr
     }
 }
 
-/// Resolves a plain scalar to a value by the core schema of version 1.1.
+/// Resolves a plain scalar to a value, by the core schema of version 1.1.
 fn resolve(text: &str) -> Result<Value, ScalarError> {
     if is_null(text) {
         return Ok(Value::null(Type::Dynamic));
@@ -372,7 +374,7 @@ fn number(text: &str) -> Option<Number> {
     Number::parse(&format!("{whole}.{fraction}e{exponent}")).map(signed)
 }
 
-/// A date, or a date and a time, as RFC 3339.
+/// Returns a date, or a date and a time, in the form of RFC 3339.
 fn timestamp(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let date = bytes.len() >= 10

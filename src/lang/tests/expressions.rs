@@ -8,7 +8,7 @@ use lang::render::format_value;
 use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use syntax::Pos;
 
-/// `var.later` is not known, `var.nothing` is a null object, `var.secret` is a sensitive `true`.
+/// `var.later` is unknown, `var.nothing` is a null object, `var.secret` is a sensitive `true`.
 #[derive(Default)]
 struct Values(FunctionSettings);
 
@@ -27,7 +27,7 @@ impl Scope for Values {
     }
 }
 
-/// The value as text, or the summaries of the errors.
+/// Returns the value as text, or the summaries of the errors.
 fn answer(text: &str) -> String {
     let (expr, problems) = syntax::parse_expression("x", text, Pos::default());
     assert!(problems.is_empty(), "{text}: {problems:?}");
@@ -150,7 +150,7 @@ fn nulls_and_empty_collections_are_compared_when_all_is_known() {
     ]);
 }
 
-/// Known values of every kind, those with nulls and without a type above all.
+/// Known values of every kind, with many nulls and untyped values.
 const KNOWN: [&str; 18] = [
     "null",
     "tostring(null)",

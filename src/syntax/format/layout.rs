@@ -1,15 +1,15 @@
-//! Where blanks stand: indentation, the space between tokens, and what is aligned with its neighbours.
+//! Layout: indentation, blanks between tokens, and alignment with neighbouring lines.
 //!
-//! A line is what stands between two line breaks of the code: a heredoc is a part of the line it begins in. A line has up
-//! to three cells: the beginning, an assignment from its `=` on, and a comment at its end. Assignments of lines that follow
-//! each other begin in one column, and so do comments.
+//! A line reaches from one line break of the code to the next: a heredoc is a part of the line it begins in. A line has
+//! up to three cells: the beginning, an assignment from its `=` on, and a comment at its end. In consecutive lines,
+//! assignments begin in one column, and so do comments.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::Piece;
 use crate::token::TokenKind;
 
-/// The cells of a line, as offsets: from `start` to `assign`, from there to `comment`, from there to `end`.
+/// Cells of a line, as token indexes: `start..assign`, `assign..comment`, `comment..end`.
 struct Line {
     start: usize,
     assign: usize,
@@ -27,10 +27,11 @@ impl Line {
     }
 }
 
-/// Sets the blanks before each token.
+/// Sets the number of blanks before each token.
 pub(super) fn set_spaces(pieces: &mut [Piece<'_>]) {
     let lines = lines(pieces);
     indent(pieces, &lines);
+    // Each cell for itself: the blanks before its first token come from indentation or alignment.
     for line in &lines {
         separate(&mut pieces[line.start..line.assign]);
         separate(&mut pieces[line.assign..line.comment]);
@@ -81,7 +82,7 @@ fn line(pieces: &[Piece<'_>], start: usize, end: usize) -> Line {
     }
 }
 
-/// How many brackets a token opens, or closes.
+/// Returns 1 for a token that opens a bracket, -1 for one that closes a bracket.
 fn bracket_change(piece: &Piece<'_>) -> i64 {
     use TokenKind as T;
     match piece.kind {
@@ -91,9 +92,9 @@ fn bracket_change(piece: &Piece<'_>) -> i64 {
     }
 }
 
-/// A line that opens more brackets than it closes is one step of indentation, however many it opens.
+/// Indents the lines. A line that opens more brackets than it closes is one step of indentation, however many it opens.
 fn indent(pieces: &mut [Piece<'_>], lines: &[Line]) {
-    // The number of brackets that each step waits for.
+    // Brackets that each step still has open.
     let mut steps: Vec<i64> = Vec::new();
     for line in lines {
         if pieces[line.start].kind == TokenKind::Newline {
@@ -101,6 +102,7 @@ fn indent(pieces: &mut [Piece<'_>], lines: &[Line]) {
             continue;
         }
         let lead = &pieces[line.start..line.assign];
+        // Brackets in the text of a heredoc are not code.
         let heredoc = lead.iter().position(|p| p.kind == TokenKind::OpenHeredoc);
         let lead = heredoc.and_then(|at| lead.get(..at)).unwrap_or(lead);
         let assigned = &pieces[line.assign..line.comment];
@@ -131,24 +133,24 @@ fn separate(cell: &mut [Piece<'_>]) {
     }
 }
 
-/// Whether a blank stands between two tokens; `before` is the kind of the one before them.
+/// Returns true if a blank belongs between two tokens; `before` is the kind of the token before them.
 fn space_between(before: Option<TokenKind>, subject: &Piece<'_>, after: &Piece<'_>) -> bool {
     use TokenKind as T;
     match (subject.kind, after.kind) {
         (_, T::Newline) => false,
-        // Names of functions.
+        // Names of functions and their namespaces.
         (T::Ident, T::OpenParen | T::DoubleColon) | (T::DoubleColon, T::Ident) => false,
         (T::Dot, _) | (_, T::Dot | T::Comma | T::Ellipsis) => false,
         (T::Comma, _) => true,
-        // Texts are as they are.
+        // Blanks next to text would change the text.
         (T::QuotedText | T::Text | T::OpenQuote | T::OpenHeredoc, _) => false,
         (_, T::QuotedText | T::Text | T::CloseQuote | T::CloseHeredoc) => false,
-        // `for x in [a]` is no index.
+        // In `for x in [a]`, the bracket is no index.
         (T::Ident, _) if subject.text == "in" && before == Some(T::Ident) => true,
         (T::Ident | T::Number, T::OpenBracket) => false,
         (_, T::OpenBracket) if bracket_change(subject) < 0 => false,
         (T::Not, _) => false,
-        // After something that cannot end an operand, it is a sign.
+        // After a token that cannot end an operand, the minus is a sign.
         (T::Minus, _) => !matches!(
             before,
             None | Some(
@@ -177,14 +179,14 @@ fn space_between(before: Option<TokenKind>, subject: &Piece<'_>, after: &Piece<'
         ),
         (T::OpenBrace, T::CloseBrace) => false,
         (T::OpenBrace, _) | (_, T::CloseBrace) => true,
-        // An object by itself in a sequence: `${ {} }`.
+        // An object alone in a sequence: `${ {} }`.
         (T::OpenInterpolation | T::OpenDirective, T::OpenBrace) | (T::CloseBrace, T::CloseSequence) => true,
         (T::CloseSequence, T::OpenInterpolation | T::OpenDirective) => false,
         _ => bracket_change(subject) <= 0 && bracket_change(after) >= 0,
     }
 }
 
-/// Lets the cells that begin at `at` begin in one column, for each run of lines that have one.
+/// Aligns the cells that begin at `at` in one column, for each run of lines that have such a cell.
 fn align(pieces: &mut [Piece<'_>], lines: &[Line], has: fn(&Line) -> bool, at: fn(&Line) -> usize) {
     for run in lines.chunk_by(|a, b| has(a) == has(b)) {
         if !run.first().is_some_and(has) {
@@ -199,6 +201,7 @@ fn align(pieces: &mut [Piece<'_>], lines: &[Line], has: fn(&Line) -> bool, at: f
 }
 
 fn columns(pieces: &[Piece<'_>]) -> usize {
+    // The common case needs no search for cluster boundaries; "\r\n" is one cluster.
     let width = |text: &str| {
         if text.is_ascii() && !text.contains('\r') {
             text.len()

@@ -14,10 +14,10 @@ fn files_have_one_canonical_form() {
         ("", ""),
         ("\u{feff}a=1\n", "a = 1\n"),
         ("a=1\r\nbb  =  2 # c\r\n", "a  = 1\r\nbb = 2 # c\r\n"),
-        // What follows the last line break is no line.
+        // Blanks after the last line break belong to no line.
         ("a = 1\n   ", "a = 1\n   "),
         ("a = 1   ", "a = 1   "),
-        // Assignments and comments of lines that follow each other are aligned; longer values stand for themselves.
+        // Assignments and comments of consecutive lines are aligned; values over several lines are not.
         (
             "a = 1 # x\nbcd = 22 // y\n\ne = [\n1,\n]\nfg=2\n",
             "a   = 1  # x\nbcd = 22 // y\n\ne = [\n  1,\n]\nfg = 2\n",
@@ -26,7 +26,7 @@ fn files_have_one_canonical_form() {
             "ä = 1\nbb = \"日本\" # x\nc = 1 # y\n",
             "ä  = 1\nbb = \"日本\" # x\nc  = 1    # y\n",
         ),
-        // Several brackets opened in a line are one step.
+        // Several brackets opened in one line are one step.
         ("a = f({\nb = [[\n1]]\n})\n", "a = f({\n  b = [[\n  1]]\n})\n"),
         ("a {\n# x\nb {}\n}\n", "a {\n  # x\n  b {}\n}\n"),
         // Operators, signs, functions, indexes, keywords.
@@ -40,7 +40,7 @@ fn files_have_one_canonical_form() {
             "a = [for x in [1] : x if x != 2]\n",
         ),
         ("a = {b=1}\nc = { }\nd {e=1}\n", "a = { b = 1 }\nc = {}\nd { e = 1 }\n"),
-        // Text is as it is; the code in it is not.
+        // Text stays as it is; the code in it is formatted.
         (
             "a = \" ${ b  +c } %{ if d } x %{ endif }\"\n",
             "a = \" ${b + c} %{if d} x %{endif}\"\n",
@@ -101,7 +101,7 @@ fn a_file_with_errors_has_no_canonical_form() {
     assert!(format_file("f", b"a = \"\xff\"\n").is_err());
 }
 
-/// Expressions that stay on one line, and some that do not.
+/// Expressions on one line, and some over several lines.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("1".to_owned()),
@@ -151,7 +151,7 @@ fn items() -> impl Strategy<Value = String> {
     prop::collection::vec(body, 0..6).prop_map(|items| rename(&items.concat()))
 }
 
-/// An argument may be set once: every name gets a number.
+/// Numbers the names of arguments, because an argument may be set only once.
 fn rename(text: &str) -> String {
     let mut out = String::new();
     for (n, line) in text.split_inclusive('\n').enumerate() {
@@ -167,7 +167,7 @@ fn rename(text: &str) -> String {
     out
 }
 
-/// The tokens that mean something, labels without their quotes.
+/// Returns the significant tokens, labels without their quotes.
 fn tokens(text: &str) -> Vec<(TokenKind, String)> {
     let tokens = lexer::lex(&"f".into(), text, Pos::default());
     (0..tokens.list.len())
@@ -193,8 +193,8 @@ proptest! {
     }
 }
 
-/// The tree of a text, written out without places. What the formatter spells in another way on purpose is taken out: an
-/// interpolation that is all there is of an argument, parentheses around an argument, the types of a variable.
+/// Renders the tree of a text without ranges. Intended changes of the formatter are taken out: an interpolation that is
+/// a whole argument, parentheses around an argument, the types of a variable.
 fn tree(text: &str) -> String {
     fn plain(body: &Body, variable: bool) -> Body {
         let mut body = body.clone();
@@ -226,7 +226,7 @@ fn tree(text: &str) -> String {
     out + rest
 }
 
-/// Every text of the repository's own test collections that is a configuration, or an expression, and has no errors.
+/// Returns every valid configuration and expression in the repository's test collections.
 fn collected() -> Vec<String> {
     let mut texts = Vec::new();
     let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests")];
@@ -240,7 +240,7 @@ fn collected() -> Vec<String> {
                 texts.push(std::fs::read_to_string(&path).unwrap());
             } else if kind == "txt" {
                 let text = std::fs::read_to_string(&path).unwrap();
-                // Expressions begin with a prompt; configurations stand between lines with a marker.
+                // Expressions begin with a prompt; configurations are between lines with a marker.
                 let expressions = text.lines().filter_map(|l| l.strip_prefix("> "));
                 texts.extend(expressions.map(|e| format!("a {{\nb={e}\n}}\n")));
                 let mut part = String::new();
@@ -264,7 +264,7 @@ fn formatting_preserves_the_tree_of_arbitrary_text() {
     let texts = collected();
     assert!(texts.len() > 2000, "{} texts", texts.len());
     for text in texts {
-        // The same without its indentation; inside of heredocs that is another text, or none.
+        // Without indentation. Inside of heredocs that is another text, which may be invalid.
         let flat: String = text.lines().map(|line| format!("{}\n", line.trim_start())).collect();
         for text in [text, flat] {
             if !parse_file("f", text.as_bytes()).1.is_empty() {
@@ -272,7 +272,7 @@ fn formatting_preserves_the_tree_of_arbitrary_text() {
             }
             let once = format(&text);
             assert_eq!(tree(&text), tree(&once), "{text}\nbecame\n{once}");
-            // Of interpolations within interpolations, each formatting takes the outermost away, as Terraform's does.
+            // For nested interpolations, each formatting removes the outermost, as Terraform's does.
             if !text.contains("\"${\"${") {
                 assert_eq!(format(&once), once, "{text}");
             }

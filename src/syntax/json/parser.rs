@@ -1,4 +1,4 @@
-//! From the text of a JSON document to its nodes. Reading stops at the first problem.
+//! Parser of JSON documents. Reading stops at the first problem.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{Kind, Member, Node};
 use crate::suggest::{did_you_mean, suggest};
 use crate::{Diagnostic, Pos, Range};
 
-/// Deeper nesting than documents have, and shallow enough for any stack.
+/// Depth limit: more than any document has, and few enough for any thread's stack.
 const MAX_DEPTH: usize = 256;
 
 const START: &str =
@@ -21,6 +21,7 @@ const START: &str =
 /// The first problem.
 pub fn parse(file: &str, bytes: &[u8]) -> Result<Node, Diagnostic> {
     crate::parser::check_size(file, bytes)?;
+    // Editors on Windows write a byte order mark.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map_err(|_| {
         Diagnostic::error("Invalid character encoding", "The file is not encoded as UTF-8.").at(&Range::synthetic(file))
@@ -72,7 +73,7 @@ struct Token {
 struct Parser<'t> {
     file: Arc<str>,
     text: &'t str,
-    /// The place after the next token.
+    /// Position after the next token.
     pos: Pos,
     next: Token,
 }
@@ -86,7 +87,7 @@ fn problem(summary: &str, detail: impl Into<String>, at: &Range) -> Diagnostic {
 impl<'t> Parser<'t> {
     // ---- tokens -----------------------------------------------------------------------------------------------
 
-    /// Goes to the next token and gives the one before it.
+    /// Advances to the next token and returns the one before it.
     fn advance(&mut self) -> Token {
         let taken = self.next;
         let bytes = self.text.as_bytes();
@@ -94,6 +95,7 @@ impl<'t> Parser<'t> {
         while let Some(blank) = byte(self.pos) {
             match blank {
                 b' ' => self.pos.column += 1,
+                // HCL counts a tab as two columns in JSON.
                 b'\t' => self.pos.column += 2,
                 b'\r' => {}
                 b'\n' => {
@@ -128,7 +130,7 @@ impl<'t> Parser<'t> {
         self.pos.column += len;
         match kind {
             T::String => self.skip_string(),
-            // Nothing is read after it, so that its length in bytes does not matter.
+            // Nothing is read after it, so its length does not matter.
             T::Invalid => self.pos.byte = self.text.len() as u32,
             _ => {}
         }
@@ -140,7 +142,7 @@ impl<'t> Parser<'t> {
         taken
     }
 
-    /// To the end of the string that begins here, or to a control character in it.
+    /// Skips to the end of the string that begins here, or to a control character in it.
     fn skip_string(&mut self) {
         let rest = self.text.get(self.pos.byte as usize + 1..).unwrap_or_default();
         let mut escaped = false;
@@ -184,12 +186,12 @@ impl<'t> Parser<'t> {
             .unwrap_or_default()
     }
 
-    /// A problem with the next token.
+    /// Builds an error about the next token.
     fn unexpected(&self, summary: &str, detail: &str) -> Diagnostic {
         problem(summary, detail, &self.range_of(self.next))
     }
 
-    /// A problem with what follows the next closing bracket: there, Terraform reports it.
+    /// Builds an error about the token after the next closing bracket, at which Terraform reports it.
     fn unexpected_after(&mut self, close: T, summary: &str, detail: &str) -> Diagnostic {
         let open = if close == T::CloseBrace {
             T::OpenBrace
@@ -284,7 +286,7 @@ impl<'t> Parser<'t> {
     fn string(&self, token: Token) -> Read<Arc<str>> {
         let text = self.text_of(token);
         unescape(text).map_err(|at| {
-            // The place after the character that is wrong, as Terraform counts.
+            // Terraform's column is the one after the wrong character.
             let start = Pos {
                 column: token.start.column + at as u32,
                 byte: token.start.byte + at as u32,
@@ -429,7 +431,7 @@ fn after(pos: Pos) -> Pos {
     super::after(pos)
 }
 
-/// Whether this is a number by the grammar of JSON: no leading plus, zeros or point.
+/// Returns true if a text is a number by the grammar of JSON: no leading plus, zeros or point.
 fn is_number(text: &[u8]) -> bool {
     let digits = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_digit()).count();
     let text = text.strip_prefix(b"-").unwrap_or(text);
@@ -455,7 +457,7 @@ fn is_number(text: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// The content of a string that is written so, or how many bytes of it were read when it turned out to be none.
+/// Decodes a string token. The error is the number of bytes read up to the invalid one.
 fn unescape(text: &str) -> Result<Arc<str>, usize> {
     let Some(inside) = text.get(1..) else {
         return Err(text.len());
@@ -487,6 +489,7 @@ fn unescape(text: &str) -> Result<Arc<str>, usize> {
             't' => '\t',
             'u' => {
                 let first = hex(&mut rest).map_err(read)?;
+                // Characters beyond the basic plane are written as two escapes, which form a surrogate pair.
                 let second = match (first, rest.strip_prefix("\\u")) {
                     (0xd800..0xdc00, Some(mut after)) => hex(&mut after)
                         .ok()
@@ -503,7 +506,7 @@ fn unescape(text: &str) -> Result<Arc<str>, usize> {
     }
 }
 
-/// Takes four hexadecimal digits; else what is left after the character that is none.
+/// Reads four hexadecimal digits. The error is the text after the first character that is none.
 fn hex<'r>(rest: &mut &'r str) -> Result<u32, &'r str> {
     let mut code = 0;
     for _ in 0..4 {

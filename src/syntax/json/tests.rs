@@ -12,7 +12,7 @@ fn nodes_have_their_ranges() {
     assert_eq!(members[1].name_range.to_string(), "f:2,2-5");
 }
 
-/// Summaries and places as Terraform 1.11.4 gives them for its first problem.
+/// Summaries and ranges of the first problem, as in Terraform 1.11.4.
 #[test]
 fn problems_have_their_ranges() {
     for (text, summary, at) in [
@@ -105,7 +105,7 @@ proptest! {
     #[test]
     fn arbitrary_text_never_panics(text in "[\\[\\]{},:=\"\\\\u0-9a-e+. \n\tü]{0,60}") {
         let accepted = serde_json::from_str::<serde_json::Value>(&text).is_ok();
-        // Halves of pairs are no error here.
+        // serde refuses unpaired surrogates, which are no error here.
         prop_assert!(!accepted || parse("f", text.as_bytes()).is_ok());
         let _ = parse_file("f", text.as_bytes());
     }

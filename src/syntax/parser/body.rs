@@ -16,19 +16,19 @@ const USE_EQUALS: &str = "Only arguments and blocks can stand here. An argument 
 const NO_BLOCK: &str = "Invalid block definition";
 const NO_SINGLE: &str = "Invalid single-argument block definition";
 
-/// What has been read of a body.
+/// Items of a body that have been read so far.
 #[derive(Default)]
 struct Items {
     attributes: Vec<Attribute>,
     blocks: Vec<Block>,
-    /// Of the names of the attributes, where they stand.
+    /// Attribute names, with their ranges.
     names: HashMap<Arc<str>, Range>,
 }
 
 enum Item {
     Attribute(Attribute),
     Block(Block),
-    /// What was meant as an argument, as it would be written elsewhere; it has been reported.
+    /// An argument in the form of another language. It has been reported.
     Foreign,
 }
 
@@ -40,7 +40,8 @@ impl Parser<'_> {
             if self.peek() != TokenKind::CloseBrace || self.too_many_errors() {
                 break;
             }
-            // A brace that closes nothing. After an error it is likely that recovery let another one close too much.
+            // A closing brace without an opening one. After an error, it likely means that recovery skipped an opening
+            // brace.
             if !self.in_doubt {
                 self.error(NO_ITEM, NO_ITEM_DETAIL);
             }
@@ -64,7 +65,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Items up to a brace that closes, or the end of the file.
+    /// Reads items up to a closing brace, or the end of the file.
     fn items(&mut self, items: &mut Items) {
         while !self.too_many_errors() {
             let start = self.next();
@@ -76,6 +77,8 @@ impl Parser<'_> {
                 TokenKind::Ident => {
                     let errors = self.furthest_error;
                     let column = self.tokens.start(start).column;
+                    // An item that begins at or left of the doubtful one is outside of it, so new errors are no
+                    // consequence.
                     if self.doubt.is_some_and(|(_, doubtful)| column <= doubtful) {
                         self.doubt = None;
                     }
@@ -84,7 +87,9 @@ impl Parser<'_> {
                     self.item_column = outer;
                     if self.furthest_error != errors {
                         self.in_doubt = true;
+                    // A whole block without errors at the left margin: the braces before it must be balanced.
                     } else if column == 1 && matches!(result, Ok(Item::Block(_))) {
+                        // A whole block without errors at the left margin: the braces before it must be balanced.
                         self.in_doubt = false;
                     }
                     if result.is_err() {
@@ -130,7 +135,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An argument or a block, with the line break that ends it.
+    /// Reads an argument or a block, with the line break that ends it.
     fn item(&mut self) -> Parsed<Item> {
         let name = self.take();
         match self.peek() {
@@ -142,7 +147,7 @@ impl Parser<'_> {
                         self.take();
                     }
                     TokenKind::Eof => {}
-                    // Where recovery left a broken value need not be its end.
+                    // Recovery may have stopped before the end of a broken value.
                     _ if self.furthest_error != errors => self.skip_body_item(name),
                     TokenKind::Comma => {
                         let comma = self.next();
@@ -169,6 +174,7 @@ impl Parser<'_> {
                 Ok(Item::Attribute(attribute))
             }
             TokenKind::OpenQuote | TokenKind::OpenBrace | TokenKind::Ident => {
+                // Blocks nest through this function.
                 self.enter()?;
                 let block = self.block(name);
                 self.leave();
@@ -192,18 +198,18 @@ impl Parser<'_> {
         self.error_at(name, problem)
     }
 
-    /// What mends an argument in a block that is read as a block of its own, because it has no equals sign.
+    /// Edit for an argument that looks like the header of a block because its equals sign is missing.
     fn missing_equals(&self, name: usize, labels: &[Label]) -> Option<Edit> {
         let is_value = matches!(
             self.peek(),
             TokenKind::Newline | TokenKind::Eof | TokenKind::Dot | TokenKind::OpenParen
         );
-        // The first level is the block itself: at the top of a file there are no arguments.
+        // At the first level, which is the block itself, a file has no arguments.
         let is_argument = self.depth > 1 && labels.len() == 1 && is_value;
         is_argument.then(|| Edit::stretch(&self.range_of(name), format!("{} =", self.text_of(name))))
     }
 
-    /// What mends the name of an argument that stands in quotes, with the colon that follows it in JSON.
+    /// Edit for an argument name in quotes, with the colon that follows it in JSON.
     fn unquoted_name(&self) -> Option<Edit> {
         let (open, close) = (self.next(), self.next() + 2);
         let name = self.tokens.text(open + 1);
@@ -240,7 +246,8 @@ impl Parser<'_> {
         let header = self.since(name);
         let open = match complete {
             Ok(()) => self.take(),
-            // Without its brace the block would turn what follows inside out.
+            // Reading continues inside of the block. Otherwise its arguments would be taken for those of the body
+            // around it.
             Err(Abort) if self.skip_to_headless_body(name) => self.last,
             Err(Abort) => return Err(Abort),
         };
@@ -311,7 +318,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The labels of a block, up to the opening brace.
+    /// Reads the labels of a block, up to the opening brace.
     fn labels(&mut self, name: usize, labels: &mut Vec<Label>) -> Parsed<()> {
         loop {
             let detail = match self.peek() {
@@ -339,7 +346,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The inside of `b { a = 1 }`. If this succeeds, the closing brace is next.
+    /// Reads the content of `b { a = 1 }`. On success, the closing brace is next.
     fn single_line_body(&mut self, open: usize, items: &mut Items) -> Parsed<()> {
         let result = self.single_argument();
         let complete = result.is_ok();
@@ -364,6 +371,7 @@ impl Parser<'_> {
         if !self.skip_to_closer(open) {
             return Err(Abort);
         }
+        // Back to the closing brace itself, which the caller takes.
         self.at = self.last;
         Ok(())
     }

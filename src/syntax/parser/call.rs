@@ -7,7 +7,6 @@ use crate::{Diagnostic, Range};
 use super::recovery::Resume;
 use super::{Abort, Parsed, Parser};
 
-/// What has been read between the parentheses.
 #[derive(Default)]
 struct Arguments {
     args: Vec<Expr>,
@@ -15,7 +14,7 @@ struct Arguments {
 }
 
 impl Parser<'_> {
-    /// A call of the function whose name begins with this token.
+    /// Reads a call of the function whose name begins with the token `first`.
     pub(super) fn call(&mut self, first: usize) -> Parsed<Expr> {
         let mut name = self.text_of(first).to_owned();
         while self.eat(TokenKind::DoubleColon).is_some() {
@@ -37,6 +36,7 @@ impl Parser<'_> {
                 "After the name of a function with a namespace comes \"(\", with its arguments.",
             ));
         };
+        // Between parentheses, line breaks have no meaning.
         let before = self.set_newlines(false);
         let arguments = self.arguments(first, open);
         self.newlines = before;
@@ -52,7 +52,7 @@ impl Parser<'_> {
         })))
     }
 
-    /// The arguments and the closing parenthesis.
+    /// Reads the arguments and the closing parenthesis.
     fn arguments(&mut self, name: usize, open: usize) -> Parsed<Arguments> {
         let mut arguments = Arguments::default();
         while self.eat(TokenKind::CloseParen).is_none() {
@@ -60,6 +60,8 @@ impl Parser<'_> {
             if let Err(Abort) = self.argument(name, open, &mut arguments) {
                 match self.skip_item(open, start, false) {
                     Resume::Lost => return Err(Abort),
+                    // A placeholder keeps the number of arguments right, so that evaluation does not report a missing
+                    // one.
                     Resume::Item => arguments.args.push(Expr::Invalid {
                         range: self.range_of(start),
                     }),
@@ -69,7 +71,7 @@ impl Parser<'_> {
         Ok(arguments)
     }
 
-    /// An argument and the comma after it.
+    /// Reads an argument and the comma after it.
     fn argument(&mut self, name: usize, open: usize, arguments: &mut Arguments) -> Parsed<()> {
         let value = self.expression()?;
         arguments.args.push(value);

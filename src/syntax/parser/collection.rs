@@ -1,4 +1,4 @@
-//! What stands in brackets and braces: tuples, objects, `for`.
+//! Collections: tuples, objects and `for` expressions.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Parser<'_> {
         })
     }
 
-    /// An element and the comma after it.
+    /// Reads an element and the comma after it.
     fn tuple_item(&mut self, open: usize, items: &mut Vec<Expr>) -> Parsed<()> {
         let item = self.expression()?;
         items.push(item);
@@ -68,7 +68,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports, at the end of the file, that something was not closed.
+    /// Reports at the end of the file that a bracket was not closed.
     fn unterminated(&mut self, open: usize, summary: &str, detail: &str) -> Abort {
         let end = self.next();
         let problem = Diagnostic::error(summary, detail).at(&self.range_of(open));
@@ -77,7 +77,7 @@ impl Parser<'_> {
 
     pub(super) fn object(&mut self) -> Parsed<Expr> {
         let open = self.take();
-        // Line breaks before a `for` and in it mean nothing; in an object they do.
+        // Line breaks are not significant before and in a `for`; in an object they are.
         let before = self.set_newlines(false);
         let result = if self.at_word("for") {
             self.for_expression(open, TokenKind::CloseBrace)
@@ -112,7 +112,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A key, a value, and the comma or line break after it.
+    /// Reads a key, a value, and the comma or line break after it.
     fn object_item(&mut self, open: usize, items: &mut Vec<ObjectItem>) -> Parsed<()> {
         let key_token = self.next();
         let key = self.expression()?;
@@ -156,7 +156,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name alone stands for itself, even if it would otherwise be `true`, `false` or `null`.
+    /// Converts an expression to a key. A bare name is its own text, even `true`, `false` or `null`.
     fn object_key(&self, key: Expr, token: usize) -> ObjectKey {
         let text = self.text_of(token);
         match &key {
@@ -184,6 +184,7 @@ impl Parser<'_> {
 
     fn for_inside(&mut self, open: usize, closer: TokenKind) -> Parsed<Expr> {
         self.take();
+        // Both kinds of brackets may contain each form; what does not fit is reported at the end, with its own message.
         let (key, value) = self.for_names(open, INVALID_FOR, "For expression")?;
         let collection = self.expression()?;
         if self.eat(TokenKind::Colon).is_none() {
@@ -244,7 +245,7 @@ impl Parser<'_> {
         })))
     }
 
-    /// `k, v in` or `v in`, of expressions and directives.
+    /// Reads `k, v in` or `v in` of an expression or directive.
     pub(super) fn for_names(&mut self, open: usize, summary: &str, what: &str) -> Parsed<(Option<Arc<str>>, Arc<str>)> {
         let Some(first) = self.eat(TokenKind::Ident) else {
             return Err(self.error_in(open, summary, &format!("{what} requires variable name after 'for'.")));
@@ -261,6 +262,7 @@ impl Parser<'_> {
             names = (Some(names.1), self.text_of(second).into());
         }
         if !self.at_word("in") {
+            // Terraform's wording differs between the two.
             let detail = if what == "For directive" {
                 format!("{what} requires 'in' keyword after names.")
             } else {
@@ -272,7 +274,7 @@ impl Parser<'_> {
         Ok(names)
     }
 
-    /// From the beginning of one token to the end of another.
+    /// Range from the beginning of one token to the end of another.
     pub(super) fn between(&self, first: usize, last: usize) -> Range {
         self.range_of(first).to(&self.range_of(last))
     }

@@ -1,4 +1,4 @@
-//! Expressions: operators, what follows an operand, operands.
+//! Expressions: operators, steps after an operand, operands.
 
 use cty::{Type, Value};
 
@@ -9,7 +9,7 @@ use crate::{Diagnostic, Range};
 use super::{Abort, MAX_CHAIN, Parsed, Parser};
 
 impl Parser<'_> {
-    /// An expression: operands and operators, and perhaps `? … : …`.
+    /// Reads an expression: operands and operators, and possibly `? … : …`.
     pub(super) fn expression(&mut self) -> Parsed<Expr> {
         self.enter()?;
         let first = self.next();
@@ -21,7 +21,7 @@ impl Parser<'_> {
         result
     }
 
-    /// What follows a condition.
+    /// Reads the two branches after a condition.
     fn conditional(&mut self, first: usize, condition: Box<Expr>) -> Parsed<Expr> {
         self.take();
         let yes = Box::new(self.expression()?);
@@ -42,15 +42,18 @@ impl Parser<'_> {
         })
     }
 
-    /// Operands with binary operators between them, by a stack of those that wait for their right operand.
+    /// Reads operands with binary operators between them.
     fn operators(&mut self) -> Parsed<Expr> {
         match self.operand() {
+            // Most expressions are a single operand, and need no stack.
             Ok(first) if binary_operator(self.peek()).is_some() => self.operators_after(vec![first]),
             alone => alone,
         }
     }
 
     fn operators_after(&mut self, mut operands: Vec<Expr>) -> Parsed<Expr> {
+        // Operators that wait for their right operand: recursion for each level of precedence would cost six stack
+        // frames per operand.
         let mut waiting: Vec<(BinaryOp, u8, Range)> = Vec::new();
         let mut count = 0;
         while let Some((op, rank)) = binary_operator(self.peek()) {
@@ -61,6 +64,7 @@ impl Parser<'_> {
                     &format!("An expression may have up to {MAX_CHAIN} operators. Split it up."),
                 ));
             }
+            // Operators of one rank are left-associative.
             while waiting.last().is_some_and(|(_, other, _)| *other >= rank) {
                 join(&mut operands, &mut waiting);
             }
@@ -74,7 +78,7 @@ impl Parser<'_> {
         operands.pop().ok_or(Abort)
     }
 
-    /// An operand with the signs before it and the steps after it.
+    /// Reads an operand with the signs before it and the steps after it.
     fn operand(&mut self) -> Parsed<Expr> {
         match self.peek() {
             TokenKind::Minus => self.signed(UnaryOp::Negate),
@@ -88,6 +92,7 @@ impl Parser<'_> {
 
     fn signed(&mut self, op: UnaryOp) -> Parsed<Expr> {
         let sign = self.take();
+        // Signs nest: `!!!a` is three levels deep.
         self.enter()?;
         let operand = self.operand();
         self.leave();
@@ -102,9 +107,10 @@ impl Parser<'_> {
 
     // ---- steps ------------------------------------------------------------------------------------------------
 
-    /// What follows an operand: attributes, indexes, splats.
+    /// Reads the steps after an operand: attributes, indexes, splats.
     fn steps(&mut self, from: Expr) -> Parsed<Expr> {
         let mut expr = from;
+        // Static steps extend a list; indexes and splats wrap the expression, which makes the tree deeper.
         let mut wrapped = 0;
         loop {
             match self.peek() {
@@ -137,13 +143,14 @@ impl Parser<'_> {
         }
     }
 
-    /// The key between brackets, and the closing one.
+    /// Reads the key between brackets, and the closing one.
     fn index(&mut self, collection: Expr, open: usize) -> Parsed<Expr> {
         let before = self.set_newlines(false);
         let key = self.inside(open, TokenKind::CloseBracket);
         self.newlines = before;
         let key = key?;
         let brackets = self.since(open);
+        // A constant key is a static step, so that references can be found without evaluation.
         if let Some(key) = static_key(&key) {
             return Ok(self.add_step(collection, TraversalStep::Index { key, range: brackets }));
         }
@@ -156,8 +163,8 @@ impl Parser<'_> {
         })
     }
 
-    /// After a dot that no star follows: an attribute, or an index in the legacy form. Inside a splat it is the star that
-    /// is pointed at if there is neither.
+    /// Reads the step after a dot that no star follows: an attribute, or an index in the legacy form. Inside a splat,
+    /// an error is reported at the star.
     fn dot_step(&mut self, dot: usize, star: Option<usize>) -> Parsed<TraversalStep> {
         match self.peek() {
             TokenKind::Ident => {
@@ -185,6 +192,7 @@ impl Parser<'_> {
 
     fn legacy_index(&mut self, number: usize, star: Option<usize>) -> Parsed<Value> {
         let text = self.text_of(number);
+        // The lexer takes `0.1` for one number.
         if let Some((first, second)) = text.split_once('.') {
             let detail = format!(
                 "Two indexes with dots cannot follow each other, since they read as one number. Write them in \
@@ -200,7 +208,7 @@ impl Parser<'_> {
         self.number(number)
     }
 
-    /// Adds a static step to an expression.
+    /// Appends a static step to an expression.
     fn add_step(&self, expr: Expr, step: TraversalStep) -> Expr {
         match expr {
             Expr::Traversal(mut traversal) => {
@@ -217,7 +225,7 @@ impl Parser<'_> {
                 range.end = self.tokens.end(self.last);
                 Expr::Relative { source, steps, range }
             }
-            // `true.a` is a reference like any other, to something that cannot exist; a literal has no attributes.
+            // A literal is not extended: `true.a` is a step from a value that has no attributes.
             other => {
                 let range = self.extend(other.range());
                 Expr::Relative {
@@ -229,7 +237,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `.*`, which takes the attributes that follow, and legacy indexes, but no brackets.
+    /// Reads `.*`, which applies to the attributes and legacy indexes that follow, but not to brackets.
     fn attribute_splat(&mut self, source: Expr, dot: usize, star: usize) -> Parsed<Expr> {
         let marker = self.range_of(dot).to(&self.range_of(star));
         let mut each = Expr::SplatElement { range: marker.clone() };
@@ -252,7 +260,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `[*]`, which takes everything that follows.
+    /// Reads `[*]`, which applies to all steps that follow.
     fn full_splat(&mut self, source: Expr, open: usize) -> Parsed<Expr> {
         self.take();
         if self.eat(TokenKind::CloseBracket).is_none() {
@@ -263,6 +271,7 @@ impl Parser<'_> {
         }
         let marker = self.since(open);
         let element = Expr::SplatElement { range: marker.clone() };
+        // Splats nest: `a[*][*]` has the second inside the first.
         self.enter()?;
         let each = self.steps(element);
         self.leave();
@@ -306,7 +315,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A `<` where an expression should begin is likely half of a heredoc's introduction.
+    /// Reports a `<` where an expression should begin, which is likely a misspelt heredoc.
     fn misplaced_less(&mut self) -> Abort {
         let next = self.next();
         let heredoc = self.tokens.kind(next + 1) == TokenKind::Less;
@@ -321,7 +330,7 @@ impl Parser<'_> {
         )
     }
 
-    /// A name by itself: a literal, or the root of a reference.
+    /// Reads a single name: a literal, or the root of a reference.
     fn word(&self, token: usize) -> Expr {
         let range = self.range_of(token);
         match self.text_of(token) {
@@ -357,7 +366,7 @@ impl Parser<'_> {
         })
     }
 
-    /// An expression and the bracket that closes it.
+    /// Reads an expression and the bracket that closes it.
     fn inside(&mut self, open: usize, closer: TokenKind) -> Parsed<Expr> {
         let inner = match self.expression() {
             Err(Abort) => {
@@ -391,7 +400,7 @@ impl Parser<'_> {
 
     // ---- traversals by themselves -----------------------------------------------------------------------------
 
-    /// A traversal that is the whole text.
+    /// Reads a traversal that is the whole text.
     pub(super) fn lone_traversal(&mut self) -> Parsed<Traversal> {
         let Some(root) = self.eat(TokenKind::Ident) else {
             return Err(self.error("Variable name required", "Must begin with a variable name."));
@@ -447,7 +456,7 @@ impl Parser<'_> {
                 Some(self.number(token)?)
             }
             TokenKind::Minus => {
-                // A negative index is no index of anything, but it is a number: let who uses it say so.
+                // A negative index is valid syntax; whoever evaluates it reports that it is out of range.
                 let sign = self.take();
                 let Some(token) = self.eat(TokenKind::Number) else {
                     return Err(self.error_in(sign, "Index value required", INDEX_VALUE));
@@ -482,7 +491,7 @@ impl Parser<'_> {
 
 const INDEX_VALUE: &str = "Between these brackets only a number or a string in quotes can stand.";
 
-/// The operator that a token is, and how strongly it binds.
+/// Returns the operator of a token, and its precedence.
 fn binary_operator(kind: TokenKind) -> Option<(BinaryOp, u8)> {
     Some(match kind {
         TokenKind::Or => (BinaryOp::Or, 1),
@@ -502,7 +511,7 @@ fn binary_operator(kind: TokenKind) -> Option<(BinaryOp, u8)> {
     })
 }
 
-/// Joins the last two operands by the last waiting operator.
+/// Combines the last two operands by the last waiting operator.
 fn join(operands: &mut Vec<Expr>, waiting: &mut Vec<(BinaryOp, u8, Range)>) {
     if let (Some((op, _, op_range)), Some(right), Some(left)) = (waiting.pop(), operands.pop(), operands.pop()) {
         let range = left.range().to(right.range());
@@ -516,7 +525,7 @@ fn join(operands: &mut Vec<Expr>, waiting: &mut Vec<(BinaryOp, u8, Range)>) {
     }
 }
 
-/// The value of a key that is a number or plain text.
+/// Returns the value of a key that is a number or plain text.
 fn static_key(key: &Expr) -> Option<Value> {
     match key {
         Expr::Literal { value, .. } if value.ty() == &Type::Number => Some(value.clone()),

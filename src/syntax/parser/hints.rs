@@ -1,9 +1,9 @@
-//! Hints for forms of other languages: the form that this language has for each.
+//! Hints for forms of other languages, with the form that this language has for each.
 
 use crate::Edit;
 use crate::token::{TokenKind, Tokens};
 
-/// What to add to an error that was found at this token.
+/// Returns a hint to add to an error at this token.
 pub(super) fn for_token(tokens: &Tokens<'_>, token: usize) -> Option<&'static str> {
     let after_not = || tokens.kind(token) != TokenKind::Assign && is_word(tokens, before(tokens, token), "not");
     match tokens.kind(token) {
@@ -26,7 +26,7 @@ pub(super) fn for_token(tokens: &Tokens<'_>, token: usize) -> Option<&'static st
 
 const NOT: &str = "The opposite of a condition is written with \"!\"; there is no operator \"not\".";
 
-/// What to say about the name of an argument that no equals sign follows, but the token `next`.
+/// Returns a hint about the name of an argument that is followed by the token `next` instead of an equals sign.
 pub(super) fn for_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Option<String> {
     let name = tokens.text(name);
     let then_assign = || {
@@ -54,14 +54,14 @@ pub(super) fn for_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Opt
     }
 }
 
-/// What mends an argument whose equals sign is missing or another one.
+/// Edit for an argument whose equals sign is missing or has another form.
 pub(super) fn mend_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Option<Edit> {
     let end = match tokens.kind(next) {
         TokenKind::Colon if tokens.kind(next + 1) == TokenKind::Assign => next + 1,
         TokenKind::Colon | TokenKind::Equal => next,
-        // Nothing but the value of an argument begins so.
+        // Only the value of an argument begins like this.
         TokenKind::Number | TokenKind::OpenHeredoc => name,
-        // The label of a block.
+        // A quote of another kind begins a block's label.
         TokenKind::Invalid => return mend_quotes(tokens, next),
         _ => return None,
     };
@@ -69,8 +69,8 @@ pub(super) fn mend_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Op
     Some(Edit::stretch(&written, format!("{} =", tokens.text(name))))
 }
 
-/// What mends a text between quotes that are none of this language, of which `open` is the first; the text must end in its line and
-/// mean itself.
+/// Edit for a text in other quotes than double ones, of which `open` is the first. The text must end in its line and
+/// need no escapes.
 pub(super) fn mend_quotes(tokens: &Tokens<'_>, open: usize) -> Option<Edit> {
     let closing: &[&str] = match tokens.text(open) {
         "'" => &["'"],
@@ -93,7 +93,7 @@ pub(super) fn mend_quotes(tokens: &Tokens<'_>, open: usize) -> Option<Edit> {
     None
 }
 
-/// The last token before this one that means something.
+/// Returns the last significant token before this one.
 fn before(tokens: &Tokens<'_>, token: usize) -> Option<usize> {
     (0..token)
         .rev()

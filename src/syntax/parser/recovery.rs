@@ -1,15 +1,15 @@
-//! Going on after an error.
+//! Error recovery.
 //!
-//! What stands in brackets can be stepped over as a whole, if it is known where the brackets close. That is worked out
-//! once, for the whole text, when the first error is found: a closing bracket closes the nearest open one of its kind,
-//! except that one at the beginning of a line prefers, for a brace, an opening brace whose line is indented alike. Brackets
-//! that this leaves open were forgotten to be closed; recovery treats them as if they were not there.
+//! Text in brackets can be skipped as a whole, if it is known where the brackets close. That is computed once, for the
+//! whole text, at the first error: a closing bracket matches the nearest open one of its kind, except that a brace at
+//! the beginning of a line prefers an opening brace whose line has the same indentation. Brackets that stay open were
+//! not closed by the author; recovery ignores them.
 
 use crate::token::{TokenKind, Tokens};
 
 use super::Parser;
 
-/// Which token closes which.
+/// The closing token of each opening one.
 pub(super) struct Brackets {
     closers: Vec<u32>,
 }
@@ -19,7 +19,7 @@ const OPEN: u32 = u32::MAX;
 impl Brackets {
     fn new(tokens: &Tokens<'_>) -> Brackets {
         let mut closers = vec![OPEN; tokens.list.len()];
-        // The openers so far: token, what closes it, and the indentation of its line.
+        // Open brackets so far: token, kind of its closing token, and indentation of its line.
         let mut stack: Vec<(usize, TokenKind, u32)> = Vec::new();
         let mut indent = 1;
         let mut line_begins = true;
@@ -42,6 +42,8 @@ impl Brackets {
                 let nearest = stack.iter().rposition(fits);
                 let chosen = if first && token.kind == TokenKind::CloseBrace {
                     match nearest {
+                        // The nearest opening brace is further to the right: it was probably not closed, and this brace
+                        // belongs to an outer one.
                         Some(near) if stack[near].2 > token.start.column => stack
                             .iter()
                             .rposition(|entry| fits(entry) && entry.2 == token.start.column)
@@ -51,7 +53,7 @@ impl Brackets {
                 } else {
                     nearest
                 };
-                // A bracket or parenthesis does not reach out of braces or of a string to be closed.
+                // Brackets and parentheses do not match across braces or the ends of strings.
                 let chosen = chosen.filter(|&at| {
                     matches!(
                         token.kind,
@@ -74,16 +76,16 @@ impl Brackets {
     }
 }
 
-/// Where a stretch of items was left after an error.
+/// Position after an error was skipped.
 pub(super) enum Resume {
-    /// At an item, or at the end of the stretch.
+    /// At the next item, or at the end of the list.
     Item,
-    /// Nowhere: the stretch has no known end.
+    /// Unknown, because the list has no known end.
     Lost,
 }
 
 impl Parser<'_> {
-    /// Which token closes this one, as far as that is clear.
+    /// Returns the token that closes this one, if that is clear.
     fn closer_of(&mut self, opener: usize) -> Option<usize> {
         let tokens = self.tokens;
         self.brackets
@@ -91,15 +93,15 @@ impl Parser<'_> {
             .closer(opener)
     }
 
-    /// The last opening bracket from this one on that nothing closes. One that is forgotten to be closed takes away the
-    /// brackets that close those around it.
+    /// Returns the last opening bracket from this one on that nothing closes. It is the likely culprit: it takes the
+    /// closing brackets of those around it.
     pub(super) fn last_unclosed(&mut self, from: usize) -> Option<usize> {
         (from..self.tokens.list.len())
             .rev()
             .find(|i| self.tokens.kind(*i).is_opener() && self.closer_of(*i).is_none())
     }
 
-    /// Goes to the end of the line of a token, over what it encloses.
+    /// Skips to the end of a token's line, over the content of brackets.
     pub(super) fn skip_line(&mut self, token: usize) {
         let mut index = token;
         loop {
@@ -112,7 +114,7 @@ impl Parser<'_> {
         self.at = index;
     }
 
-    /// The token after this one, over what it encloses.
+    /// Returns the token after this one, or after the bracket that it opens.
     fn step(&mut self, index: usize) -> usize {
         if self.tokens.kind(index).is_opener() {
             self.closer_of(index).map_or(index + 1, |closer| closer + 1)
@@ -121,7 +123,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes behind the bracket that closes `opener`, if it is known.
+    /// Skips behind the bracket that closes `opener`, if it is known.
     pub(super) fn skip_to_closer(&mut self, opener: usize) -> bool {
         match self.closer_of(opener) {
             Some(closer) => {
@@ -133,8 +135,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes on after an error in the item of an object, a tuple or a call that began at `item`: behind the
-    /// separator that ends it, and over what does not look like another; or to the closing bracket.
+    /// Continues after an error in the item of an object, a tuple or a call that began at `item`: behind the separator
+    /// that ends it, and over text that does not look like an item; or at the closing bracket.
     pub(super) fn skip_item(&mut self, opener: usize, item: usize, object: bool) -> Resume {
         let Some(closer) = self.closer_of(opener) else {
             return Resume::Lost;
@@ -154,6 +156,7 @@ impl Parser<'_> {
             }
             index += 1;
             self.at = index;
+            // In tuples and calls any expression is an item; in objects a key with its separator is recognizable.
             if !object || self.looks_like_object_item(index) {
                 return Resume::Item;
             }
@@ -168,7 +171,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The first token from here on that is no trivia; line breaks are trivia too if so wished.
+    /// Returns the first significant token from here on; `newlines` tells if line breaks are skipped, too.
     fn solid(&self, mut index: usize, newlines: bool) -> usize {
         loop {
             match self.tokens.kind(index) {
@@ -180,7 +183,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `key =` or `key :`.
+    /// Returns true if `key =` or `key :` is next.
     fn looks_like_object_item(&mut self, index: usize) -> bool {
         let first = self.solid(index, true);
         let after = match self.tokens.kind(first) {
@@ -192,8 +195,8 @@ impl Parser<'_> {
         matches!(self.tokens.kind(after), TokenKind::Assign | TokenKind::Colon)
     }
 
-    /// Goes on after an error in the item of a body that began at `item`: behind the line that ends it and to the next
-    /// that looks like an item; or to the brace that closes the body.
+    /// Continues after an error in the item of a body that began at `item`: at the next line that looks like an item,
+    /// or at the brace that closes the body.
     pub(super) fn skip_body_item(&mut self, item: usize) {
         let mut index = item;
         loop {
@@ -219,7 +222,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a brace may be the one that closes the body with this item: the last thing in its line, or in the item's.
+    /// Returns true if a brace may close the body with this item: it is the last token in its line, or the first one in
+    /// the item's.
     fn ends_body(&self, item: usize, brace: usize) -> bool {
         let mut after = self.solid(brace + 1, false);
         while self.tokens.kind(after) == TokenKind::CloseBrace {
@@ -239,7 +243,8 @@ impl Parser<'_> {
         index == 0 || self.tokens.ends_line(index - 1)
     }
 
-    /// `name =`, or `name`, labels and `{`, of which the brace may be missing after a quoted label; or the end of a body.
+    /// Returns true if a body's item begins here: `name =`, or `name`, labels and `{`, of which the brace may be
+    /// missing after a quoted label; or the end of a body.
     fn looks_like_body_item(&mut self, index: usize) -> bool {
         let first = self.solid(index, true);
         match self.tokens.kind(first) {
@@ -261,8 +266,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes to the next line, after an error in the header of a block that began with the token `name`, if what follows
-    /// looks as if only the opening brace were missing.
+    /// Skips to the next line, after an error in the header of a block that began with the token `name`, if only the
+    /// opening brace seems to be missing.
     pub(super) fn skip_to_headless_body(&mut self, name: usize) -> bool {
         let mut index = self.at.max(name);
         while !self.tokens.ends_line(index) {
@@ -272,10 +277,11 @@ impl Parser<'_> {
             index += 1;
         }
         let first = self.solid(index, true);
-        // Several words without quotes are rather a sentence that lost its comment sign.
+        // Several unquoted words are more likely a sentence without its comment sign.
         let words = (name + 1..index)
             .filter(|i| self.tokens.kind(*i) == TokenKind::Ident)
             .count();
+        // Indentation tells if the following lines are the block's content.
         let (column, outer) = (self.tokens.start(first).column, self.tokens.start(name).column);
         let inside = match self.tokens.kind(first) {
             TokenKind::Ident => words <= 2 && column > outer && self.looks_like_body_item(first),

@@ -1,7 +1,7 @@
 //! Templates: text with interpolations and directives, in quotes, in heredocs, or by itself.
 //!
-//! A template is read as a flat list of pieces first. Strip markers and the indentation of heredocs work on the pieces as
-//! they stand in the source, line by line; only then do directives find their ends and form a tree.
+//! A template is first read as a flat list of pieces. Strip markers and heredoc indentation apply to the pieces as they
+//! are in the source, line by line; only then are directives matched with their ends to form a tree.
 
 mod parts;
 
@@ -22,7 +22,7 @@ const MULTI_LINE_DETAIL: &str = "A string in quotes ends on the line where it be
                                  \\n, or write the whole as a heredoc (<<EOT).";
 
 enum Piece {
-    /// Text: of a line at most, so that a strip marker reaches over one line break at most.
+    /// Text of one line at most, so that a strip marker removes one line break at most.
     Text {
         text: String,
         range: Range,
@@ -41,15 +41,15 @@ enum Piece {
     Else(Range),
     EndIf(Range),
     EndFor(Range),
-    /// A sequence that could not be understood.
+    /// A sequence that could not be parsed.
     Invalid,
 }
 
-/// The pieces so far, and what strip markers do to them.
+/// Pieces so far, with the state of strip markers.
 #[derive(Default)]
 struct Pieces {
     list: Vec<Piece>,
-    /// Whether the last sequence ended with a strip marker and nothing followed it yet.
+    /// True if the last sequence ended with a strip marker and nothing followed it yet.
     strip_next: bool,
 }
 
@@ -63,7 +63,7 @@ impl Pieces {
         self.list.push(Piece::Text { text, range });
     }
 
-    /// A sequence opens; with a strip marker it takes the blanks before it.
+    /// Handles the opening of a sequence: a strip marker removes the blanks before it.
     fn open(&mut self, token_text: &str) {
         self.strip_next = false;
         if token_text.ends_with('~')
@@ -77,7 +77,8 @@ impl Pieces {
 impl Parser<'_> {
     // ---- strings without sequences ----------------------------------------------------------------------------
 
-    /// The rest of a quoted string that may have no sequences: the label of a block, an index of a lone traversal.
+    /// Reads the rest of a quoted string that cannot have sequences: the label of a block, an index of a lone
+    /// traversal.
     pub(super) fn plain_string(&mut self, open: usize) -> Parsed<String> {
         let mut text = String::new();
         loop {
@@ -105,7 +106,8 @@ impl Parser<'_> {
                     if !self.skip_to_closer(sequence) {
                         return Err(Abort);
                     }
-                    // Without a placeholder the label would be that of another block.
+                    // A placeholder keeps the label different from that of another block, so that no duplicate is
+                    // reported.
                     text.push(sign);
                     text.push_str("{ ... }");
                 }
@@ -114,7 +116,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports that a quoted string does not end in its line, or not at all.
+    /// Reports a quoted string that does not end in its line, or not at all.
     fn unclosed_quotes(&mut self, open: usize, summary: &str) -> Abort {
         let mut next = self.at;
         while matches!(self.tokens.kind(next), TokenKind::Blank) {
@@ -137,7 +139,7 @@ impl Parser<'_> {
 
     pub(super) fn quoted_template(&mut self) -> Parsed<Expr> {
         let open = self.take();
-        // Nearly every string is plain text.
+        // Fast path: nearly every string is plain text.
         if self.tokens.kind(open + 1) == TokenKind::QuotedText && self.tokens.kind(open + 2) == TokenKind::CloseQuote {
             let token = self.take();
             let text = self.unescape_quoted(token);
@@ -159,6 +161,7 @@ impl Parser<'_> {
     pub(super) fn heredoc_template(&mut self) -> Parsed<Expr> {
         let open = self.take();
         let mut pieces = self.pieces(open, TokenKind::CloseHeredoc)?;
+        // Only this form of the opening removes indentation.
         if self.text_of(open).starts_with("<<-") {
             unindent(&mut pieces);
         }
@@ -180,6 +183,7 @@ impl Parser<'_> {
     /// Builds the expression of a template whose last token was just taken.
     fn template(&mut self, mut pieces: Vec<Piece>, open: usize, heredoc: bool) -> Parsed<Expr> {
         let range = self.since(open);
+        // A template of one interpolation has the type of its value, as in HCL.
         if let [Piece::Value(_)] = pieces.as_slice()
             && let Some(Piece::Value(inner)) = pieces.pop()
         {
@@ -195,11 +199,11 @@ impl Parser<'_> {
 
     // ---- pieces -----------------------------------------------------------------------------------------------
 
-    /// The pieces up to the token that ends the template, and that token.
+    /// Reads the pieces up to the token that ends the template, and that token.
     fn pieces(&mut self, open: usize, end: TokenKind) -> Parsed<Vec<Piece>> {
         let mut pieces = Pieces::default();
         loop {
-            // Here every token counts: there are no blanks between pieces.
+            // No trivia is skipped: blanks between pieces are text.
             let kind = self.tokens.kind(self.at);
             if kind == end {
                 self.take();
@@ -231,6 +235,7 @@ impl Parser<'_> {
                     self.newlines = before;
                     match piece {
                         Ok(piece) => {
+                            // The closing token of the sequence was taken last.
                             pieces.strip_next = self.text_of(self.last).starts_with('~');
                             pieces.list.push(piece);
                         }
@@ -348,7 +353,8 @@ impl Parser<'_> {
         Ok(piece(self.since(open)))
     }
 
-    /// What stands for a sequence that could not be understood. An `if` wants its `endif`, whatever its condition is.
+    /// Returns a placeholder for a sequence that could not be parsed. An `if` needs its `endif`, whatever its condition
+    /// is.
     fn broken_sequence(&self, open: usize, kind: TokenKind) -> Piece {
         let words = (open + 1..self.last).find(|i| self.tokens.kind(*i) != TokenKind::Blank);
         let range = self.since(open);
@@ -377,7 +383,7 @@ impl Parser<'_> {
     fn tree(&mut self, pieces: Vec<Piece>, end: &Range) -> Parsed<Vec<TemplatePart>> {
         let mut open: Vec<Directive> = Vec::new();
         let mut parts = Parts::default();
-        // After one directive without its counterpart the others look wrong too.
+        // After a directive that could not be parsed, its counterparts would be reported as well.
         let broken = pieces.iter().any(|p| matches!(p, Piece::Invalid));
         for piece in pieces {
             match piece {
@@ -503,8 +509,8 @@ impl Parser<'_> {
     }
 }
 
-/// Takes the indentation that all lines share from each. A blank line does not count, and its indentation is unchanged. Nor does
-/// what follows a strip marker that took the line break: it is no line by itself any more.
+/// Removes the indentation that all lines share. Blank lines do not count, and keep theirs. Text after a strip marker
+/// that removed the line break does not count either: it is no line of its own any more.
 fn unindent(pieces: &mut [Piece]) {
     let mut line_begins = true;
     let mut smallest = usize::MAX;
@@ -516,6 +522,7 @@ fn unindent(pieces: &mut [Piece]) {
         };
         if std::mem::replace(&mut line_begins, text.is_some_and(|t| t.ends_with('\n'))) {
             let Some(text) = text else {
+                // The line begins with a sequence, so there is no common indentation.
                 smallest = 0;
                 continue;
             };

@@ -1,4 +1,4 @@
-//! What stands in tokens: escapes, encodings, characters that mean nothing.
+//! Text of tokens: escapes, encodings, characters without meaning.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use crate::{Diagnostic, Range, lexer};
 
 use super::Parser;
 
-/// The text of a file, and where the bytes stand that are no UTF-8. Those are replaced one by one, so that all others
-/// keep their places.
+/// Decodes a file, and returns the offsets of bytes that are not UTF-8. Each is replaced by one byte, so that all
+/// others keep their positions.
 pub(super) fn decode_utf8(bytes: &[u8]) -> (Cow<'_, str>, Vec<usize>) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return (Cow::Borrowed(text), Vec::new());
@@ -24,7 +24,7 @@ pub(super) fn decode_utf8(bytes: &[u8]) -> (Cow<'_, str>, Vec<usize>) {
     (Cow::Owned(text), bad)
 }
 
-/// What to say about a token that is no part of the language.
+/// Builds the error for a token that is not part of the language.
 pub(super) fn invalid_token(text: &str) -> Diagnostic {
     let bitwise = |hint: &str| {
         Diagnostic::error(
@@ -74,9 +74,10 @@ pub(super) fn invalid_token(text: &str) -> Diagnostic {
 }
 
 impl Parser<'_> {
-    /// The text of a token between quotes, unescaped. Invalid escapes are reported and left as they are.
+    /// Returns the text of a token between quotes, unescaped. Invalid escapes are reported and left as they are.
     pub(super) fn unescape_quoted(&mut self, token: usize) -> String {
         let raw = self.text_of(token);
+        // Most texts have no escapes.
         if !raw.contains(['\\', '$', '%']) {
             return raw.to_owned();
         }
@@ -124,7 +125,7 @@ impl Parser<'_> {
     }
 }
 
-/// The text of a token of a heredoc or of a template without quotes, unescaped.
+/// Returns the text of a token of a heredoc or of a template without quotes, unescaped.
 pub(super) fn unescape_plain(raw: &str) -> Cow<'_, str> {
     if !raw.contains("${") && !raw.contains("%{") {
         return Cow::Borrowed(raw);
@@ -141,7 +142,7 @@ pub(super) fn unescape_plain(raw: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Takes a run of `$` or `%`: before a brace, one of them is the escape.
+/// Copies a run of `$` or `%`, and returns its length. Before a brace, one of the signs is the escape.
 fn introducers(rest: &str, text: &mut String) -> usize {
     let first = rest.as_bytes().first().copied().unwrap_or_default();
     let run = rest.bytes().take_while(|b| *b == first).count();
@@ -150,8 +151,8 @@ fn introducers(rest: &str, text: &mut String) -> usize {
     run
 }
 
-/// The character that the escape at the beginning of the text stands for and the length of the escape; or how much of
-/// the text is wrong, and why.
+/// Decodes the escape at the beginning of a text: the character and the length of the escape, or the length of the
+/// wrong text and a description.
 fn escape(text: &str) -> Result<(char, usize), (usize, String)> {
     let Some(selector) = text[1..].chars().next() else {
         return Err((
@@ -187,7 +188,7 @@ fn escape(text: &str) -> Result<(char, usize), (usize, String)> {
     let code = u32::from_str_radix(&text[2..end], 16).unwrap_or(u32::MAX);
     match char::from_u32(code) {
         Some(c) => Ok((c, end)),
-        // A surrogate, or beyond what Unicode has.
+        // A surrogate, or a number beyond the last character of Unicode.
         None => Err((end, format!("Cannot encode character U+{code:04x} in UTF-8."))),
     }
 }

@@ -1,4 +1,4 @@
-//! The parts of a template while its directives are matched.
+//! Parts of a template while its directives are matched.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::Range;
 use crate::ast::{Expr, TemplatePart};
 
-/// A directive whose end is still to come.
+/// A directive whose end has not been read yet.
 pub(super) struct Directive {
     pub kind: DirectiveKind,
-    /// The parts before it.
+    /// Parts before the directive.
     pub outer: Parts,
     pub range: Range,
 }
@@ -17,7 +17,7 @@ pub(super) struct Directive {
 pub(super) enum DirectiveKind {
     If {
         condition: Expr,
-        /// The parts if it is true, once the `else` has come.
+        /// Parts if the condition is true, once the `else` has been read.
         yes: Option<Vec<TemplatePart>>,
     },
     For {
@@ -27,11 +27,11 @@ pub(super) enum DirectiveKind {
     },
 }
 
-/// The parts of a template, or of what a directive encloses.
+/// Parts of a template, or of the content of a directive.
 #[derive(Default)]
 pub(super) struct Parts {
     list: Vec<TemplatePart>,
-    /// Text at the end, which more text may follow.
+    /// Text at the end, not a part yet: adjacent pieces of text become one literal.
     text: String,
     text_range: Option<Range>,
 }
@@ -67,7 +67,7 @@ impl Parts {
         self.list
     }
 
-    /// Ends an `if` directive, whose last branch these parts are, and goes on with the parts before it.
+    /// Ends an `if` directive, whose last branch these parts are, and continues with the parts before it.
     pub fn close_if(&mut self, outer: Parts, condition: Expr, yes: Option<Vec<TemplatePart>>, range: Range) {
         let last = std::mem::replace(self, outer).finish();
         let (yes, no) = match yes {

@@ -1,8 +1,8 @@
-//! A tree as one line of text, so that a test can say what it expects.
+//! Renders a tree as one line of text, for the expectations of tests.
 
 use crate::ast::{BinaryOp, Body, Expr, ObjectKey, TemplatePart, TraversalStep, UnaryOp};
 
-/// A body: `a = …; type "label" { … }`.
+/// Renders a body: `a = …; type "label" { … }`.
 pub(super) fn body(body: &Body) -> String {
     let mut items = Vec::new();
     for a in &body.attributes {
@@ -16,7 +16,7 @@ pub(super) fn body(body: &Body) -> String {
     items.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("; ")
 }
 
-/// An expression in prefix form.
+/// Renders an expression in prefix form.
 pub(super) fn expr(e: &Expr) -> String {
     match e {
         Expr::Literal { value, .. } => format!("{value:?}").replace("Value", ""),
@@ -106,7 +106,7 @@ fn parts(list: &[TemplatePart]) -> String {
         .collect()
 }
 
-/// The steps of a traversal, as they would be written.
+/// Renders the steps of a traversal as in the source.
 pub(super) fn steps(list: &[TraversalStep]) -> String {
     list.iter()
         .map(|step| match step {

@@ -1,4 +1,4 @@
-//! Diagnostics of invalid texts. Places and summaries are Terraform's, except where noted.
+//! Diagnostics of invalid texts. Ranges and summaries are Terraform's, except where noted.
 
 use crate::{Pos, parse_expression, parse_file, parse_template};
 
@@ -129,7 +129,7 @@ fn one_error_is_one_diagnostic() {
         ("a = {b = 1\n", "2:1 Missing expression"),
         ("a = 1 +\n  2\n", "1:8 Invalid expression"),
         ("a = 1\n  + 2\n", "2:3 Argument or block definition required"),
-        // Where Terraform points behind the place that it recovered to.
+        // Terraform points behind the position that it recovered to.
         ("a = b[1 2]\n", "1:9 Missing close bracket on index"),
     ];
     for (text, expected) in cases {

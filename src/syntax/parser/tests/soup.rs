@@ -1,4 +1,4 @@
-//! Any text at all: nothing is lost, nothing panics, nothing takes long.
+//! Properties of arbitrary text: the lexer loses nothing, the parser does not panic, and takes linear time.
 
 use proptest::prelude::*;
 
@@ -143,7 +143,7 @@ proptest! {
     }
 }
 
-/// Texts in which every line could send recovery far away, or back.
+/// Texts in which every line could send recovery far ahead, or back.
 #[test]
 fn recovery_takes_linear_time() {
     for line in [

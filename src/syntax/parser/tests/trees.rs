@@ -1,24 +1,24 @@
-//! What texts mean.
+//! Trees of valid texts.
 
 use super::dump;
 use crate::ast::Expr;
 use crate::{Pos, parse_expression, parse_file, parse_template, parse_traversal};
 
-/// The tree of an expression without errors.
+/// Returns the tree of an expression without errors.
 fn tree(text: &str) -> String {
     let (expr, diagnostics) = parse_expression("test", text, Pos::default());
     assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");
     dump::expr(&expr)
 }
 
-/// The tree of a file without errors.
+/// Returns the tree of a file without errors.
 fn file(text: &str) -> String {
     let (body, diagnostics) = parse_file("test.tf", text.as_bytes());
     assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");
     dump::body(&body)
 }
 
-/// The tree of a template without errors.
+/// Returns the tree of a template without errors.
 fn template(text: &str) -> String {
     let (expr, diagnostics) = parse_template("test", text, Pos::default());
     assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");
@@ -110,7 +110,7 @@ fn strings() {
     assert_eq!(tree(r#""""#), "(text)");
     assert_eq!(tree(r#""a\n\t\"\\\u00e9\U0001F600""#), "(text \"a\\n\\t\\\"\\\\é😀\")");
     assert_eq!(tree(r#""$${a} %%{b} $$ %% $a 5%""#), "(text \"${a} %{b} $$ %% $a 5%\")");
-    // Of any run of signs before a brace, one is the escape.
+    // In a run of signs before a brace, one is the escape.
     assert_eq!(tree(r#""$$${a}""#), "(text \"$${a}\")");
     assert_eq!(tree(r#""${a}""#), "(wrap a)");
     assert_eq!(tree(r#""${a}${b}""#), "(text $a $b)");
@@ -153,15 +153,15 @@ fn heredocs() {
     );
 }
 
-/// What Terraform does, found by trying.
+/// Results of Terraform, found by experiment.
 #[test]
 fn heredoc_indentation_and_strip_markers_as_terraform() {
-    // A line of blanks does not count and keeps its blanks.
+    // A line of blanks does not count, and keeps its blanks.
     assert_eq!(
         file("a = <<-E\n    a\n      \n      b\n  E\n"),
         "a = (heredoc \"a\\n      \\n  b\\n\")"
     );
-    // A marker takes one line break at most, and the line after it is no line by itself.
+    // A marker removes one line break at most, and the line after it is no line of its own.
     assert_eq!(
         file("a = <<-E\n    %{ if true ~}\n      a\n    %{ endif ~}\n    b\n  E\n"),
         "a = (heredoc (if true \"      a\\n\" else) \"    b\\n\")"
