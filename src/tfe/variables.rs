@@ -1,4 +1,5 @@
 //! Input variables of a workspace.
+
 use serde_json::Value as Json;
 
 use crate::api::{self, ApiError, part};
