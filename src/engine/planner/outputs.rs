@@ -10,8 +10,8 @@ use super::Planner;
 use crate::blocks::Block;
 use crate::plan::{Action, OutputChange};
 
-/// The changes of all configured and stored root outputs. In a plan with errors, outputs that could not be evaluated are left
-/// out.
+/// Returns the changes of all configured and stored root outputs. In a plan with errors, outputs that could not be
+/// evaluated are left out.
 pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -> BTreeMap<Arc<str>, OutputChange> {
     let stored = &planner.context.inputs.state.outputs;
     let root = &planner.context.inputs.config.root;

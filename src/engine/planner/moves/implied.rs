@@ -6,7 +6,8 @@ use state::State;
 
 use super::statement::Statement;
 
-/// The instance without a key becomes instance 0 of a resource with `count`, or the reverse, unless a block moves the resource.
+/// Moves the instance without a key to instance 0 of a resource with `count`, or the reverse, unless a block moves the
+/// resource.
 pub(super) fn statements(config: &Config, state: &State, explicit: &[Statement]) -> Vec<Statement> {
     let spoken_of: std::collections::HashSet<_> = explicit
         .iter()
