@@ -49,10 +49,10 @@ pub enum Operation {
     Invoke(u32),
 }
 
-/// Operations and their order.
+/// Operations of an apply and their order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ExecGraph {
-    /// The operations.
+    /// Operations; `edges` has their order.
     pub nodes: Vec<Operation>,
     /// The order: the second of a pair runs after the first, as indexes into `nodes`.
     pub edges: Vec<(u32, u32)>,
@@ -63,7 +63,7 @@ pub struct ExecGraph {
 pub struct Planned {
     /// The resource it belongs to.
     pub resource: ConfigResource,
-    /// Its action.
+    /// Action of the change.
     pub action: Action,
     /// Set for a deletion in the group *destroy last*.
     pub destroy_last: bool,
@@ -95,7 +95,7 @@ enum Priority {
     Deposed,
     /// Rule 4 where the state does not record the dependency.
     NotRecorded,
-    /// Rule 6.
+    /// Rule 6: destructions before and after a change.
     BeforeChange,
 }
 

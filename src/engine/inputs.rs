@@ -18,13 +18,13 @@ use provider::ProviderSource;
 /// The evaluation environment: the values of `path` and `terraform`, and the behaviour of functions.
 #[derive(Clone, Debug, Default)]
 pub struct EvaluationEnvironment {
-    /// The selected workspace.
+    /// Name of the selected workspace.
     pub workspace: String,
     /// The working directory as it was before `-chdir`, absolute.
     pub cwd: String,
     /// The value of `terraform.applying`. Apply sets it.
     pub applying: bool,
-    /// The function environment.
+    /// Settings of the function environment.
     pub functions: FunctionSettings,
     /// Observer of the evaluation of expressions, for coverage.
     pub witness: Option<Arc<dyn Witness>>,
@@ -44,19 +44,19 @@ pub struct Variables {
 /// The inputs of every operation.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
-    /// The configuration.
+    /// Configuration with all called modules.
     pub config: &'a Config,
     /// The state before the operation.
     pub state: &'a State,
     /// The values of the root variables.
     pub variables: &'a Variables,
-    /// The evaluation environment.
+    /// Evaluation environment of all modules.
     pub environment: &'a EvaluationEnvironment,
     /// The source of providers and provisioners.
     pub providers: &'a dyn ProviderSource,
-    /// The receiver of events.
+    /// Receiver of progress events.
     pub events: &'a dyn EventSink,
-    /// The cancellation token.
+    /// Token for graceful stop and cancellation.
     pub stop: &'a Stop,
     /// The limit of concurrent operations on objects.
     pub parallelism: usize,
@@ -72,7 +72,7 @@ impl Inputs<'_> {
 /// The options of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
-    /// The kind of plan.
+    /// Mode of the plan.
     pub mode: Mode,
     /// Refresh the objects first.
     pub refresh: bool,

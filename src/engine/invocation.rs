@@ -12,7 +12,7 @@ use crate::stored;
 /// A planned invocation of an action.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ActionInvocation {
-    /// The action.
+    /// Address of the action's instance.
     #[serde(with = "stored")]
     pub address: AbsActionInstance,
     /// The provider configuration that invokes it.
@@ -43,7 +43,7 @@ pub enum InvocationTrigger {
 /// The trigger of an invocation by a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LifecycleTrigger {
-    /// The instance that changes.
+    /// Instance whose change is the trigger.
     #[serde(with = "stored")]
     pub resource: AbsResourceInstance,
     /// Event of the instance that triggers the action.

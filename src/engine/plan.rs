@@ -102,9 +102,9 @@ pub struct ResourceChange {
     /// The provider configuration that applies the change.
     #[serde(with = "stored")]
     pub provider: AbsProviderConfig,
-    /// The action.
+    /// Action on the object.
     pub action: Action,
-    /// The reason.
+    /// Reason for the action, if the action does not imply it.
     pub reason: Reason,
     /// The prior object: null if there is none. Sensitive values are marked.
     #[serde(with = "stored")]
@@ -169,7 +169,7 @@ stored::derived!(OutputChange);
 /// A plan. Its serialised form is that of saved plans; a new field is part of it, unless an attribute says otherwise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// The mode.
+    /// Mode of the plan.
     pub mode: Mode,
     /// The time of planning: RFC 3339, UTC.
     pub timestamp: String,
@@ -182,10 +182,10 @@ pub struct Plan {
     /// The targets; empty for the whole configuration.
     #[serde(with = "stored")]
     pub targets: Vec<Target>,
-    /// The excludes.
+    /// Addresses of `-exclude`; empty for none.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored")]
     pub excludes: Vec<Target>,
-    /// The objects of `-replace`.
+    /// Addresses of `-replace`; empty for none.
     #[serde(with = "stored")]
     pub force_replace: Vec<AbsResourceInstance>,
     /// The changes of objects, no-ops included, sorted by address.
@@ -193,7 +193,7 @@ pub struct Plan {
     /// The invocations of actions: those that the user asks for, then those of each resource instance, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invocations: Vec<ActionInvocation>,
-    /// The action of `-invoke`.
+    /// Address of `-invoke`, if it was used.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]
     pub invoke: Option<AbsActionInstance>,
     /// Drift: the differences between the stored objects and the refreshed ones, sorted by address.
@@ -240,11 +240,11 @@ pub struct Plan {
 pub struct PlanView<'p> {
     /// Mode of the plan.
     pub mode: Mode,
-    /// The changes of objects.
+    /// Changes of objects, no-ops included.
     pub changes: &'p [ResourceChange],
     /// The differences between the stored objects and the refreshed ones.
     pub drift: &'p [ResourceChange],
-    /// The invocations of actions.
+    /// Invocations of actions, in the order of lists.
     pub invocations: &'p [ActionInvocation],
     /// The changes of root outputs.
     pub outputs: &'p BTreeMap<Arc<str>, OutputChange>,

@@ -1,4 +1,4 @@
-//! A domain-independent walk of a dependency graph.
+//! Walk of a dependency graph, independent of what its nodes are.
 
 use std::future::Future;
 
@@ -40,6 +40,7 @@ where
         while running.len() < limit.max(1) {
             let Some(node) = ready.pop_front() else { break };
             if has_failed_dependency[node.index()] {
+                // Skipped without a visit: its dependents may be waiting only for this.
                 release(graph, node, true, &mut waiting, &mut has_failed_dependency, &mut ready);
             } else {
                 let visited = visit(node);

@@ -274,7 +274,8 @@ impl Conditions<'_> {
         self.scope.evaluator
     }
 
-    /// Whether the result of a condition is reported: static evaluation does not report the results of assertions.
+    /// Returns true if the result of a condition is reported: static evaluation does not report the results of
+    /// assertions.
     fn reports_result(&self) -> bool {
         self.kind != ConditionKind::Assertion || !self.evaluator().is_static()
     }

@@ -6,7 +6,7 @@ use schema::BlockSchema;
 
 use super::attribute;
 
-/// The ignored changes.
+/// Changes that are ignored.
 #[derive(Clone, Debug)]
 pub enum Ignore<'p> {
     /// Every argument.

@@ -80,7 +80,6 @@ impl Planner<'_> {
             &outputs,
             &self.outputs_of_modules(),
         );
-        // As in Terraform, whose plans with errors do not have them.
         if errored {
             relevant_attributes.retain(|(address, _)| address.resource.resource.mode != addrs::Mode::Ephemeral);
         }

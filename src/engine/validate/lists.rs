@@ -1,4 +1,4 @@
-//! Checks `list` blocks.
+//! Validation of `list` blocks.
 
 use addrs::ConfigResource;
 use config::Resource;
@@ -11,7 +11,7 @@ use crate::instance::located;
 use crate::query::{limit_of, list_argument};
 
 impl Validator<'_> {
-    /// Checks a list block whose body has this value: its own arguments, and with the provider its `config` block.
+    /// Checks a list block whose body has this value: its own arguments here, and its `config` block with the provider.
     pub(super) async fn list(
         &self,
         address: &ConfigResource,

@@ -30,7 +30,7 @@ mod order;
 use generate::{Dialect, Model, Random};
 use support::Case;
 
-/// Whether blocks are renamed and removed, with `moved` and `removed` blocks.
+/// Rename and remove blocks, with `moved` and `removed` blocks.
 const MOVES: bool = true;
 
 /// The size limits of a case.

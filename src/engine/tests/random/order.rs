@@ -79,7 +79,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
     Ok(())
 }
 
-/// The plan is byte for byte the same for every order of responses.
+/// Asserts that the plan is byte for byte the same for every order of responses.
 fn deterministic(case: &mut Case, r: &mut Random) -> Result<(), String> {
     let bytes = |case: &Case| match case.try_plan() {
         (Some(plan), problems) => format!("{plan:?}\n{}", texts(problems.iter())),
@@ -131,8 +131,8 @@ fn partly(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> 
     Ok(())
 }
 
-/// Actions of users beside changes of the configuration: taint, -replace, changes of remote objects. Returns whether objects
-/// differ from the state.
+/// Makes changes that users make beside the configuration: taint, -replace, changes of remote objects. Returns true if
+/// objects differ from the state.
 fn outside(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> bool {
     let mut changed = false;
     if r.percent(15) {
@@ -204,7 +204,7 @@ fn apply(case: &mut Case, model: &Model, trace: &mut Trace) -> Result<Vec<check:
     }
     check::as_planned(&plan, &operations)?;
     check::order(model, &plan, &before, &operations)?;
-    // A forgotten object exists, and nothing manages it.
+    // A forgotten object still exists, and nothing manages it.
     for forgotten in plan.changes.iter().filter(|c| c.action == Action::Forget) {
         let name = forgotten.before.get("name").and_then(cty::Value::as_str).unwrap_or("?");
         let address = forgotten.address.to_string();

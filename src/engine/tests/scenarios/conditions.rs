@@ -377,7 +377,7 @@ fn condition_is_judged_when_its_message_is_known() {
     assert_eq!(texts(&case.validate()), "");
     let errors = case.plan_errors();
     assert!(errors.contains("web: not 7; allowed: [1,2,4]."), "{errors}");
-    // A message without other values is known at once.
+    // A message without references to other values is known at once.
     let child = child.replace("${var.name}", "n");
     let child = child.replace("${jsonencode(local.allowed)}", "few");
     let case = Case::of(&[("main.tf", main), ("m/main.tf", &child)]);

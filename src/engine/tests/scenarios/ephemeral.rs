@@ -262,7 +262,7 @@ fn destroy_plan_opens_only_dependencies_of_providers() {
     case.apply();
     case.remote.take_log();
     case.options.mode = Mode::Destroy;
-    // The refresh pass of a destroy plan opens what any plan opens.
+    // The refresh pass of a destroy plan opens the same resources as any plan.
     case.options.refresh = false;
     let plan = case.plan();
     let log = case.remote.take_log();

@@ -163,7 +163,7 @@ fn target_does_not_destroy_what_something_outside_needs() {
             "fake_thing.r2[\"B\"]"
         ]
     );
-    // Once nothing outside needs it, it goes with what is targeted.
+    // Once no instance outside needs it, the object is destroyed with the target.
     case.target(&["fake_thing.r2"]);
     assert_eq!(
         actions(&case.plan()),
@@ -171,7 +171,7 @@ fn target_does_not_destroy_what_something_outside_needs() {
     );
     case.target(&[]).exclude(&["fake_thing.r2[\"A\"]"]);
     assert!(actions(&case.plan()).is_empty());
-    // What a target names is destroyed, with a warning.
+    // An object that a target names is destroyed, with a warning.
     case.exclude(&[]).target(&["fake_thing.r1[\"A\"]"]);
     let (plan, diagnostics) = case.try_plan();
     assert_eq!(actions(&plan.unwrap()), ["- fake_thing.r1[\"A\"]"]);

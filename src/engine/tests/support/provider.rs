@@ -18,7 +18,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::identity::{self, identity_of};
 use super::remote::{FakeRemote, with};
 
-/// The computed attributes.
+/// Computed attributes of the fake resource types.
 const COMPUTED: [&str; 3] = ["id", "note", "token"];
 
 pub fn attribute(ty: Type, flags: &str) -> AttributeSchema {
@@ -147,7 +147,7 @@ pub fn fine<T>(value: T) -> Result<Answer<T>, Diagnostics> {
     })
 }
 
-/// A call in flight.
+/// Counts a call as in flight until it is dropped.
 struct InFlight<'w>(&'w FakeRemote);
 
 impl<'w> InFlight<'w> {
