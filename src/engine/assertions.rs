@@ -90,6 +90,7 @@ impl<'a> Assertions<'a> {
     #[must_use]
     pub fn new(results: Results<'a>) -> Assertions<'a> {
         let mut environment = results.environment.clone();
+        // In a plan, functions like `timestamp` are unknown, as they were when it was made.
         environment.functions.pure = results.plan.is_some();
         environment.functions.plan_timestamp = results.timestamp.map(str::to_owned);
         let objects = StateObjects {

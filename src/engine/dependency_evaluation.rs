@@ -98,6 +98,7 @@ impl<'a> DependencyEvaluation<'a> {
         let pure = |n: NodeIndex| !matches!(graph[n], Block::Provider(_) | Block::Resource(_) | Block::Check(..));
         let mut order = Vec::new();
         let mut stack = vec![(start, before(start))];
+        // A stack of its own instead of recursion: chains of local values have any length.
         while let Some((node, next)) = stack.last_mut() {
             match next.next() {
                 Some(n) if pure(n) && !std::mem::replace(&mut evaluated[n.index()], true) => stack.push((n, before(n))),

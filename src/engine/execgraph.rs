@@ -245,6 +245,7 @@ impl<'p> Builder<'p> {
                 .iter()
                 .filter_map(|p| self.group_of(d, *p))
             {
+                // A dependency that the state does not record may be left out to break a cycle.
                 let is_recorded = facts.recorded.get(r).is_some_and(|with| with.contains(d));
                 let priority = if is_recorded {
                     Priority::Firm

@@ -142,6 +142,7 @@ impl Functions {
         function: &str,
     ) -> Result<Arc<Signature>, CallError> {
         let required = module.module.required_providers.get(local);
+        // That it could not be started has been reported: no second error for each call.
         if required.is_some_and(|r| self.is_unavailable(&r.provider)) {
             return Ok(Arc::new(anything()));
         }
@@ -214,6 +215,7 @@ impl Functions {
                 for problem in problems {
                     text.push(format!("{}: {}", problem.summary, problem.detail));
                 }
+                // Without the final stop, since the text becomes part of a sentence.
                 Err(CallError::Failed(text.join("; ").trim_end_matches('.').to_owned()))
             }
             Some(Ok(Err(error))) => {

@@ -442,6 +442,7 @@ fn block_not_read(schema: &BlockSchema, config: &Value) -> Value {
 }
 
 fn attribute_not_read(schema: &AttributeSchema, value: &Value) -> Value {
+    // Left to the provider, which sets it when the data source is read.
     if value.is_null() && schema.computed {
         return Value::unknown(schema.implied_type());
     }

@@ -299,6 +299,7 @@ impl PlanView<'_> {
             invoked: self.invocations.len(),
             ..Totals::default()
         };
+        // A data source that leaves the state is not destroyed.
         for change in self.changes.iter().filter(|change| !change.drops_data_source()) {
             totals.imported += usize::from(change.importing.is_some());
             for step in change.action.steps() {

@@ -38,6 +38,7 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
         let module = &node.module;
         let mut called = |names: Vec<(Arc<str>, Range)>| {
             for (name, _) in names {
+                // An undeclared local name is reported where the call is evaluated.
                 out.extend(module.required_providers.get(&name).map(|r| r.provider.clone()));
             }
         };

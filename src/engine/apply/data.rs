@@ -106,6 +106,7 @@ impl Applier<'_> {
             problems.extend(data_problems(value, s.schema, provider, s.address));
         }
         let failed = problems.has_errors();
+        // The read of a check's data source fails the check, not the apply.
         match check {
             Some(check) => {
                 let of = Checked::Check(s.address.module.clone(), check.clone());

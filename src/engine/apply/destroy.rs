@@ -207,6 +207,7 @@ impl Applier<'_> {
     ) -> Result<(Vec<u8>, Option<Value>), Reported> {
         let schemas = &self.context.providers.schemas().providers;
         let schema = schemas.get(&s.change.provider.provider);
+        // Without the capability a provider does not expect a plan whose proposed object is null.
         if !schema.is_some_and(|p| p.capabilities.plan_destroy) {
             return Ok((stored.private.clone(), None));
         }

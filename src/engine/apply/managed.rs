@@ -296,6 +296,7 @@ impl Applier<'_> {
     ) -> Result<(Value, Vec<(cty::Path, cty::Marks)>), Reported> {
         let config = object_config::object_config(self.context.evaluator, s.address, &block.body, s.schema, scope)?;
         let marks = without_ephemeral_marks(config.paths_with_marks());
+        // Providers are sent values only; the marks are put back on the result.
         let (config, _) = config.unmark_deep();
         if !config.is_wholly_known() {
             return Err(self.context.fail(

@@ -526,6 +526,7 @@ impl Applier<'_> {
         change: &ResourceChange,
         slot: &Slot<'_>,
     ) -> Result<(), Reported> {
+        // Needs no provider: nothing happens to the object itself.
         if change.action == Action::Forget {
             match &change.deposed {
                 Some(key) => self.update_deposed(change, DeposedKey(key.clone()), None),
@@ -537,6 +538,7 @@ impl Applier<'_> {
             return Ok(());
         }
         self.openings.open(&change.provider).await?;
+        // A destruction evaluates no other block: its provisioners may refer to `self` and to keys only.
         if matches!(operation, Operation::Change(_)) {
             self.report_import(change);
             self.openings
@@ -563,6 +565,7 @@ impl Applier<'_> {
             provider,
             slot,
         };
+        // A replacement has two operations with the same change: the operation says which part this is.
         match (operation, change.action) {
             (Operation::Destroy(_), _) => self.destroy(index, &subject).await,
             (_, Action::Read) => self.read(&subject).await,

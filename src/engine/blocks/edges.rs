@@ -107,6 +107,7 @@ impl<'a> Edges<'a> {
             }
             self.resource(config, node, resource);
         }
+        // The arguments of an import are evaluated when its target is planned.
         for import in &config.module.imports {
             if let Some(node) = self.blocks.find(&Block::Resource(import.target(&config.path))) {
                 self.exprs(config, node, import.for_each.iter().chain([import.by.expr()]));
@@ -213,6 +214,7 @@ impl<'a> Edges<'a> {
         let nothing = BlockSchema::default();
         let schema = schemas.resource(&provider.provider, resource.address.mode, &resource.address.ty);
         self.body(config, node, &resource.body, schema.map_or(&nothing, |s| &s.block));
+        // The value of provider_meta goes with every request about the object.
         if let Some(meta) = config.module.provider_meta.get(&provider.provider) {
             let schema = schemas.providers.get(&provider.provider);
             let schema = schema.and_then(|schema| schema.provider_meta.as_ref());
@@ -272,6 +274,7 @@ impl<'a> Edges<'a> {
 
     fn references(&mut self, config: &ModuleNode, node: NodeIndex, references: &[Reference], when: When) {
         for reference in references {
+            // The validation of a variable may refer to the variable itself.
             let own_variable = match (&self.blocks.graph[node], &reference.subject) {
                 (Block::Variable(m, n), Referenceable::Variable(v)) => *m == config.path && n == v,
                 _ => false,

@@ -206,6 +206,7 @@ impl Evaluator<'_> {
                 status: CheckStatus::Pass,
                 messages: Vec::new(),
             });
+        // An object has one status for all of its conditions: the worst.
         object.status = worse(object.status, status);
         object.messages.extend(message);
     }
@@ -224,6 +225,7 @@ impl Evaluator<'_> {
                 for object in earlier.into_iter().flat_map(|r| &r.objects) {
                     objects.insert(object.object_addr.clone(), object.clone());
                 }
+                // A result of this run replaces the earlier one of the object.
                 for (address, result) in results.0.get(&block).into_iter().flatten() {
                     let object_addr: Arc<str> = address.as_str().into();
                     let object = CheckedObject {
@@ -301,6 +303,7 @@ impl Conditions<'_> {
             }
         };
         if !value.is_known() {
+            // For the other kinds this needs no warning: apply checks them before it uses the value.
             if self.kind == ConditionKind::Assertion && self.reports_result() {
                 let mut diagnostic = Diagnostic::warning(
                     "Check block assertion known after apply",

@@ -74,6 +74,7 @@ impl Evaluator<'_> {
         let schema = self
             .schemas
             .and_then(|s| s.resource(&block.provider, address.resource.mode, &address.resource.ty));
+        // Few schemas have deprecated attributes: for the others the value is not rebuilt.
         let Some(schema) = schema.map(|s| &*s.block).filter(|b| b.contains_deprecated()) else {
             return value;
         };

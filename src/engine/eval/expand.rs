@@ -364,6 +364,7 @@ impl RepetitionArgument<'_> {
 
     fn count(&self, value: Value) -> Result<Expansion, Reported> {
         let (value, marks) = value.unmark();
+        // A sensitive number is allowed, unlike sensitive keys: the number of instances discloses little of it.
         if marks.is_ephemeral() {
             return Err(self.invalid(
                 "The value of \"count\" depends on an ephemeral value, which is not stored in the plan. Choose a \
@@ -378,6 +379,7 @@ impl RepetitionArgument<'_> {
             self.report(Diagnostic::error("Incorrect value type", detail))
         })?;
         if !number.is_known() {
+            // Validation knows no objects, so any number may be right.
             if self.is_static() {
                 return Ok(Expansion::Unknown { counted: true });
             }
@@ -464,6 +466,7 @@ impl RepetitionArgument<'_> {
                 value.ty().friendly_name()
             )));
         }
+        // In validation, one repetition stands for all.
         if self.is_static() {
             return Ok(vec![Repetition {
                 index: None,
@@ -477,7 +480,9 @@ impl RepetitionArgument<'_> {
             index: None,
             each: Some((key, element.clone().with_marks(marks))),
         };
+        // An object's attributes are a sequence, too, but their names are needed: see below.
         if let Some(items) = value.as_seq().filter(|_| !matches!(value.ty(), Type::Object(_))) {
+            // The key of an element is the element, as in `for_each` of a resource.
             let is_set = matches!(value.ty(), Type::Set(_));
             let key = |(i, item): (usize, &Value)| if is_set { item.clone() } else { Value::number(i) };
             return Ok(items

@@ -572,6 +572,7 @@ fn declared_marks(variable: &Variable) -> Marks {
 /// sentence.
 fn converted_input(variable: &Variable, value: Value) -> Result<Value, String> {
     let (value, marks) = value.unmark();
+    // Before the conversion, which would set missing optional attributes to null.
     let value = variable.defaults.apply(value);
     if value.is_null() && !variable.nullable {
         return match &variable.default {

@@ -134,6 +134,7 @@ impl ModuleScope<'_> {
     fn terraform(&self, reference: &Reference, name: &str) -> Result<Value, EvaluationError> {
         match name {
             "workspace" => Ok(Value::string(&self.evaluator.environment.workspace)),
+            // Plan and apply differ here, so nothing that is stored may depend on it.
             "applying" => Ok(Value::bool(self.evaluator.environment.applying).with_marks(Marks::EPHEMERAL)),
             "env" => Err(error(
                 reference,
@@ -282,6 +283,7 @@ impl Scope for ModuleScope<'_> {
             _ => return problem,
         };
         match self.node.children.get(call) {
+            // Only an error at the name of the output: others are about its value.
             Some(child) if problem.subject.as_ref() == Some(range) && !child.module.outputs.contains_key(output) => {
                 no_output(call, &child.module, output, range)
             }
@@ -293,6 +295,7 @@ impl Scope for ModuleScope<'_> {
         let evaluator = self.evaluator;
         match &reference.subject {
             Referenceable::Variable(name) => match &self.own_value {
+                // In its own validations a variable has the value that is being validated, which is in no memo yet.
                 Some((own, value)) if own == name => Ok(value.clone()),
                 _ => evaluator
                     .variable(&self.module, self.node, name)

@@ -270,6 +270,7 @@ impl Builder {
             Block::Provider(provider) => self.provider(provider).0,
             Block::Variable(module, _) if module.is_root() => self.add(name.clone(), Some((name, Shape::Variable))),
             Block::Resource(resource) => {
+                // The names in parentheses are Terraform's.
                 let how = if config.resource(resource).is_some() {
                     "expand"
                 } else {

@@ -239,6 +239,7 @@ fn nested_object(
     path: &Path,
     out: &mut Vec<Problem>,
 ) {
+    // Any plan may be right for a configuration that is not known yet.
     if !config.is_known() {
         return;
     }
@@ -283,6 +284,7 @@ fn nested_object(
                         c.len()
                     ),
                 ));
+            // Elements of a set have no key that would match planned and configured ones: the provider is trusted.
             } else if nesting == Nesting::List {
                 let before = prior.as_seq().unwrap_or_default();
                 for (i, (n, c)) in n.iter().zip(c).enumerate() {

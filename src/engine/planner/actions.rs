@@ -134,6 +134,7 @@ impl Planner<'_> {
             );
         }
         self.results().invocations.extend(planned.unwrap_or_default());
+        // A destruction must not fail because of the actions of a block that is gone.
         self.context.evaluator.report(problems.into_iter().map(as_warning));
     }
 
@@ -145,6 +146,7 @@ impl Planner<'_> {
     ) -> (Result<Vec<ActionInvocation>, Reported>, Diagnostics) {
         let mut planned = Ok(Vec::new());
         let mut problems = Diagnostics::new();
+        // A failure does not end the loops below: all problems are reported at once.
         let fail = |planned: &mut Result<_, _>, problems: &mut Diagnostics, failed: EvaluationError| {
             *planned = Err(Reported);
             problems.extend(failed.unreported());

@@ -237,6 +237,7 @@ impl Planner<'_> {
                     address,
                     deposed,
                     action,
+                    // Marked first: an id may be sensitive, and events are shown.
                     id: identity(&schema::marking::mark_sensitive(&p.schema.block, value.clone())),
                     elapsed,
                 });

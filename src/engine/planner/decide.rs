@@ -188,6 +188,7 @@ impl Planner<'_> {
             let Some(changed) = results.changed.get(&resource) else {
                 continue;
             };
+            // The whole resource is named, and one of its instances has changed.
             let Some(key) = key else { return Ok(true) };
             let Some(change) = changed.get(&key).and_then(|i| results.changes.get(*i)) else {
                 continue;

@@ -178,6 +178,7 @@ impl Planner<'_> {
         if lost.is_empty() {
             return None;
         }
+        // Instances are planned concurrently; the order of the text must not depend on that.
         lost.sort();
         let lines: String = lost
             .iter()

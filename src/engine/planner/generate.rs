@@ -34,6 +34,7 @@ pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
         if config.resource(&import.to_resource).is_some() || state.current(address).is_some() {
             continue;
         }
+        // Problems of the empty body, such as missing arguments, are reported at the start of the import block.
         let range = import.range.clone();
         let at = Range {
             end: range.start,
@@ -80,6 +81,7 @@ pub(super) fn block(
     let (file, problems) = syntax::parser::parse_file("generated configuration", text.as_bytes());
     let body = file.blocks.first().map(|b| {
         let mut body = b.body.clone();
+        // A meta-argument, which is no part of the body; `provider_ref` has it.
         body.attributes.retain(|a| &*a.name != "provider");
         body
     });
@@ -276,6 +278,7 @@ fn nested_attribute(
         Nesting::List | Nesting::Set => ("[", "]"),
         _ => ("{", "}"),
     };
+    // A sensitive value must not get into a file, only that there is one.
     if schema.sensitive || !value.marks().is_empty() {
         let _ = writeln!(out, "{name} = {open}{close} # sensitive");
         return;

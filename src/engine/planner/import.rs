@@ -97,6 +97,7 @@ impl Planner<'_> {
             node = inner.next().and_then(|name| declaring.children.get(name));
             let blocks = declaring.module.imports.iter();
             for import in blocks.filter(|i| i.imports_to(&declaring.path, resource)) {
+                // Expanded for the first match only: most resources are not imported.
                 let modules = match &modules {
                     Some(modules) => modules,
                     None => {
@@ -187,6 +188,7 @@ impl Planner<'_> {
             .evaluator
             .scope_with(module, repetition.clone(), None)
             .ok_or(Reported)?;
+        // Its keys are expressions: the address is written as text, and parsed like one of the command line.
         let mut text = String::new();
         self.address_text(&import.to, &scope, &mut text)?;
         let address = addrs::parse::resource_instance(&text).map_err(|e| {

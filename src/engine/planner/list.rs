@@ -60,6 +60,7 @@ impl Planner<'_> {
             address: address.clone(),
             config: mark_sensitive(&config_schema.block, shown),
         });
+        // Without a `config` block the provider gets an empty one, not null.
         let config = if config.is_null() {
             config_schema.block.empty_object()
         } else {
@@ -71,6 +72,7 @@ impl Planner<'_> {
         self.context.report(located(answer.diagnostics, written, address))?;
         let request = ListRequest {
             config: config.clone(),
+            // Generated configuration needs the object, even if the block does not include it.
             include_object: included || generates,
             limit,
         };

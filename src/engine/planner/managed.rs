@@ -174,6 +174,7 @@ impl Planner<'_> {
             Some(stored) => stored.marked(p.schema),
             None => Value::unknown(p.schema.implied_type()),
         };
+        // An instance that does not exist is left out of a collection; a single one needs a value.
         if stored.is_some() || address.resource.key == InstanceKey::None {
             self.context.evaluator.set_object(address, value.clone());
         } else {
@@ -201,6 +202,7 @@ impl Planner<'_> {
         let config = object_config::object_config(self.context.evaluator, address, &block.body, p.schema, scope)?;
         self.forbid_ephemeral(p, address, &config)?;
         let marks = without_ephemeral_marks(config.paths_with_marks());
+        // Providers are sent values only; the marks are put back on the result.
         let (config, _) = config.unmark_deep();
         let answer = p
             .provider

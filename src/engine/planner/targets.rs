@@ -60,6 +60,7 @@ impl Selection {
             providers: HashSet::new(),
             needed_outside: HashMap::new(),
         };
+        // A query needs its list blocks and their dependencies only, and plans no resources.
         if options.query.is_some() {
             selection.targets = lists(blocks);
             selection.select(blocks, options.mode, state, actions);
@@ -155,6 +156,7 @@ impl Selection {
                 .filter(|b| seen.insert(*b))
             {
                 match &graph[before] {
+                    // Selecting it would destroy it; the provider gets the values of its stored objects.
                     Block::Resource(r) if r.resource.mode == ResourceMode::Managed => continue,
                     Block::Resource(r) => {
                         self.whole.insert(r.clone());
@@ -396,6 +398,7 @@ fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigR
             .values()
             .flat_map(|instance| instance.current.iter().chain(instance.deposed.values()));
         for dependency in objects.flat_map(|object| &*object.dependencies) {
+            // Not `entry`, which would clone the key for each of many objects.
             match out.get_mut(dependency) {
                 Some(all) if all.contains(&user) => {}
                 Some(all) => drop(all.insert(user.clone())),

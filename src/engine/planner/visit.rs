@@ -60,6 +60,7 @@ impl ResourceFacts {
         let dependencies = blocks.resource_dependencies(false);
         let selected = |r: &ConfigResource| selection.includes(&Block::Resource(r.clone()));
         let mut read_for_providers = BTreeSet::new();
+        // A destroy plan reads only what the configurations of providers depend on.
         if kind.is_destroy() {
             for provider in selection.providers() {
                 let before = blocks.resources_before(&Block::Provider(provider.clone()));
@@ -258,6 +259,7 @@ impl Planner<'_> {
                 ),
             ));
         }
+        // A destroy plan visits no other blocks, so they are evaluated here.
         if self.spec.kind.is_destroy() {
             self.dependency_evaluation
                 .evaluate(self.context.evaluator, &Block::Provider(address.clone()))?;
@@ -303,6 +305,7 @@ impl Planner<'_> {
             replace if replace.is_replace() => Some(&mut results.changed),
             _ => None,
         };
+        // A deposed object is left over from a replacement, so it triggers nothing.
         if let Some(list) = list.filter(|_| change.deposed.is_none()) {
             let instances = list.entry(change.address.containing_resource()).or_default();
             instances.insert(change.address.resource.key.clone(), at);

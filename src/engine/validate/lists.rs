@@ -38,6 +38,7 @@ impl Validator<'_> {
         let running = self.providers.unconfigured(&provider).await.map_err(|d| self.fail(d))?;
         let (value, _) = value.unmark_deep();
         let mut config = value.get("config").cloned().unwrap_or_else(Value::dynamic);
+        // A missing block is sent as an empty one, as in a query.
         if config.is_null()
             && let Some(list) = self
                 .providers

@@ -154,6 +154,7 @@ pub(crate) async fn warnings_of_providers(
     };
     let found: Vec<Option<Diagnostics>> = futures::stream::iter(&resources)
         .map(|resource| validator.warnings(resource))
+        // In order, so that the warnings do not depend on which provider answers first.
         .buffered(BLOCKS_AT_ONCE)
         .collect()
         .await;
@@ -161,6 +162,7 @@ pub(crate) async fn warnings_of_providers(
         .into_iter()
         .flatten()
         .flatten()
+        // With an error there would be no saved plan.
         .filter(|d| !d.is_error())
         .collect()
 }
@@ -424,6 +426,7 @@ impl Validator<'_> {
             Mode::Managed => running.validate_resource(ty, value).await,
             Mode::Data => running.validate_data(ty, value).await,
             Mode::Ephemeral => running.validate_ephemeral(ty, value).await,
+            // The `config` block has a request of its own: see `list`.
             Mode::List => return Ok(()),
         };
         let problems = answer.map_err(|d| self.fail(d))?.diagnostics;

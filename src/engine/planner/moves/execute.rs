@@ -253,6 +253,7 @@ impl Execution<'_, '_> {
             let Some(instance) = resource.instances.remove(&key) else {
                 continue;
             };
+            // The state keeps no resource without instances.
             if resource.instances.is_empty() {
                 self.state.resources.remove(&old);
                 self.places.remove(&old.module);

@@ -94,6 +94,7 @@ impl fmt::Display for Subject {
 
 impl Endpoint {
     fn new(declared: &Module, subject: &MoveSubject, kind: MoveKind) -> Endpoint {
+        // No keys: a statement holds in every instance of the declaring module.
         let mut steps: Vec<Step> = declared
             .0
             .iter()
@@ -115,6 +116,7 @@ impl Endpoint {
             name: step.name.clone(),
             key: Some(step.key.clone()),
         }));
+        // The call stands for all of its instances.
         if kind == MoveKind::Call
             && let Some(last) = steps.last_mut()
         {

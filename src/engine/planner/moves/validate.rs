@@ -249,6 +249,7 @@ impl<'v> Validation<'v> {
         if stored {
             return true;
         }
+        // Statements may form a cycle, which is an error of its own.
         if !seen.insert(subject.clone()) {
             return false;
         }
