@@ -340,6 +340,7 @@ impl ExecGraph {
     /// Adds the constraints as edges. Where that would make cycles, the constraints in them are left out, those of the lowest
     /// priority first.
     fn with_constraints(mut self, mut constraints: Vec<Constraint>) -> ExecGraph {
+        // Edges inside of groups are never left out.
         let within = std::mem::take(&mut self.edges);
         for lowest in [
             Priority::BeforeChange,
@@ -372,6 +373,7 @@ impl ExecGraph {
     /// Returns the operations on cycles, each with the number of its cycle.
     fn cycles(&self) -> HashMap<u32, usize> {
         let components = petgraph::algo::kosaraju_scc(&self.to_walk());
+        // No edge leads from a node to itself, so a component of one node is no cycle.
         let cycles = components.iter().enumerate().filter(|(_, c)| c.len() > 1);
         cycles
             .flat_map(|(i, c)| c.iter().map(move |n| (u32::try_from(n.index()).unwrap_or(u32::MAX), i)))

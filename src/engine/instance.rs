@@ -178,6 +178,7 @@ fn unknown_paths(value: &Value) -> Vec<Path> {
         if !part.is_known() {
             found.push(path.clone());
         }
+        // Descends only where there is an unknown value below.
         part.is_known() && !part.is_wholly_known()
     });
     found
@@ -295,6 +296,7 @@ pub fn encode(
 
 /// Returns the errors of a failed call, with position and address.
 pub fn unanswered(problems: Diagnostics, written: Option<(&Body, &Schema)>, address: &dyn Display) -> Diagnostics {
+    // The call as a whole has failed: no attribute is to blame.
     let plain = |diagnostic| PluginDiagnostic {
         diagnostic,
         attribute: Path::root(),

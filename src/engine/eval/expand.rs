@@ -28,7 +28,7 @@ pub enum Expansion {
     Single,
     /// The number of instances: the value of `count`.
     Count(u64),
-    /// Number of instances: the value of `count`.
+    /// Keys and values of the instances: the value of `for_each`.
     ForEach(BTreeMap<Arc<str>, Value>),
     /// Unknown; in static evaluation only.
     Unknown {
@@ -224,6 +224,7 @@ impl Evaluator<'_> {
             .and_then(|n| n.module.module_calls.get(call))
             .ok_or(Reported)?;
         let key = Repeated::Call(module.clone(), call.clone());
+        // Evaluated once, even if several blocks ask for it at the same time.
         slot(&self.expansions, &key)
             .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
             .clone()

@@ -284,8 +284,8 @@ fn nested_object(
                         c.len()
                     ),
                 ));
-            // Elements of a set have no key that would match planned and configured ones: the provider is trusted.
             } else if nesting == Nesting::List {
+                // Elements of a set have no key that matches planned and configured ones: the provider is trusted there.
                 let before = prior.as_seq().unwrap_or_default();
                 for (i, (n, c)) in n.iter().zip(c).enumerate() {
                     let p = before.get(i).cloned().unwrap_or_else(|| Value::null(c.ty().clone()));

@@ -76,6 +76,7 @@ pub(super) fn block(
     config: &Generated,
 ) -> (String, Resource, Diagnostics) {
     let named = like.provider_ref.as_ref().map(|provider| &provider.config);
+    // The implied provider needs no argument.
     let named = named.filter(|p| &*p.name != like.address.implied_provider() || p.alias.is_some());
     let text = resource_text(&address.resource.resource, named, schema, config);
     let (file, problems) = syntax::parser::parse_file("generated configuration", text.as_bytes());
@@ -255,6 +256,7 @@ fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value
 /// Parses a string that is a JSON array or object.
 fn structure(text: &str) -> Option<Value> {
     let json: serde_json::Value = serde_json::from_str(text).ok()?;
+    // Strings such as `1` and `true` are JSON, too, and stay strings.
     if !(json.is_array() || json.is_object()) {
         return None;
     }

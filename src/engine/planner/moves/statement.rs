@@ -228,6 +228,7 @@ impl Statement {
     pub(super) fn of_block(config: &Config, module: &Module, moved: &Moved) -> Statement {
         let (from, to) = (&moved.from.subject, &moved.to.subject);
         let keyed = |subject: &MoveSubject| match subject {
+            // Keys of outer modules choose among their instances; only the last one makes this a single instance.
             MoveSubject::Module(m) => m.0.last().is_some_and(|step| !step.key.is_none()),
             MoveSubject::Resource(_) => false,
             MoveSubject::Instance(_) => true,
@@ -254,6 +255,7 @@ impl Statement {
         to: AbsResourceInstance,
         range: Range,
     ) -> Statement {
+        // An absolute address, as if the root module declared the move.
         let side = |i| Endpoint::new(&Module::root(), &MoveSubject::Instance(i), MoveKind::ResourceInstance);
         Statement::new(config, MoveKind::ResourceInstance, side(from), side(to), range)
     }
