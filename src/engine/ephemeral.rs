@@ -176,6 +176,7 @@ impl<'a> Ephemerals<'a> {
             .map(|(address, repetition)| async move { self.open_instance(resource, &address, &repetition).await })
             .buffer_unordered(self.context.inputs.permits());
         let mut failed = false;
+        // Awaited after a failure, too: what the others open must be known, so that it is closed.
         while let Some(result) = results.next().await {
             failed |= result.is_err();
         }
@@ -281,6 +282,7 @@ impl<'a> Ephemerals<'a> {
                 ..Lease::default()
             }),
         }));
+        // The loop of renewals waits for a deadline that may be later than that of this instance.
         self.opened.notify_one();
         let invalid = result_problems(resource.schema, &config, &answer.result);
         problems.extend(invalid.into_iter().map(|what| {

@@ -88,6 +88,7 @@ impl<'s> Providers<'s> {
         provisioners: impl IntoIterator<Item = Arc<str>>,
         functions: impl IntoIterator<Item = addrs::Provider>,
     ) -> Started<'s> {
+        // All at the same time, since each takes a while to start.
         let mut starting: FuturesUnordered<_> = providers
             .into_iter()
             .map(|provider| (provider, false))
@@ -98,6 +99,7 @@ impl<'s> Providers<'s> {
                     match running.schema().await {
                         Ok(schema) => Ok((running, schema)),
                         Err(diagnostics) => {
+                            // It is not among the providers that are closed at the end.
                             running.close().await;
                             Err(diagnostics)
                         }

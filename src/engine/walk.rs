@@ -37,6 +37,7 @@ where
         graph.node_indices().filter(|n| waiting[n.index()] == 0).collect();
     let mut running = FuturesUnordered::new();
     loop {
+        // With a limit of zero the walk would visit nothing.
         while running.len() < limit.max(1) {
             let Some(node) = ready.pop_front() else { break };
             if has_failed_dependency[node.index()] {

@@ -265,6 +265,7 @@ impl Applier<'_> {
         };
         let ty = &action.address.action.ty;
         let answer = actions.invoke_action(ty, plain, &progress).await;
+        // Whatever the response is, it is known: the next run need not name this invocation.
         self.results.sink.end(&intent);
         let problems = match answer {
             Ok(answer) => {

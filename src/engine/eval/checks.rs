@@ -235,6 +235,7 @@ impl Evaluator<'_> {
                     };
                     objects.insert(object_addr, object);
                 }
+                // A block without objects passes if it was evaluated: it has no instances.
                 let none = match earlier {
                     Some(earlier) => earlier.status,
                     None if visited(&block) => CheckStatus::Pass,

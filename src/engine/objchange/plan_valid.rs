@@ -62,6 +62,7 @@ fn nested_block(
 ) {
     match schema.nesting {
         Nesting::Single | Nesting::Group => return block(&schema.block, prior, config, planned, path, out),
+        // Blocks of an unknown collection may be planned in any number.
         _ if !config.is_known() => return,
         _ if planned.is_null() => {
             return out.push(Problem::new(

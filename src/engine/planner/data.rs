@@ -266,6 +266,7 @@ impl Planner<'_> {
             return false;
         }
         let own = &p.address.module;
+        // Conditions are evaluated against changed objects, so that any pending dependency delays the read.
         let has_conditions = !(block.lifecycle.preconditions.is_empty() && block.lifecycle.postconditions.is_empty());
         if has_conditions
             && self
@@ -295,6 +296,7 @@ impl Planner<'_> {
             .chain(&references)
             .map(|r| (own.clone(), &r.subject))
             .collect();
+        // `depends_on` of a module call holds for all blocks of the module.
         let mut path = own.clone();
         while let Some((parent, _)) = path.parent() {
             if let Some(call) = self.context.inputs.config.call(&path) {

@@ -195,6 +195,7 @@ async fn plan_once(
     let work = async {
         let mut warned = Diagnostics::new();
         if validation == Validation::Required {
+            // Without the empty blocks for imports, which lack required arguments.
             let on_written = Inputs {
                 config: written,
                 environment: if destroys { &without_files } else { inputs.environment },

@@ -49,6 +49,7 @@ impl Planner<'_> {
         let block = config.resource(address);
         let in_state = self.resources.by_config.get(address).map_or(&[][..], Vec::as_slice);
         let provider_address = match (block, in_state.first()) {
+            // The state names the provider configuration that destroys orphans.
             (None, Some(resource)) => self.context.inputs.state.resources[resource].provider.clone(),
             _ => config.provider_for(address),
         };
@@ -103,6 +104,7 @@ impl Planner<'_> {
                 } else {
                     &self.limits.slots
                 };
+                // The slots are shared by all resources; the stream below limits this one only.
                 let _slot = slots.acquire().await.map_err(|_| Reported)?;
                 if self.context.inputs.stop.is_requested() {
                     return Err(Reported);
