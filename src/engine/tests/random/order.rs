@@ -28,6 +28,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
             partly(&mut case, &model, &mut r, trace)?;
             case.options.mode = Mode::Normal;
         }
+        // The moves and removals of the last step are done.
         model.moved.clear();
         model.removed.clear();
         for _ in 0..1 + r.below(3) {
@@ -57,6 +58,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
         if r.percent(30) {
             deterministic(&mut case, &mut r)?;
         }
+        // Without refresh, a plan cannot see what has changed outside.
         if quiet && r.percent(20) {
             trace.record("without refresh");
             case.options.refresh = false;
@@ -137,6 +139,7 @@ fn outside(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) ->
     let mut changed = false;
     if r.percent(15) {
         let addresses = case.addresses();
+        // Data sources cannot be tainted.
         let managed: Vec<&String> = addresses.iter().filter(|a| !a.contains("data.")).collect();
         if let Some(address) = r.pick(&managed) {
             trace.record(&format!("tainted {address}"));
@@ -221,6 +224,7 @@ fn step(case: &mut Case, model: &Model, trace: &mut Trace, everything: bool) -> 
     if everything {
         check::truth(case, &nothing())?;
         check::complete(case, model, &BTreeSet::new())?;
+        // The option would replace the objects again.
         case.replace(&[]);
         check::settled(case)?;
     }

@@ -60,6 +60,7 @@ fn moved_objects_are_updated_and_replaced() {
     assert_eq!(plan.drift.len(), 1);
     assert_eq!(plan.drift[0].previous_address, Some(instance("fake_thing.a")));
     case.options.mode = Mode::RefreshOnly;
+    // The stored value again, so that only the move is left.
     case.remote.drift("one", "value", Value::null(cty::Type::String));
     let plan = case.plan();
     assert_eq!((plan.drift.len(), plan.drift[0].action), (1, Action::NoOp));

@@ -192,6 +192,7 @@ fn target_does_not_destroy_deposed_objects_of_its_dependencies() {
     };
     let mut case = Case::new(&text("1"));
     case.apply().main(&text("2"));
+    // Leaves the old object as a deposed one.
     case.remote.fail("delete a");
     case.apply_errors();
     case.remote.heal();
@@ -246,6 +247,7 @@ const IMPORT: &str = r#"
 
 /// A remote with an object that is not managed.
 pub fn with_object(case: &Case, id: &str, name: &str) {
+    // Another case creates the object, so that no state of this one has it.
     let mut other = Case::new(&format!(
         "resource \"fake_thing\" \"a\" {{\n name = \"{name}\"\n value = \"configured\"\n}}"
     ));
