@@ -1,19 +1,19 @@
-//! What a plan does to one object.
+//! Actions of a plan on one object.
 
 use serde::{Deserialize, Serialize};
 
-/// The action on one object.
+/// Action of a plan on one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Action {
     /// No change.
     NoOp,
-    /// Create.
+    /// Create a new object.
     Create,
     /// Read a data source during apply.
     Read,
-    /// Update in place.
+    /// Update the object in place.
     Update,
-    /// Destroy.
+    /// Destroy the object.
     Delete,
     /// Replace: destroy the old object, then create the new one.
     DeleteThenCreate,
@@ -26,7 +26,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The word for the action in JSON documents and in text. Both orders of a replacement have the same.
+    /// Returns the name of the action in JSON documents and in text. Both orders of a replacement have the same name.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Action {
         }
     }
 
-    /// The steps of the action in their order: two for a replacement.
+    /// Returns the steps of the action in their order: two for a replacement.
     #[must_use]
     pub fn steps(&self) -> &[Action] {
         match self {
@@ -51,7 +51,7 @@ impl Action {
         }
     }
 
-    /// Whether a new object takes the place of the old one.
+    /// Returns true if a new object takes the place of the old one.
     #[must_use]
     pub fn is_replace(self) -> bool {
         matches!(
@@ -60,7 +60,7 @@ impl Action {
         )
     }
 
-    /// Whether an object leaves the state without being destroyed.
+    /// Returns true if an object leaves the state without being destroyed.
     #[must_use]
     pub fn forgets(self) -> bool {
         matches!(self, Action::Forget | Action::CreateThenForget)

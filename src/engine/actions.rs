@@ -16,7 +16,7 @@ use syntax::{Diagnostic, Diagnostics, Range, Severity};
 use crate::eval::{Evaluator, Expansion, ModuleScope, Repetition};
 use crate::instance::forbidden_ephemeral;
 
-/// An action with what its evaluation needs.
+/// An action with its block, provider configuration and schema.
 #[derive(Clone)]
 pub(crate) struct ConfiguredAction<'a> {
     pub(crate) address: ConfigAction,
@@ -27,18 +27,19 @@ pub(crate) struct ConfiguredAction<'a> {
 
 /// An evaluation of the configuration of an action.
 pub(crate) struct ActionCall<'c> {
-    /// The instance of the action's module.
+    /// Instance of the action's module.
     pub(crate) module: &'c ModuleInstance,
     /// `count.index` and `each` of the action's instance.
     pub(crate) repetition: Repetition,
-    /// The value of `caller`, if there is one.
+    /// Value of `caller`, if there is one.
     pub(crate) caller: Option<Value>,
-    /// What the diagnostics are about.
+    /// Address that the diagnostics are about.
     pub(crate) about: &'c str,
 }
 
 impl<'a> ConfiguredAction<'a> {
-    /// The action at this address. The error is one of a configuration without it, or of a provider without the type.
+    /// Finds the action at this address. The error is one of a configuration without it, or of a provider without the
+    /// type.
     pub(crate) fn find(
         config: &'a Config,
         schemas: &'a Schemas,
@@ -75,13 +76,14 @@ impl<'a> ConfiguredAction<'a> {
         })
     }
 
-    /// The body and the schema that positions in a provider's diagnostics refer to.
+    /// Returns the body and the schema that positions in a provider's diagnostics refer to.
     pub(crate) fn written<'w>(&'w self, body: &'w Body) -> Option<(&'w Body, &'w Schema)> {
         Some((body, self.schema))
     }
 
-    /// Evaluates the configuration; null if the action has none. With `complete`, one that is missing counts as empty, so that missing
-    /// arguments are reported. Returns it with all marks but deprecations, and the warnings.
+    /// Evaluates the configuration; null if the action has none. With `complete`, a missing configuration counts as
+    /// empty, so that missing arguments are reported. Returns the value with all marks but deprecations, and the
+    /// warnings.
     pub(crate) fn evaluate(
         &self,
         evaluator: &Evaluator<'_>,
@@ -114,7 +116,8 @@ impl<'a> ConfiguredAction<'a> {
         Ok((value, all))
     }
 
-    /// A configuration as a plan has it: without ephemeral values, and with the sensitive values of the schema marked.
+    /// Returns a configuration in the form of a plan: without ephemeral values, and with the sensitive values of the
+    /// schema marked.
     pub(crate) fn to_plan(&self, config: &Value) -> Value {
         let lasting = without_ephemeral(config);
         let marks = lasting.paths_with_marks();
@@ -157,7 +160,7 @@ impl<'a> ConfiguredAction<'a> {
         Err(Diagnostic::error(summary, detail).at(range))
     }
 
-    /// The repetition of the instance that a reference names.
+    /// Returns the repetition of the instance that a reference names.
     pub(crate) fn instance(
         &self,
         expansion: &Expansion,
@@ -177,8 +180,8 @@ impl<'a> ConfiguredAction<'a> {
     }
 }
 
-/// The key that a reference has in an instance of the resource with this repetition. In static evaluation `count.index` and
-/// `each.key` are unknown: then there is none.
+/// Returns the key that a reference has in an instance of the resource with this repetition; `None` where `count.index`
+/// and `each.key` are unknown, as in static evaluation.
 pub(crate) fn key_of(reference: &ActionRef, repetition: &Repetition) -> Result<Option<InstanceKey>, Diagnostic> {
     let missing = |summary: &str, argument: &str| {
         Diagnostic::error(
@@ -207,7 +210,7 @@ pub(crate) fn key_of(reference: &ActionRef, repetition: &Repetition) -> Result<O
     }
 }
 
-/// The value with null in place of ephemeral values.
+/// Replaces ephemeral values by null.
 pub(crate) fn without_ephemeral(value: &Value) -> Value {
     if !value.deep_marks().is_ephemeral() {
         return value.clone();
@@ -219,12 +222,11 @@ pub(crate) fn without_ephemeral(value: &Value) -> Value {
     plain.map_parts(|_, part| without_ephemeral(part)).with_marks(marks)
 }
 
-/// Whether a value has ephemeral parts.
 pub(crate) fn has_ephemeral(value: &Value) -> bool {
     value.deep_marks().contains(Marks::EPHEMERAL)
 }
 
-/// Whether the condition of a trigger is true; `None` if that is not known.
+/// Evaluates the condition of a trigger; `None` if the result is not known.
 pub(crate) fn condition_holds(condition: &Expr, scope: &ModuleScope<'_>) -> Result<Option<bool>, Diagnostics> {
     let (value, problems) = evaluate_as(condition, &Type::Bool, Context::new(scope));
     if problems.has_errors() {
@@ -242,7 +244,6 @@ pub(crate) fn condition_holds(condition: &Expr, scope: &ModuleScope<'_>) -> Resu
     Ok(value.as_bool())
 }
 
-/// The diagnostic as a warning.
 pub(crate) fn as_warning(diagnostic: Diagnostic) -> Diagnostic {
     let mut warning = diagnostic;
     warning.severity = Severity::Warning;

@@ -1,5 +1,5 @@
-//! Evaluation after an operation: what expressions see that are not a part of the configuration, such as the assertions of tests.
-//! Every value is computed at the first reference to it, and none that nobody refers to.
+//! Evaluation after an operation, for expressions that are not a part of the configuration, such as the assertions of
+//! tests. Every value is computed at the first reference to it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -22,44 +22,43 @@ use crate::inputs::EvaluationEnvironment;
 use crate::plan::Plan;
 use crate::state_objects::StateObjects;
 
-/// What there is after an operation.
+/// Results of an operation, as expressions see them.
 #[derive(Clone, Copy)]
 pub struct Results<'a> {
-    /// The configuration.
+    /// Configuration of the root module.
     pub config: &'a Config,
-    /// The state; with a plan, its prior state.
+    /// State; with a plan, its prior state.
     pub state: &'a State,
-    /// The plan, if it was not applied: expressions see planned values.
+    /// Plan, if it was not applied: expressions see planned values.
     pub plan: Option<&'a Plan>,
-    /// The values of the ephemeral resources that the operation has opened.
+    /// Values of the ephemeral resources that the operation has opened.
     pub ephemerals: &'a BTreeMap<AbsResourceInstance, Value>,
-    /// The time of the plan.
+    /// Timestamp of the plan.
     pub timestamp: Option<&'a str>,
-    /// The schemas of the providers of the objects.
+    /// Schemas of the providers of the objects.
     pub schemas: &'a Schemas,
-    /// The values of the root variables, converted, without marks.
+    /// Values of the root variables, converted, without marks.
     pub variables: &'a BTreeMap<Arc<str>, Value>,
-    /// The functions of providers.
+    /// Functions of providers.
     pub functions: &'a Functions,
-    /// The evaluation environment.
+    /// Evaluation environment of the operation.
     pub environment: &'a EvaluationEnvironment,
-    /// Where providers came from, which may give modules outputs.
+    /// Source of the providers, which may override the outputs of modules.
     pub providers: &'a dyn ProviderSource,
 }
 
-/// Evaluates in the root module after an operation.
+/// Evaluator of expressions in the root module after an operation.
 pub struct Assertions<'a> {
     evaluator: Evaluator<'a>,
 }
 
-/// The errors in the references of expressions that are evaluated in the root module without being a part of its files.
-/// Expressions may also refer to what this module does not know: `skip` says which references those are.
+/// Checker of references in expressions that are evaluated in the root module without being a part of its files.
 pub struct References {
     blocks: Blocks,
 }
 
 impl References {
-    /// For the root module of a configuration.
+    /// Creates the checker for the root module of a configuration.
     #[must_use]
     pub fn new(config: &Config, schemas: &Schemas) -> References {
         References {
@@ -67,13 +66,13 @@ impl References {
         }
     }
 
-    /// The errors in an expression.
+    /// Returns the errors in an expression.
     pub fn check(&mut self, config: &Config, schemas: &Schemas, expr: &Expr) -> Diagnostics {
         self.blocks.check_references(config, schemas, &config.root, expr)
     }
 }
 
-/// The objects of a state. Configured instances without an object are unknown.
+/// Objects of a state. Configured instances without an object are unknown.
 struct Known<'a>(StateObjects<'a>);
 
 impl ObjectSource for Known<'_> {
@@ -87,10 +86,11 @@ impl ObjectSource for Known<'_> {
 }
 
 impl<'a> Assertions<'a> {
-    /// What is known after an operation.
+    /// Creates the evaluator for the results of an operation.
     #[must_use]
     pub fn new(results: Results<'a>) -> Assertions<'a> {
         let mut environment = results.environment.clone();
+        // In a plan, functions like `timestamp` are unknown, as they were when it was made.
         environment.functions.pure = results.plan.is_some();
         environment.functions.plan_timestamp = results.timestamp.map(str::to_owned);
         let objects = StateObjects {
@@ -110,23 +110,23 @@ impl<'a> Assertions<'a> {
         Assertions { evaluator }
     }
 
-    /// The scope of the root module.
+    /// Returns the scope of the root module.
     #[must_use]
     pub fn scope(&self) -> Option<impl Scope + '_> {
         self.evaluator.scope(&ModuleInstance::root())
     }
 
-    /// The value of an output of the root module; unknown if it cannot be evaluated.
+    /// Returns the value of an output of the root module; unknown if it cannot be evaluated.
     #[must_use]
     pub fn output(&self, name: &Arc<str>) -> Value {
         let node = &self.evaluator.config().root;
         let value = self.evaluator.output(&ModuleInstance::root(), node, name);
-        // The operation has reported what is wrong with it.
+        // The operation has reported the errors of the output.
         drop(self.evaluator.take_diagnostics());
         value.unwrap_or_else(|_| Value::dynamic())
     }
 
-    /// Takes what evaluation has reported.
+    /// Takes the diagnostics of the evaluation.
     pub fn take_diagnostics(&self) -> Diagnostics {
         self.evaluator.take_diagnostics()
     }

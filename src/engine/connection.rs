@@ -1,13 +1,14 @@
-//! The schema of `connection` blocks, with the arguments of all connection types.
+//! Schema of `connection` blocks, with the arguments of all connection types.
 
 use std::sync::LazyLock;
 
 use cty::Type;
 use schema::{AttributeSchema, AttributeType, BlockSchema, Schema};
 
-/// The schema of `connection` blocks.
+/// Returns the schema of `connection` blocks.
 pub fn connection_schema() -> &'static Schema {
     static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+        // The arguments for SSH and WinRM together: `type` chooses between them.
         let strings = [
             "type",
             "user",

@@ -23,10 +23,10 @@ use crate::plan::{Action, Plan};
 use crate::state_objects::stored_objects;
 use provider::Schemas;
 
-/// The file name of console input in diagnostics.
+/// File name of console input in diagnostics.
 pub const INPUT_NAME: &str = "<console-input>";
 
-/// Evaluates expressions. See the module's documentation.
+/// Evaluator of expressions. See the module's documentation.
 pub struct Console<'a> {
     evaluator: Evaluator<'a>,
     blocks: Blocks,
@@ -34,24 +34,24 @@ pub struct Console<'a> {
     module: ModuleInstance,
 }
 
-/// What expressions can refer to beside the configuration.
+/// Objects and values that expressions see beside the configuration.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    /// The state; with a plan, the prior state.
+    /// State; with a plan, the prior state.
     pub state: &'a State,
-    /// The plan, if expressions see its planned values.
+    /// Plan, if expressions see its planned values.
     pub plan: Option<&'a Plan>,
-    /// The schemas of the providers of the objects.
+    /// Schemas of the providers of the objects.
     pub schemas: &'a Schemas,
-    /// The values of the root variables, converted, without marks.
+    /// Values of the root variables, converted, without marks.
     pub variables: &'a BTreeMap<Arc<str>, Value>,
-    /// The functions of providers. More can be started later.
+    /// Functions of providers. More can be started later.
     pub functions: &'a Functions,
-    /// The evaluation environment.
+    /// Evaluation environment of the operation.
     pub environment: &'a EvaluationEnvironment,
 }
 
-/// The objects of the state, without a plan. Resources without objects may be created later, so their values are unknown.
+/// Objects of the state, without a plan. Resources without objects may be created later, so their values are unknown.
 struct ExistingObjects<'a>(View<'a>);
 
 impl ObjectSource for ExistingObjects<'_> {
@@ -71,7 +71,7 @@ impl ObjectSource for ExistingObjects<'_> {
     }
 }
 
-/// The objects of the state with the changes of a plan.
+/// Objects of the state with the changes of a plan.
 struct PlanOutcome<'a>(View<'a>);
 
 impl ObjectSource for PlanOutcome<'_> {
@@ -85,8 +85,8 @@ impl ObjectSource for PlanOutcome<'_> {
 }
 
 impl<'a> Console<'a> {
-    /// A console in the root module of a configuration, with the diagnostics of the configuration. `None` if its blocks have a
-    /// cycle.
+    /// Creates a console in the root module of a configuration, with the diagnostics of the configuration. `None` if
+    /// its blocks have a cycle.
     #[must_use]
     pub fn new(config: &'a Config, view: View<'a>) -> (Option<Console<'a>>, Diagnostics) {
         let (blocks, mut problems) = Blocks::build_with_errors(config, view.schemas, &[]);
@@ -118,8 +118,9 @@ impl<'a> Console<'a> {
         if let Some(plan) = view.plan {
             set_planned_objects(&evaluator, plan);
         }
+        // In dependency order, so that no evaluation demands a long chain of others.
         for node in order {
-            // A failure has been reported, and references to it report nothing.
+            // A failure has been reported once here, and references to it report nothing.
             let _: Result<(), Reported> = visit(&evaluator, &blocks.graph[node]);
         }
         problems.extend(evaluator.take_diagnostics());
@@ -132,7 +133,7 @@ impl<'a> Console<'a> {
         (Some(console), problems)
     }
 
-    /// The same console inside a module instance; `None` if there is no such instance.
+    /// Moves the console into a module instance; `None` if there is no such instance.
     #[must_use]
     pub fn inside(mut self, module: ModuleInstance) -> Option<Console<'a>> {
         self.evaluator.config().node(&module.module())?;
@@ -150,7 +151,7 @@ impl<'a> Console<'a> {
         config.node(&self.module.module()).unwrap_or(&config.root)
     }
 
-    /// The providers whose functions an expression calls.
+    /// Returns the providers whose functions an expression calls.
     #[must_use]
     pub fn function_providers(&self, text: &str) -> BTreeSet<addrs::Provider> {
         let (expr, _) = syntax::parse_expression(INPUT_NAME, text, Pos::default());
@@ -161,7 +162,7 @@ impl<'a> Console<'a> {
             .collect()
     }
 
-    /// The value of an expression.
+    /// Evaluates an expression.
     pub fn evaluate(&mut self, text: &str) -> Result<Value, Diagnostics> {
         let (expr, problems) = syntax::parse_expression(INPUT_NAME, text, Pos::default());
         if problems.has_errors() {
@@ -181,6 +182,7 @@ impl<'a> Console<'a> {
         if problems.has_errors() {
             return Err(problems);
         }
+        // The result of `type` is a description for the console and no value of the language.
         let is_type = value.marks().contains(Marks::TYPE) && matches!(value.ty(), Type::Tuple(_));
         if value.deep_marks().contains(Marks::TYPE) && !is_type {
             return Err(Diagnostic::error(
@@ -204,7 +206,7 @@ fn visit(evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
     }
 }
 
-/// Makes the objects of a plan those that expressions refer to.
+/// Sets the objects of a plan as those that expressions refer to.
 pub(crate) fn set_planned_objects(evaluator: &Evaluator<'_>, plan: &Plan) {
     for change in &plan.changes {
         match change.action {

@@ -1,4 +1,4 @@
-//! The read-only context of an operation on a configuration.
+//! Read-only context of an operation on a configuration.
 
 use syntax::Diagnostics;
 
@@ -7,17 +7,13 @@ use crate::eval::{Evaluator, Reported};
 use crate::inputs::Inputs;
 use crate::providers::Providers;
 
-/// What all steps of a plan or an apply read: the inputs, the running providers, the graph of blocks, and the evaluator, which
-/// also collects the diagnostics.
+/// Context that all steps of a plan or an apply share: the inputs, the running providers, the graph of blocks, and the
+/// evaluator, which also collects the diagnostics.
 #[derive(Clone, Copy)]
 pub struct OperationContext<'a> {
-    /// The inputs of the operation.
     pub inputs: Inputs<'a>,
-    /// The running providers.
     pub providers: &'a Providers<'a>,
-    /// The graph of the configuration's blocks.
     pub blocks: &'a Blocks,
-    /// The evaluator.
     pub evaluator: &'a Evaluator<'a>,
 }
 

@@ -14,10 +14,10 @@ use crate::blocks::{Block, Blocks};
 use crate::eval::checks::FailureSeverity;
 use crate::eval::{Evaluator, Reported};
 
-/// Which dependencies have been evaluated, and with what result.
+/// Record of the dependencies that have been evaluated, and of those that failed.
 pub struct DependencyEvaluation<'a> {
     blocks: &'a Blocks,
-    /// Whether the conditions of variables and outputs are evaluated, too.
+    /// Evaluate the conditions of variables and outputs, too.
     conditions: bool,
     evaluated: Mutex<Vec<bool>>,
     /// Blocks that failed, or depend on one that failed.
@@ -25,7 +25,7 @@ pub struct DependencyEvaluation<'a> {
 }
 
 impl<'a> DependencyEvaluation<'a> {
-    /// No dependency has been evaluated. `conditions` says whether the conditions of variables and outputs are evaluated, too.
+    /// Creates an empty record. With `conditions`, the conditions of variables and outputs are evaluated, too.
     #[must_use]
     pub fn new(blocks: &'a Blocks, conditions: bool) -> DependencyEvaluation<'a> {
         DependencyEvaluation {
@@ -36,13 +36,15 @@ impl<'a> DependencyEvaluation<'a> {
         }
     }
 
-    /// Evaluates the variables, local values, outputs and module calls that a block depends on, in dependency order. The
-    /// resources among its dependencies must have their final values. Returns an error if a dependency failed, which has been
-    /// reported.
+    /// Evaluates the variables, local values, outputs and module calls that a block depends on, in dependency order.
+    /// The resources among its dependencies must have their final values. Returns an error if a dependency failed,
+    /// which has been reported.
     pub fn evaluate(&self, evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
         let Some(start) = self.blocks.find(block) else {
             return Ok(());
         };
+        // Marked before the evaluation, and the lock is released: another operation must not wait for it here, as the
+        // evaluator computes each value once anyway.
         let order = {
             let mut evaluated = self.evaluated.lock().unwrap_or_else(PoisonError::into_inner);
             self.unevaluated_dependencies(start, &mut evaluated)
@@ -81,20 +83,22 @@ impl<'a> DependencyEvaluation<'a> {
         before.any(|n| failed[n.index()])
     }
 
-    /// Whether a block was evaluated as a dependency of another one.
+    /// Returns true if a block was evaluated as a dependency of another one.
     #[must_use]
     pub fn is_evaluated(&self, block: &Block) -> bool {
         let evaluated = self.evaluated.lock().unwrap_or_else(PoisonError::into_inner);
         self.blocks.find(block).is_some_and(|n| evaluated[n.index()])
     }
 
-    /// The dependencies of a block that are reached without passing a resource, in dependency order, marked as evaluated.
+    /// Returns the dependencies of a block that are reached without passing a resource, in dependency order, and marks
+    /// them as evaluated.
     fn unevaluated_dependencies(&self, start: NodeIndex, evaluated: &mut [bool]) -> Vec<NodeIndex> {
         let graph = &self.blocks.graph;
         let before = |n| graph.neighbors_directed(n, Direction::Incoming);
         let pure = |n: NodeIndex| !matches!(graph[n], Block::Provider(_) | Block::Resource(_) | Block::Check(..));
         let mut order = Vec::new();
         let mut stack = vec![(start, before(start))];
+        // A stack of its own instead of recursion: chains of local values have any length.
         while let Some((node, next)) = stack.last_mut() {
             match next.next() {
                 Some(n) if pure(n) && !std::mem::replace(&mut evaluated[n.index()], true) => stack.push((n, before(n))),

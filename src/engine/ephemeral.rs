@@ -33,11 +33,11 @@ use crate::instance::located;
 use crate::objchange::plan_problems;
 use crate::object_config;
 
-/// The ephemeral resources that each block can use, directly or through blocks without objects.
+/// Ephemeral resources that each block can use, directly or through blocks without objects.
 type Users = HashMap<Block, Vec<ConfigResource>>;
 
-/// The values of ephemeral resource instances that an operation has opened, with their marks. Only what is evaluated right after the
-/// operation may use them: the instances are closed.
+/// Values of the ephemeral resource instances that an operation has opened, with their marks. They may only be used in
+/// evaluations right after the operation, as the instances are closed.
 #[derive(Debug, Default)]
 pub struct OpenedValues(Mutex<BTreeMap<AbsResourceInstance, Value>>);
 
@@ -47,14 +47,13 @@ impl OpenedValues {
         values.insert(address.clone(), value);
     }
 
-    /// All values.
     #[must_use]
     pub fn into_values(self) -> BTreeMap<AbsResourceInstance, Value> {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The ephemeral resources of one walk.
+/// Ephemeral resources of one walk.
 pub struct Ephemerals<'a> {
     context: OperationContext<'a>,
     values: &'a OpenedValues,
@@ -64,7 +63,7 @@ pub struct Ephemerals<'a> {
     open: Mutex<Vec<Arc<Open>>>,
     /// Notified when an instance was opened, as it may need renewal.
     opened: Notify,
-    /// A permit for each instance that is opened or closed.
+    /// Permits for the instances that are opened or closed.
     slots: Semaphore,
 }
 
@@ -92,15 +91,15 @@ struct EphemeralResource<'r> {
 }
 
 impl EphemeralResource<'_> {
-    /// The body that positions in the provider's diagnostics refer to.
+    /// Returns the body that positions in the provider's diagnostics refer to.
     fn written(&self) -> Option<(&Body, &Schema)> {
         Some((&self.block.body, self.schema))
     }
 }
 
 impl<'a> Ephemerals<'a> {
-    /// The ephemeral resources of a configuration; none is open. `count` returns how many times a block that can use one will
-    /// be reported with [`Ephemerals::used`].
+    /// Creates the ephemeral resources of a configuration; none is open. `count` returns how many times a block that
+    /// can use one will be reported with [`Ephemerals::used`].
     pub fn new(
         context: OperationContext<'a>,
         values: &'a OpenedValues,
@@ -127,7 +126,7 @@ impl<'a> Ephemerals<'a> {
         }
     }
 
-    /// Whether the configuration has no ephemeral resources.
+    /// Returns true if the configuration has no ephemeral resources.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting().is_empty()
@@ -177,6 +176,7 @@ impl<'a> Ephemerals<'a> {
             .map(|(address, repetition)| async move { self.open_instance(resource, &address, &repetition).await })
             .buffer_unordered(self.context.inputs.permits());
         let mut failed = false;
+        // Awaited after a failure, too: what the others open must be known, so that it is closed.
         while let Some(result) = results.next().await {
             failed |= result.is_err();
         }
@@ -184,6 +184,7 @@ impl<'a> Ephemerals<'a> {
         if failed {
             return Err(Reported);
         }
+        // No block uses it, so that no use would close it.
         if self.waiting().get(address) == Some(&0) {
             self.close(address).await;
         }
@@ -209,7 +210,7 @@ impl<'a> Ephemerals<'a> {
         evaluator.check_preconditions(instance, FailureSeverity::Error)?;
         let (config, marks) = self.validated_config(resource, instance).await?;
         if !config.is_wholly_known() {
-            // Apply opens it, when the configuration is known.
+            // Apply opens the instance, when its configuration is known.
             self.context.inputs.events.event(Event::EphemeralDeferred {
                 address: address.clone(),
             });
@@ -225,7 +226,7 @@ impl<'a> Ephemerals<'a> {
         evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
     }
 
-    /// The configuration of an instance, without marks, after the provider has validated it; and its marks.
+    /// Returns the configuration of an instance, without marks, after the provider has validated it; and its marks.
     async fn validated_config(
         &self,
         resource: &EphemeralResource<'_>,
@@ -248,7 +249,7 @@ impl<'a> Ephemerals<'a> {
         Ok((config, marks))
     }
 
-    /// Has the provider open an instance, and adds it to the open ones. Returns the result, without marks.
+    /// Requests the opening of an instance, and adds it to the open ones. Returns the result, without marks.
     async fn request_open(
         &self,
         resource: &EphemeralResource<'_>,
@@ -281,6 +282,7 @@ impl<'a> Ephemerals<'a> {
                 ..Lease::default()
             }),
         }));
+        // The loop of renewals waits for a deadline that may be later than that of this instance.
         self.opened.notify_one();
         let invalid = result_problems(resource.schema, &config, &answer.result);
         problems.extend(invalid.into_iter().map(|what| {
@@ -327,7 +329,8 @@ impl<'a> Ephemerals<'a> {
         self.close_where(|_| true).await;
     }
 
-    /// Closes the open instances of some resources in the reverse order of opening: later ones may depend on earlier ones.
+    /// Closes the open instances of some resources in the reverse order of opening: later ones may depend on earlier
+    /// ones.
     async fn close_where(&self, which: impl Fn(&ConfigResource) -> bool) {
         let mut closing: Vec<Arc<Open>> = {
             let mut open = self.opened();
@@ -349,9 +352,10 @@ impl<'a> Ephemerals<'a> {
     }
 
     async fn close_instance(&self, open: &Open) {
-        // The semaphore is never closed.
+        // The semaphore is never closed, so this cannot fail.
         let _slot = self.slots.acquire().await.ok();
         let mut lease = open.lease.lock().await;
+        // Set under the lock, so that a renewal that waits for it does not renew a closed instance.
         lease.closed = true;
         let mut problems = std::mem::take(&mut lease.problems);
         let began = self.begin(&open.address, EphemeralAction::Close);
@@ -387,7 +391,7 @@ impl<'a> Ephemerals<'a> {
                 at.duration_since(SystemTime::now()).unwrap_or_default()
             });
             if wait > Duration::ZERO {
-                // The system clock may be set: at most a minute passes before it is read again.
+                // The system clock may be set, so it is read again after at most a minute.
                 let wait = wait.min(Duration::from_secs(60));
                 tokio::select! {
                     () = tokio::time::sleep(wait) => {}
@@ -425,7 +429,7 @@ impl<'a> Ephemerals<'a> {
         let problems = match answer {
             Ok(answer) => {
                 let problems = located(answer.diagnostics, self.written(open), &open.address);
-                // A lower limit against providers that ask to be called at once.
+                // Lower limit against providers that request a renewal at once, again and again.
                 let soon = SystemTime::now() + Duration::from_secs(1);
                 let next = answer.value.renew_at.and_then(time).map(|at| at.max(soon));
                 lease.renew_at = next.filter(|_| !problems.has_errors());
@@ -440,7 +444,7 @@ impl<'a> Ephemerals<'a> {
             }
         };
         self.end(&open.address, EphemeralAction::Renew, began, problems.has_errors());
-        // Reported on close: a use of the value after this may not happen.
+        // Reported on close, since the value may not be used any more after this.
         lease.problems.extend(problems);
     }
 
@@ -471,7 +475,7 @@ impl<'a> Ephemerals<'a> {
     }
 }
 
-/// The rules that the result of an open call breaks.
+/// Returns the rules that the result of an open call breaks.
 fn result_problems(schema: &Schema, config: &Value, result: &Value) -> Vec<String> {
     let null = Value::null(schema.implied_type());
     let mut problems: Vec<String> = plan_problems(&schema.block, &null, config, result)
@@ -484,7 +488,7 @@ fn result_problems(schema: &Schema, config: &Value, result: &Value) -> Vec<Strin
     problems
 }
 
-/// The time of a protocol timestamp; none if it is out of range.
+/// Converts a protocol timestamp; none if it is out of range.
 fn time((seconds, nanoseconds): (i64, i32)) -> Option<SystemTime> {
     let (seconds, nanoseconds) = (u64::try_from(seconds).ok()?, u32::try_from(nanoseconds).ok()?);
     UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds.min(999_999_999)))

@@ -14,181 +14,181 @@ use crate::query::QueryInstance;
 pub enum Event {
     /// The import of an object starts.
     ImportStart {
-        /// The address of the object.
+        /// Address of the resource instance.
         address: AbsResourceInstance,
-        /// What it is imported by.
+        /// Import identifier or identity of the object.
         target: ImportedBy,
     },
     /// An imported object is in the state.
     Imported {
-        /// The address of the object.
+        /// Address of the resource instance.
         address: AbsResourceInstance,
-        /// What it is imported by.
+        /// Import identifier or identity of the object.
         target: ImportedBy,
     },
     /// The refresh of an object starts.
     RefreshStart {
-        /// The object.
+        /// Address of the resource instance.
         address: AbsResourceInstance,
-        /// The name and value of the identifying attribute, such as `id=abc`.
+        /// Name and value of the identifying attribute, such as `id=abc`.
         id: Option<(String, String)>,
     },
     /// The refresh of an object is complete.
     RefreshComplete {
-        /// The object.
+        /// Address of the resource instance.
         address: AbsResourceInstance,
-        /// The name and value of the identifying attribute.
+        /// Name and value of the identifying attribute.
         id: Option<(String, String)>,
     },
     /// The refresh of an object has failed, or was given up.
     RefreshFailed {
-        /// The object.
+        /// Address of the resource instance.
         address: AbsResourceInstance,
     },
     /// An operation starts: a data source is read, or an object created, updated or destroyed.
     OperationStart {
-        /// The object.
+        /// Address of the resource instance.
         address: AbsResourceInstance,
-        /// The key of the deposed object, if it is not the current one.
+        /// Key of the deposed object; `None` for the current one.
         deposed: Option<Arc<str>>,
-        /// The action: read, create, update or delete.
+        /// Action of the operation: read, create, update or delete.
         action: Action,
-        /// The name and value of the identifying attribute.
+        /// Name and value of the identifying attribute.
         id: Option<(String, String)>,
     },
     /// An operation is complete.
     OperationComplete {
-        /// The object.
+        /// Address of the resource instance.
         address: AbsResourceInstance,
-        /// The key of the deposed object, if it is not the current one.
+        /// Key of the deposed object; `None` for the current one.
         deposed: Option<Arc<str>>,
-        /// The action.
+        /// Action of the operation: read, create, update or delete.
         action: Action,
-        /// The name and value of the identifying attribute.
+        /// Name and value of the identifying attribute.
         id: Option<(String, String)>,
-        /// The duration.
+        /// Time since the operation started.
         elapsed: std::time::Duration,
     },
     /// An operation has failed.
     OperationFailed {
-        /// The object.
+        /// Address of the resource instance.
         address: AbsResourceInstance,
-        /// The key of the deposed object, if it is not the current one.
+        /// Key of the deposed object; `None` for the current one.
         deposed: Option<Arc<str>>,
-        /// The action.
+        /// Action of the operation: read, create, update or delete.
         action: Action,
-        /// The duration.
+        /// Time since the operation started.
         elapsed: std::time::Duration,
     },
     /// A provisioner starts.
     ProvisionStart {
-        /// The object.
+        /// Address of the resource instance.
         address: AbsResourceInstance,
-        /// The type of the provisioner.
+        /// Type of the provisioner, such as `local-exec`.
         provisioner: Arc<str>,
     },
     /// Output of a provisioner.
     ProvisionOutput {
-        /// The object.
+        /// Address of the resource instance.
         address: AbsResourceInstance,
-        /// The type of the provisioner.
+        /// Type of the provisioner, such as `local-exec`.
         provisioner: Arc<str>,
-        /// The output.
+        /// Text of the output, or a placeholder.
         output: String,
     },
     /// A provisioner is complete.
     ProvisionComplete {
-        /// The object.
+        /// Address of the resource instance.
         address: AbsResourceInstance,
-        /// The type of the provisioner.
+        /// Type of the provisioner, such as `local-exec`.
         provisioner: Arc<str>,
     },
     /// A provisioner has failed.
     ProvisionFailed {
-        /// The object.
+        /// Address of the resource instance.
         address: AbsResourceInstance,
-        /// The type of the provisioner.
+        /// Type of the provisioner, such as `local-exec`.
         provisioner: Arc<str>,
     },
     /// The invocation of an action starts.
     ActionStart {
-        /// The action.
+        /// Address of the action's instance.
         address: AbsActionInstance,
-        /// Why it is invoked.
+        /// Trigger of the invocation, or the user's request.
         trigger: Arc<InvocationTrigger>,
     },
     /// A message from an action that runs.
     ActionProgress {
-        /// The action.
+        /// Address of the action's instance.
         address: AbsActionInstance,
-        /// Why it is invoked.
+        /// Trigger of the invocation, or the user's request.
         trigger: Arc<InvocationTrigger>,
-        /// The message.
+        /// Text of the message, from the provider.
         message: String,
     },
     /// The invocation of an action is complete.
     ActionComplete {
-        /// The action.
+        /// Address of the action's instance.
         address: AbsActionInstance,
-        /// Why it was invoked.
+        /// Trigger of the invocation, or the user's request.
         trigger: Arc<InvocationTrigger>,
     },
     /// The invocation of an action has failed.
     ActionFailed {
-        /// The action.
+        /// Address of the action's instance.
         address: AbsActionInstance,
-        /// Why it was invoked.
+        /// Trigger of the invocation, or the user's request.
         trigger: Arc<InvocationTrigger>,
-        /// Its errors.
+        /// Errors of the invocation, one a line.
         error: String,
     },
     /// The opening of an ephemeral resource is deferred to apply, because its configuration is unknown.
     EphemeralDeferred {
-        /// The instance.
+        /// Address of the ephemeral resource instance.
         address: AbsResourceInstance,
     },
     /// The opening, renewal or closing of an ephemeral resource starts.
     EphemeralStart {
-        /// The instance.
+        /// Address of the ephemeral resource instance.
         address: AbsResourceInstance,
-        /// The action.
+        /// Kind of the request: open, renew or close.
         action: EphemeralAction,
     },
     /// An action on an ephemeral resource is complete.
     EphemeralComplete {
-        /// The instance.
+        /// Address of the ephemeral resource instance.
         address: AbsResourceInstance,
-        /// The action.
+        /// Kind of the request: open, renew or close.
         action: EphemeralAction,
-        /// The duration.
+        /// Time since the request was sent.
         elapsed: std::time::Duration,
     },
     /// An action on an ephemeral resource has failed.
     EphemeralFailed {
-        /// The instance.
+        /// Address of the ephemeral resource instance.
         address: AbsResourceInstance,
-        /// The action.
+        /// Kind of the request: open, renew or close.
         action: EphemeralAction,
-        /// The duration.
+        /// Time since the request was sent.
         elapsed: std::time::Duration,
     },
     /// The listing of existing objects starts.
     ListStart {
-        /// The instance of the list block.
+        /// Address of the list block's instance.
         address: AbsResourceInstance,
-        /// The value of its `config` block, with marks; null without one.
+        /// Value of its `config` block, with marks; null without one.
         config: Value,
     },
     /// Existing objects were listed.
     ListComplete {
-        /// What was found.
+        /// Instance of the list block with the listed objects.
         found: Arc<QueryInstance>,
     },
     /// The number of planned instances or completed operations, for a progress display.
     Progress {
-        /// The number that is done.
+        /// Number of planned instances or completed operations.
         done: usize,
-        /// The number in all, as far as it is known.
+        /// Number in all, as far as it is known.
         total: usize,
     },
     /// An interrupt was received; running operations are requested to stop.
@@ -206,13 +206,13 @@ pub enum EphemeralAction {
     Close,
 }
 
-/// The receiver of events. Called from several tasks concurrently; must not block for long.
+/// Receiver of events. It is called from several tasks concurrently and must not block for long.
 pub trait EventSink: Send + Sync {
     /// Receives an event.
     fn event(&self, event: Event);
 }
 
-/// A refresh that has started. It has failed unless it is completed before it is dropped.
+/// A refresh that has started. It counts as failed if it is dropped before it is completed.
 pub(crate) struct Refreshing<'e> {
     events: &'e dyn EventSink,
     address: &'e AbsResourceInstance,
@@ -221,7 +221,6 @@ pub(crate) struct Refreshing<'e> {
 }
 
 impl<'e> Refreshing<'e> {
-    /// Reports the start.
     pub(crate) fn start(
         events: &'e dyn EventSink,
         address: &'e AbsResourceInstance,
@@ -239,7 +238,7 @@ impl<'e> Refreshing<'e> {
         }
     }
 
-    /// Reports that the object was read.
+    /// Marks the object as read.
     pub(crate) fn complete(mut self) {
         self.complete = true;
     }
@@ -259,7 +258,7 @@ impl Drop for Refreshing<'_> {
     }
 }
 
-/// Discards all events.
+/// Sink that discards all events.
 pub struct NoEvents;
 
 impl EventSink for NoEvents {

@@ -1,4 +1,4 @@
-//! The execution graph: which operations apply carries out, and in which order.
+//! Execution graph: the operations that apply carries out, and their order.
 //!
 //! All ordering is decided here. Operations on the instances of one resource form *groups* with a barrier node before and
 //! after each, so that a dependency between two resources is one edge, however many instances they have.
@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::Action;
 use crate::invocation::ActionInvocation;
 
-/// One operation. The numbers are indices of the plan's changes, or of groups.
+/// One operation. The numbers are indexes of the plan's changes, or of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation {
     /// The beginning of a group.
@@ -43,16 +43,16 @@ pub enum Operation {
     GroupEnd(u32),
     /// Create the object, or read the data source, or update the object.
     Change(u32),
-    /// Destroy the object: that of a deletion, or the old one of a replacement. Or forget it.
+    /// Destroy the object of a deletion, or the old object of a replacement; or forget it.
     Destroy(u32),
-    /// Invoke an action that the user asks for. The number is an index of the plan's invocations.
+    /// Invoke an action that the user requests. The number is an index of the plan's invocations.
     Invoke(u32),
 }
 
-/// Operations and their order.
+/// Operations of an apply and their order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ExecGraph {
-    /// The operations.
+    /// Operations; `edges` has their order.
     pub nodes: Vec<Operation>,
     /// The order: the second of a pair runs after the first, as indexes into `nodes`.
     pub edges: Vec<(u32, u32)>,
@@ -63,11 +63,11 @@ pub struct ExecGraph {
 pub struct Planned {
     /// The resource it belongs to.
     pub resource: ConfigResource,
-    /// Its action.
+    /// Action of the change.
     pub action: Action,
-    /// Whether a deletion is in the group *destroy last*.
+    /// Set for a deletion in the group *destroy last*.
     pub destroy_last: bool,
-    /// Whether the object is deposed.
+    /// Set for a deposed object.
     pub deposed: bool,
     /// The provider configuration that applies it.
     pub provider: AbsProviderConfig,
@@ -95,7 +95,7 @@ enum Priority {
     Deposed,
     /// Rule 4 where the state does not record the dependency.
     NotRecorded,
-    /// Rule 6.
+    /// Rule 6: destructions before and after a change.
     BeforeChange,
 }
 
@@ -107,13 +107,13 @@ enum GroupKind {
     Deposed,
 }
 
-/// An edge between two groups, and the priority it has where constraints make a cycle.
+/// An edge between two groups, with its priority where constraints make a cycle.
 type Constraint = (u32, u32, Priority);
 
-/// The facts by resource that decide the order of the groups.
+/// Facts by resource that decide the order of the groups.
 #[derive(Default)]
 struct GroupFacts<'p> {
-    /// The resources that the destroyed objects depend on, and that must be destroyed after them. Deposed objects are separate.
+    /// Dependencies of the destroyed objects, which must be destroyed after them. Deposed objects are separate.
     destroyed_before: BTreeMap<(&'p ConfigResource, bool), BTreeSet<&'p ConfigResource>>,
     /// The provider configurations that apply the changes.
     providers: BTreeMap<&'p ConfigResource, BTreeSet<&'p AbsProviderConfig>>,
@@ -193,6 +193,7 @@ impl<'p> Builder<'p> {
                 Action::DeleteThenCreate => {
                     let destroy = self.member(r, GroupKind::DestroyFirst, Operation::Destroy(i));
                     let create = self.member(r, GroupKind::Change, Operation::Change(i));
+                    // Rule 5, inside one replacement: these edges are never left out.
                     self.graph.edges.push((destroy, create));
                 }
                 Action::CreateThenDelete => {
@@ -244,6 +245,7 @@ impl<'p> Builder<'p> {
                 .iter()
                 .filter_map(|p| self.group_of(d, *p))
             {
+                // A dependency that the state does not record may be left out to break a cycle.
                 let is_recorded = facts.recorded.get(r).is_some_and(|with| with.contains(d));
                 let priority = if is_recorded {
                     Priority::Firm
@@ -292,6 +294,7 @@ impl<'p> Builder<'p> {
                 out.push((end, start_d, Priority::Deposed));
             }
             match (self.group_of(d, GroupKind::DestroyFirst), changed) {
+                // Rule 7 outweighs rule 2 here: the provider configuration needs the new values of `d`.
                 (Some(_), Some(_)) if by_provider => {}
                 (Some((start_d, _)), _) => out.push((end, start_d, priority)),
                 (None, _) => {}
@@ -324,8 +327,8 @@ impl ExecGraph {
         builder.graph.with_constraints(constraints)
     }
 
-    /// Adds the invocations that the user asks for. They wait for nothing: their configuration is that of the plan. Those that changes
-    /// trigger are part of the operations on their objects.
+    /// Adds the invocations that the user requests. They wait for nothing: their configuration is that of the plan.
+    /// Invocations that changes trigger are part of the operations on their objects.
     pub fn add_invocations(&mut self, invocations: &[ActionInvocation]) {
         for (i, invocation) in invocations.iter().enumerate() {
             if invocation.trigger.lifecycle().is_none() {
@@ -337,6 +340,7 @@ impl ExecGraph {
     /// Adds the constraints as edges. Where that would make cycles, the constraints in them are left out, those of the lowest
     /// priority first.
     fn with_constraints(mut self, mut constraints: Vec<Constraint>) -> ExecGraph {
+        // Edges inside of groups are never left out.
         let within = std::mem::take(&mut self.edges);
         for lowest in [
             Priority::BeforeChange,
@@ -353,6 +357,7 @@ impl ExecGraph {
             if cycles.is_empty() {
                 return self;
             }
+            // Only constraints inside a cycle are dropped, so that the others keep the order that they ask for.
             constraints.retain(|(a, b, priority)| {
                 let inside = cycles.get(a).is_some_and(|c| cycles.get(b) == Some(c));
                 !(inside && *priority == lowest)
@@ -365,9 +370,10 @@ impl ExecGraph {
         self
     }
 
-    /// The operations on cycles: for each the number of its cycle.
+    /// Returns the operations on cycles, each with the number of its cycle.
     fn cycles(&self) -> HashMap<u32, usize> {
         let components = petgraph::algo::kosaraju_scc(&self.to_walk());
+        // No edge leads from a node to itself, so a component of one node is no cycle.
         let cycles = components.iter().enumerate().filter(|(_, c)| c.len() > 1);
         cycles
             .flat_map(|(i, c)| c.iter().map(move |n| (u32::try_from(n.index()).unwrap_or(u32::MAX), i)))
@@ -387,7 +393,7 @@ impl ExecGraph {
         operations && self.edges.iter().all(|(a, b)| exists(*a, nodes) && exists(*b, nodes)) && self.cycle().is_none()
     }
 
-    /// The number of operations on objects.
+    /// Returns the number of operations on objects, and of invocations.
     #[must_use]
     pub fn operations(&self) -> usize {
         self.nodes
@@ -396,7 +402,7 @@ impl ExecGraph {
             .count()
     }
 
-    /// The graph in the form for a walk.
+    /// Returns the graph in the form for a walk.
     #[must_use]
     pub fn to_walk(&self) -> DiGraph<Operation, ()> {
         let mut graph = DiGraph::with_capacity(self.nodes.len(), self.edges.len());
@@ -409,7 +415,7 @@ impl ExecGraph {
         graph
     }
 
-    /// The operations on one cycle, if there is one.
+    /// Returns the operations on one cycle, if there is one.
     #[must_use]
     pub fn cycle(&self) -> Option<Vec<Operation>> {
         let graph = self.to_walk();

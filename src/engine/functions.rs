@@ -1,7 +1,7 @@
-//! Functions of providers, called by expressions. Evaluation is synchronous, and calls to providers are not: a call is a task
-//! of the runtime, for which the evaluating thread blocks (`block_in_place`). Functions are pure, so results are cached by
-//! function and arguments. The plan contains a digest of each result, which apply compares; the same holds for the functions of
-//! the language that read files.
+//! Functions of providers, called by expressions. Evaluation is synchronous, and calls to providers are not: a call is
+//! a task of the runtime, for which the evaluating thread blocks (`block_in_place`). Functions are pure, so results are
+//! cached by function and arguments. The plan contains a digest of each result, which apply compares; the language's
+//! functions that read files are compared in the same way.
 
 use data_encoding::HEXLOWER;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,7 +21,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use provider::ProviderSource;
 
-/// The signature of a function of an unavailable provider.
+/// Returns a signature for functions of an unavailable provider, which accepts any arguments.
 fn anything() -> Signature {
     Signature {
         parameters: Vec::new(),
@@ -124,7 +124,7 @@ impl Functions {
         self.results().clone_from(planned);
     }
 
-    /// The results so far.
+    /// Returns the results so far.
     #[must_use]
     pub fn take_results(&self) -> FunctionResults {
         self.results().clone()
@@ -134,7 +134,7 @@ impl Functions {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The signature of a function, by the local name of its provider in a module.
+    /// Returns the signature of a function, by the local name of its provider in a module.
     pub(crate) fn signature(
         &self,
         module: &ModuleNode,
@@ -142,6 +142,7 @@ impl Functions {
         function: &str,
     ) -> Result<Arc<Signature>, CallError> {
         let required = module.module.required_providers.get(local);
+        // That it could not be started has been reported: no second error for each call.
         if required.is_some_and(|r| self.is_unavailable(&r.provider)) {
             return Ok(Arc::new(anything()));
         }
@@ -182,10 +183,12 @@ impl Functions {
         if let Some(answer) = call_digest.and_then(|key| cached.get(&key)) {
             return answer.clone();
         }
+        // The lock is released: a call may take long, and two equal calls at the same time only cost time.
         drop(cached);
         let answer = self.request(&source.process, function, arguments, &signature.result);
         let Some(key) = call_digest else { return answer };
         if let Ok(value) = &answer
+            // Results with unknown values may legitimately differ when the values are known.
             && arguments.iter().all(Value::is_wholly_known)
             && value.is_wholly_known()
         {
@@ -212,6 +215,7 @@ impl Functions {
                 for problem in problems {
                     text.push(format!("{}: {}", problem.summary, problem.detail));
                 }
+                // Without the final stop, since the text becomes part of a sentence.
                 Err(CallError::Failed(text.join("; ").trim_end_matches('.').to_owned()))
             }
             Some(Ok(Err(error))) => {
@@ -261,7 +265,7 @@ impl Functions {
         ))
     }
 
-    /// Whether a call has the same result as the earlier one. The first result is recorded.
+    /// Returns true if a call has the same result as the earlier one. The first result is recorded.
     fn is_as_before(&self, call: &[u8; 32], value: &Value) -> bool {
         let Some(result_digest) = digest("", std::slice::from_ref(value)) else {
             return true;
@@ -293,10 +297,11 @@ fn signature(function: &FunctionSchema) -> Signature {
     }
 }
 
-/// A digest of values under a name; `None` for values that cannot be encoded.
+/// Computes a digest of values under a name; `None` for values that cannot be encoded.
 fn digest(name: &str, values: &[Value]) -> Option<[u8; 32]> {
     let mut sum = Sha256::new();
     let mut add = |bytes: &[u8]| {
+        // Lengths keep different splits of the same bytes apart.
         sum.update((bytes.len() as u64).to_be_bytes());
         sum.update(bytes);
     };
@@ -313,7 +318,7 @@ fn wait<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> 
         Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
             let (send, receive) = std::sync::mpsc::sync_channel(1);
             handle.spawn(async move {
-                // Receiving fails only if the evaluating thread has ended.
+                // The send fails only if the evaluating thread has ended.
                 let _: Result<(), _> = send.send(future.await);
             });
             tokio::task::block_in_place(|| receive.recv().ok())

@@ -1,4 +1,5 @@
-//! Identities of objects: from the state and back to it, and the rules for those that providers return.
+//! Identities of objects: decoding them from the state, encoding them for it, and the rules for those that providers
+//! return.
 //!
 //! Objects of types without an identity schema have none, and cost nothing here.
 
@@ -18,14 +19,15 @@ use crate::stored::{Stored, Unmarked};
 /// The identity of an object before and after a change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IdentityChange {
-    /// That of the prior object, if it has one.
+    /// Identity of the prior object, if it has one.
     pub before: Option<Value>,
-    /// That of the planned object, if it has one. It may be unknown, wholly or in parts, where the object is created.
+    /// Identity of the planned object, if it has one. It may be unknown, wholly or in parts, where the object is
+    /// created.
     pub after: Option<Value>,
 }
 
 impl IdentityChange {
-    /// The identities of a change; `None` if there are none.
+    /// Creates the identities of a change; `None` if there are none.
     #[must_use]
     pub fn new(before: Option<Value>, after: Option<Value>) -> Option<Box<IdentityChange>> {
         (before.is_some() || after.is_some()).then(|| Box::new(IdentityChange { before, after }))
@@ -47,26 +49,26 @@ impl Stored for Box<IdentityChange> {
     }
 }
 
-/// The version of the identity schema of a resource type; 0 if there is none.
+/// Returns the version of the identity schema of a resource type; 0 if there is none.
 fn version_of(schema: &Schema) -> u64 {
     schema.identity.as_ref().map_or(0, |identity| identity.version)
 }
 
-/// The version of the identity schema that a stored object has recorded.
+/// Returns the version of the identity schema that a stored object has recorded.
 fn recorded_version(object: &Object) -> u64 {
     object.identity.as_ref().map_or(0, |identity| identity.schema_version)
 }
 
-/// Whether the stored identity of an object follows the current version of its schema.
+/// Returns true if the stored identity of an object follows the current version of its schema.
 #[must_use]
 pub fn is_current(schema: &Schema, object: &Object) -> bool {
     recorded_version(object) == version_of(schema)
 }
 
-/// The identity of a stored object, which follows the current version of its schema.
+/// Returns the identity of a stored object, which follows the current version of its schema.
 ///
 /// # Errors
-/// It does not fit the schema.
+/// The identity does not fit the schema.
 pub fn stored_identity(schema: &Schema, object: &Object, address: &dyn Display) -> Result<Option<Value>, Diagnostics> {
     let (Some(of), Some(json)) = (
         &schema.identity,
@@ -88,7 +90,7 @@ pub fn stored_identity(schema: &Schema, object: &Object, address: &dyn Display) 
     Ok((!value.is_null()).then_some(value))
 }
 
-/// Brings the identity of a stored object to the current version of its schema.
+/// Upgrades the identity of a stored object to the current version of its schema.
 ///
 /// # Errors
 /// A later version of the provider has stored it, or the provider cannot upgrade it.
@@ -138,10 +140,10 @@ pub async fn upgrade_identity(
         .into())
 }
 
-/// What the state records for an identity.
+/// Encodes an identity for the state.
 ///
 /// # Errors
-/// It cannot be written.
+/// The identity cannot be encoded.
 pub fn encode_identity(schema: &Schema, identity: Option<&Value>) -> Result<Option<Identity>, Diagnostics> {
     let Some(of) = &schema.identity else { return Ok(None) };
     let value = match identity.filter(|identity| identity.is_wholly_known()) {
@@ -157,6 +159,7 @@ pub fn encode_identity(schema: &Schema, identity: Option<&Value>) -> Result<Opti
             }
         }
     };
+    // Version 0 without a value is what an object without an identity has, too.
     let has_content = of.version != 0 || value.is_some();
     Ok(has_content.then_some(Identity {
         schema_version: of.version,
@@ -164,7 +167,7 @@ pub fn encode_identity(schema: &Schema, identity: Option<&Value>) -> Result<Opti
     }))
 }
 
-/// Whether a stored object has recorded this identity already.
+/// Returns true if a stored object has recorded this identity already.
 #[must_use]
 pub fn is_recorded(schema: &Schema, identity: Option<&Value>, object: &Object) -> bool {
     match (&schema.identity, &object.identity) {
@@ -173,7 +176,7 @@ pub fn is_recorded(schema: &Schema, identity: Option<&Value>, object: &Object) -
     }
 }
 
-/// The errors in an identity that a provider has returned. `known`: whether all of it must be known.
+/// Returns the errors in an identity that a provider has returned. With `known`, all of it must be known.
 #[must_use]
 pub fn identity_problems(
     identity: Option<&Value>,
@@ -208,7 +211,8 @@ fn conforms(identity: &Value, schema: &Arc<IdentitySchema>) -> bool {
     identity.ty().conforms_to(&schema.implied_type())
 }
 
-/// An identity in one line: `name=value` pairs, sorted by name and separated by commas. Numbers have all their digits.
+/// Renders an identity in one line: `name=value` pairs, sorted by name and separated by commas. Numbers have all their
+/// digits.
 #[must_use]
 pub fn identity_text(identity: &Value) -> String {
     if identity.is_null() {

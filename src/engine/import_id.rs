@@ -1,4 +1,4 @@
-//! What import blocks say of the object: an import ID, or an identity.
+//! Import IDs and identities in import blocks.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 pub(crate) const INVALID_ID: &str = "Invalid import id argument";
 
-/// The import ID for the value of an `id` argument; none if that is unknown. Marks are dropped, because it goes to the provider
-/// only: the caller hides a sensitive one.
+/// Returns the import ID for the value of an `id` argument; `None` if that is unknown. Marks are dropped, because the
+/// ID goes to the provider only: the caller hides a sensitive one.
 pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>, Diagnostics> {
     let wrong = |detail: &str| -> Diagnostics { Diagnostic::error(INVALID_ID, detail).at(range).into() };
     let (value, marks) = value.unmark_deep();
@@ -30,8 +30,8 @@ pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>
 
 pub(crate) const INVALID_IDENTITY: &str = "Invalid import identity argument";
 
-/// The identity for the value of an `identity` argument; none if it is not wholly known. Marks are dropped: it goes to the
-/// provider only.
+/// Returns the identity for the value of an `identity` argument; `None` if it is not wholly known. Marks are dropped,
+/// as the identity goes to the provider only.
 pub(crate) fn import_identity(
     value: Value,
     schema: &Schema,

@@ -18,15 +18,15 @@ use provider::ProviderSource;
 /// The evaluation environment: the values of `path` and `terraform`, and the behaviour of functions.
 #[derive(Clone, Debug, Default)]
 pub struct EvaluationEnvironment {
-    /// The selected workspace.
+    /// Name of the selected workspace.
     pub workspace: String,
     /// The working directory as it was before `-chdir`, absolute.
     pub cwd: String,
     /// The value of `terraform.applying`. Apply sets it.
     pub applying: bool,
-    /// The function environment.
+    /// Settings of the function environment.
     pub functions: FunctionSettings,
-    /// Who watches the evaluation of expressions.
+    /// Observer of the evaluation of expressions, for coverage.
     pub witness: Option<Arc<dyn Witness>>,
     /// The name of this program in messages.
     pub program: addrs::Program,
@@ -44,26 +44,26 @@ pub struct Variables {
 /// The inputs of every operation.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
-    /// The configuration.
+    /// Configuration with all called modules.
     pub config: &'a Config,
     /// The state before the operation.
     pub state: &'a State,
     /// The values of the root variables.
     pub variables: &'a Variables,
-    /// The evaluation environment.
+    /// Evaluation environment of all modules.
     pub environment: &'a EvaluationEnvironment,
     /// The source of providers and provisioners.
     pub providers: &'a dyn ProviderSource,
-    /// The receiver of events.
+    /// Receiver of progress events.
     pub events: &'a dyn EventSink,
-    /// The cancellation token.
+    /// Token for graceful stop and cancellation.
     pub stop: &'a Stop,
     /// The limit of concurrent operations on objects.
     pub parallelism: usize,
 }
 
 impl Inputs<'_> {
-    /// The limit as a number of permits: at least one, and as many as there can be.
+    /// Returns the limit as a number of permits: at least one, and at most as many as a semaphore can have.
     pub(crate) fn permits(&self) -> usize {
         self.parallelism.clamp(1, Semaphore::MAX_PERMITS)
     }
@@ -72,19 +72,19 @@ impl Inputs<'_> {
 /// The options of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
-    /// The kind of plan.
+    /// Mode of the plan.
     pub mode: Mode,
-    /// Whether to refresh the objects first.
+    /// Refresh the objects first.
     pub refresh: bool,
     /// The addresses the plan is limited to; empty for the whole configuration.
     pub targets: Vec<Target>,
     /// The addresses the plan leaves out, with everything that depends on them; never together with targets.
     pub excludes: Vec<Target>,
-    /// The objects to replace whether or not their configuration changed.
+    /// The objects to replace even if their configuration is unchanged.
     pub force_replace: Vec<AbsResourceInstance>,
-    /// Whether a target or an object to replace that matches nothing is an error, not a warning.
+    /// Make a target or an object to replace that matches nothing an error, not a warning.
     pub strict_addresses: bool,
-    /// Whether to generate configuration for imports that have none.
+    /// Generate configuration for imports that have none.
     pub generate_config: bool,
     /// The address and the identifier of an object to import. Then the plan does nothing else: the object is imported and
     /// refreshed, and is in the prior state of the plan; it is not compared with its configuration.
@@ -92,14 +92,14 @@ pub struct PlanOptions {
     /// The action to invoke, in a refresh-only plan. Without an instance key it means all instances. Targets select the resource
     /// instances that call it.
     pub invoke: Option<AbsActionInstance>,
-    /// Whether the plan is a query: the `list` blocks are evaluated, with what they depend on, and nothing else.
+    /// Run a query: evaluate the `list` blocks, with their dependencies, and nothing else.
     pub query: Option<QueryOptions>,
 }
 
 /// The options of a query.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueryOptions {
-    /// Whether to generate configuration for what is found.
+    /// Generate configuration for the objects that are found.
     pub generate_config: bool,
 }
 

@@ -32,20 +32,20 @@ pub struct StoredObject {
 }
 
 impl StoredObject {
-    /// The value with the recorded marks and those of its schema.
+    /// Returns the value with the recorded marks and those of its schema.
     #[must_use]
     pub fn marked(&self, schema: &Schema) -> Value {
         with_marks(self.value.clone(), &self.marks, schema)
     }
 
-    /// Whether the object is tainted.
+    /// Returns true if the object is tainted.
     #[must_use]
     pub fn is_tainted(&self) -> bool {
         self.object.status == ObjectStatus::Tainted
     }
 }
 
-/// A value with marks at these paths and those of its schema.
+/// Adds marks at these paths, and those of the schema, to a value.
 #[must_use]
 pub fn with_marks(value: Value, marks: &[(Path, Marks)], schema: &Schema) -> Value {
     let value = if marks.is_empty() {
@@ -57,8 +57,8 @@ pub fn with_marks(value: Value, marks: &[(Path, Marks)], schema: &Schema) -> Val
     mark_sensitive(&schema.block, value)
 }
 
-/// The sensitive marks of attributes that others repeat, for those others. Where the other value has no such part (it is not
-/// known yet, or the attribute has changed since), the mark is on what is there of the path.
+/// Returns the sensitive marks of attributes that others repeat, for those others. Where the other value has no such
+/// part (it is not known yet, or the attribute has changed since), the mark is on the existing part of the path.
 fn repeated_marks(value: &Value, marks: &[(Path, Marks)], schema: &Schema) -> Vec<(Path, Marks)> {
     let mut out = Vec::new();
     for (from, to) in &schema.repeats {
@@ -94,7 +94,7 @@ pub fn is_repeated(schema: &Schema, path: &Path) -> bool {
     }
 }
 
-/// The recorded sensitive paths of an object, as marks.
+/// Returns the recorded sensitive paths of an object, as marks.
 #[must_use]
 pub fn stored_marks(object: &Object) -> Vec<(Path, Marks)> {
     object
@@ -123,6 +123,7 @@ pub async fn upgrade(
         .about(address)
         .into());
     }
+    // Also for an object of the current version: the provider may normalize it, and Terraform asks always.
     let raw = match &object.attributes {
         Attributes::Json(json) => RawState::Json(json.as_str().as_bytes().into()),
         Attributes::Flat(flat) => RawState::Flatmap((**flat).clone()),
@@ -146,7 +147,7 @@ pub async fn upgrade(
     })
 }
 
-/// The errors in an upgraded object.
+/// Returns the errors in an upgraded object.
 fn upgrade_problems(value: &Value, schema: &Schema, address: &dyn Display) -> Diagnostics {
     let mut wrong = Vec::new();
     if value.is_null() {
@@ -167,7 +168,7 @@ fn upgrade_problems(value: &Value, schema: &Schema, address: &dyn Display) -> Di
     each.collect()
 }
 
-/// The paths of unknown values.
+/// Returns the paths of unknown values.
 fn unknown_paths(value: &Value) -> Vec<Path> {
     let mut found = Vec::new();
     if value.is_wholly_known() {
@@ -177,12 +178,14 @@ fn unknown_paths(value: &Value) -> Vec<Path> {
         if !part.is_known() {
             found.push(path.clone());
         }
+        // Descends only where there is an unknown value below.
         part.is_known() && !part.is_wholly_known()
     });
     found
 }
 
-/// An error for each unknown value in an object that must be wholly known. `problem` returns summary and detail for a path.
+/// Returns an error for each unknown value in an object that must be wholly known. `problem` returns summary and detail
+/// for a path.
 pub fn unknowns(
     value: &Value,
     address: &dyn Display,
@@ -195,7 +198,7 @@ pub fn unknowns(
     each.collect()
 }
 
-/// The errors in an object that a provider has read. `when` is a clause such as "while reading the object".
+/// Returns the errors in an object that a provider has read. `when` is a clause such as "while reading the object".
 #[must_use]
 pub fn read_problems(
     value: &Value,
@@ -222,7 +225,7 @@ pub fn read_problems(
     problems
 }
 
-/// The errors in the object of a data source that a provider has read.
+/// Returns the errors in the object of a data source that a provider has read.
 #[must_use]
 pub fn data_problems(value: &Value, schema: &Schema, provider: &addrs::Provider, address: &dyn Display) -> Diagnostics {
     if value.is_null() {
@@ -255,7 +258,8 @@ pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> R
     })
 }
 
-/// Encodes a value (marked, wholly known) for the state, with the identity of the object. The other facts are those of `like`.
+/// Encodes a value (marked, wholly known) for the state, with the identity of the object. The other facts are those of
+/// `like`.
 pub fn encode(
     schema: &Schema,
     value: &Value,
@@ -266,7 +270,8 @@ pub fn encode(
     let sensitive_paths = value
         .paths_with_marks()
         .into_iter()
-        // Derived marks are not recorded: Terraform, which does not derive them, would plan an update that takes them away.
+        // Derived marks are not recorded: Terraform, which does not derive them, would plan an update that removes
+        // them.
         .filter(|(path, marks)| marks.is_sensitive() && !is_repeated(schema, path))
         .map(|(path, _)| path)
         .collect();
@@ -289,8 +294,9 @@ pub fn encode(
     })
 }
 
-/// The errors of a failed call, with position and address.
+/// Returns the errors of a failed call, with position and address.
 pub fn unanswered(problems: Diagnostics, written: Option<(&Body, &Schema)>, address: &dyn Display) -> Diagnostics {
+    // The call as a whole has failed: no attribute is to blame.
     let plain = |diagnostic| PluginDiagnostic {
         diagnostic,
         attribute: Path::root(),
@@ -298,7 +304,7 @@ pub fn unanswered(problems: Diagnostics, written: Option<(&Body, &Schema)>, addr
     located(problems.into_iter().map(plain).collect(), written, address)
 }
 
-/// An error for each ephemeral value in an argument that is stored.
+/// Returns an error for each ephemeral value in an argument that is stored.
 #[must_use]
 pub fn forbidden_ephemeral(config: &Value, schema: &Schema, body: &Body, address: &dyn Display) -> Diagnostics {
     if !config.deep_marks().is_ephemeral() {
@@ -326,7 +332,7 @@ pub fn forbidden_ephemeral(config: &Value, schema: &Schema, body: &Body, address
     each.collect()
 }
 
-/// An error for each write-only attribute with a value that a provider returned. `when` says in which call.
+/// Returns an error for each write-only attribute with a value that a provider returned. `when` names the call.
 #[must_use]
 pub fn returned_write_only(
     value: &Value,
@@ -350,8 +356,8 @@ pub fn returned_write_only(
     each.collect()
 }
 
-/// The errors in a planned object that concern write-only attributes. The legacy type system is no excuse: the value would
-/// reach the plan file and the state.
+/// Returns the errors in a planned object that concern write-only attributes. The legacy type system is not exempt: the
+/// value would reach the plan file and the state.
 #[must_use]
 pub fn planned_write_only(
     planned: &Value,
@@ -363,11 +369,12 @@ pub fn planned_write_only(
     returned_write_only(planned, schema, provider, summary, "while planning", address)
 }
 
-/// The identifying attribute of an object in progress lines: `id` or `name`.
+/// Returns the identifying attribute of an object for progress lines: `id` or `name`.
 #[must_use]
 pub fn identity(value: &Value) -> Option<(String, String)> {
     ["id", "name"].iter().find_map(|name| {
         let attribute = value.get(name)?;
+        // A marked value must not be printed.
         if !attribute.marks().is_empty() {
             return None;
         }
@@ -378,7 +385,7 @@ pub fn identity(value: &Value) -> Option<(String, String)> {
     })
 }
 
-/// The marks without ephemeral ones, which plans do not contain.
+/// Removes ephemeral marks, which plans do not contain.
 #[must_use]
 pub fn without_ephemeral_marks(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> {
     marks
@@ -388,8 +395,8 @@ pub fn without_ephemeral_marks(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> 
         .collect()
 }
 
-/// The schema version that states and plans record for a resource. Results of data sources are never upgraded, so they have
-/// version 0; Terraform rejects others.
+/// Returns the schema version that states and plans record for a resource. Results of data sources are never upgraded,
+/// so they have version 0; Terraform rejects others.
 #[must_use]
 pub fn recorded_version(mode: addrs::Mode, schema: &Schema) -> u64 {
     match mode {
@@ -409,7 +416,7 @@ pub fn encode_data(schema: &Schema, value: &Value) -> Result<Object, Diagnostics
     })
 }
 
-/// The object of a data source that is read during apply: the configuration, with unknown computed attributes.
+/// Returns the object of a data source that is read during apply: the configuration, with unknown computed attributes.
 #[must_use]
 pub fn not_read_yet(schema: &Schema, config: &Value) -> Value {
     block_not_read(&schema.block, config)
@@ -437,6 +444,7 @@ fn block_not_read(schema: &BlockSchema, config: &Value) -> Value {
 }
 
 fn attribute_not_read(schema: &AttributeSchema, value: &Value) -> Value {
+    // Left to the provider, which sets it when the data source is read.
     if value.is_null() && schema.computed {
         return Value::unknown(schema.implied_type());
     }
@@ -458,7 +466,7 @@ fn attribute_not_read(schema: &AttributeSchema, value: &Value) -> Value {
     }
 }
 
-/// The value with null in place of unknown values.
+/// Replaces unknown values by null.
 #[must_use]
 pub fn nulls_for_unknowns(value: &Value) -> Value {
     if value.is_wholly_known() {

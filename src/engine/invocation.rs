@@ -12,7 +12,7 @@ use crate::stored;
 /// A planned invocation of an action.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ActionInvocation {
-    /// The action.
+    /// Address of the action's instance.
     #[serde(with = "stored")]
     pub address: AbsActionInstance,
     /// The provider configuration that invokes it.
@@ -21,18 +21,18 @@ pub struct ActionInvocation {
     /// Its configuration as far as it is known, without ephemeral values; null if it has none. Sensitive values are marked.
     #[serde(with = "stored")]
     pub config: Value,
-    /// Why it is invoked.
+    /// Trigger of the invocation, or the user's request.
     #[serde(with = "stored")]
     pub trigger: Arc<InvocationTrigger>,
 }
 
-/// Why an action is invoked.
+/// Reason for an invocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InvocationTrigger {
     /// A change of a resource instance.
     Lifecycle(LifecycleTrigger),
-    /// The user asks for it by `-invoke`.
+    /// The user requests it by `-invoke`.
     Invoke {
         /// The resource instance that the configuration of the action refers to as `caller`, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]
@@ -43,17 +43,17 @@ pub enum InvocationTrigger {
 /// The trigger of an invocation by a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LifecycleTrigger {
-    /// The instance that changes.
+    /// Instance whose change is the trigger.
     #[serde(with = "stored")]
     pub resource: AbsResourceInstance,
-    /// What happens to it.
+    /// Event of the instance that triggers the action.
     #[serde(with = "stored")]
     pub event: ActionEvent,
     /// The number of the `action_trigger` block, from 0.
     pub block: usize,
     /// The number of the action in the list of the block, from 0.
     pub action: usize,
-    /// What a failure means.
+    /// Consequence of a failure.
     #[serde(with = "stored")]
     pub on_failure: ActionFailure,
 }
@@ -61,7 +61,7 @@ pub struct LifecycleTrigger {
 stored::derived!(InvocationTrigger);
 
 impl InvocationTrigger {
-    /// The trigger by a change, if it is one.
+    /// Returns the trigger by a change, if it is one.
     #[must_use]
     pub fn lifecycle(&self) -> Option<&LifecycleTrigger> {
         match self {
@@ -70,7 +70,7 @@ impl InvocationTrigger {
         }
     }
 
-    /// The resource instance that the configuration can refer to as `caller`.
+    /// Returns the resource instance that the configuration can refer to as `caller`.
     #[must_use]
     pub fn caller(&self) -> Option<&AbsResourceInstance> {
         match self {
@@ -81,8 +81,8 @@ impl InvocationTrigger {
 }
 
 impl ActionInvocation {
-    /// The order in which invocations are listed: those that the user asks for, then by resource and in the order of its triggers.
-    /// What a trigger invokes for several events keeps the order in which it was planned.
+    /// Compares the positions of invocations in lists: requested ones first, then by resource and in the order of its
+    /// triggers. Invocations of one trigger for several events keep the order in which they were planned.
     #[must_use]
     pub fn listed_before(&self, other: &ActionInvocation) -> std::cmp::Ordering {
         let key = |invocation: &ActionInvocation| match &*invocation.trigger {

@@ -1,4 +1,4 @@
-//! The configuration of one object: the schema of its type, and its block decoded under that schema.
+//! Configuration of one object: the schema of its type, and its block decoded under that schema.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::eval::{Evaluator, ModuleScope, Reported};
 
-/// The schema of a resource type. The error suggests the known type with the most similar name.
+/// Returns the schema of a resource type. The error suggests the known type with the most similar name.
 pub fn resource_schema<'s>(
     schemas: &'s Schemas,
     provider: &Provider,
@@ -36,6 +36,7 @@ pub fn resource_schema<'s>(
             p.ephemeral.keys().collect(),
         ),
     };
+    // "data" was forgotten or is too much: a better hint than a similar name.
     let other_mode = schemas.providers.get(provider).is_some_and(|p| match resource.mode {
         Mode::Managed => p.data_sources.contains_key(&resource.ty),
         Mode::List => false,

@@ -30,7 +30,7 @@ pub enum Mode {
 /// The reason for an action, if the action does not imply it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
-    /// None.
+    /// No reason.
     #[default]
     None,
     /// The provider cannot update in place.
@@ -53,7 +53,7 @@ pub enum Reason {
     DeleteBecauseNoModule,
     /// The configuration does not have the target of a move.
     DeleteBecauseNoMoveTarget,
-    /// The state remembers `destroy = false` for an object whose block no longer says so.
+    /// The state records `destroy = false` for an object whose block no longer has it.
     ForgetBecauseState,
     /// The configuration of the data source is unknown.
     ReadBecauseConfigUnknown,
@@ -64,7 +64,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The name in JSON output, if it has one.
+    /// Returns the name in JSON output, if it has one.
     #[must_use]
     pub fn as_json(self) -> Option<&'static str> {
         Some(match self {
@@ -102,9 +102,9 @@ pub struct ResourceChange {
     /// The provider configuration that applies the change.
     #[serde(with = "stored")]
     pub provider: AbsProviderConfig,
-    /// The action.
+    /// Action on the object.
     pub action: Action,
-    /// The reason.
+    /// Reason for the action, if the action does not imply it.
     pub reason: Reason,
     /// The prior object: null if there is none. Sensitive values are marked.
     #[serde(with = "stored")]
@@ -118,9 +118,9 @@ pub struct ResourceChange {
     /// The private data of the provider for apply.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored::bytes")]
     pub private: Vec<u8>,
-    /// Whether the configuration was wholly known. If it was not, apply has the provider plan again.
+    /// Set if the configuration was wholly known. Otherwise apply requests another plan from the provider.
     pub config_known: bool,
-    /// What the object is imported by, if it is imported. An identity is whole, as the provider completed it.
+    /// Import ID or identity of an imported object. An identity is complete, as the provider returned it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub importing: Option<ImportedBy>,
     /// The identities of the object, if it has any.
@@ -128,7 +128,7 @@ pub struct ResourceChange {
     pub identity: Option<Box<IdentityChange>>,
 }
 
-/// The identifier or identity that an object is imported by, as far as plans show and store it.
+/// Import ID or identity of an imported object, as far as plans show and store it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImportedBy {
@@ -160,7 +160,7 @@ pub struct OutputChange {
     /// The planned value: null if it is deleted; may be unknown.
     #[serde(with = "stored")]
     pub after: Value,
-    /// Whether the output is declared as sensitive, or was.
+    /// Set if the output is declared as sensitive, or was.
     pub sensitive: bool,
 }
 
@@ -169,7 +169,7 @@ stored::derived!(OutputChange);
 /// A plan. Its serialised form is that of saved plans; a new field is part of it, unless an attribute says otherwise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// The mode.
+    /// Mode of the plan.
     pub mode: Mode,
     /// The time of planning: RFC 3339, UTC.
     pub timestamp: String,
@@ -182,10 +182,10 @@ pub struct Plan {
     /// The targets; empty for the whole configuration.
     #[serde(with = "stored")]
     pub targets: Vec<Target>,
-    /// The excludes.
+    /// Addresses of `-exclude`; empty for none.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored")]
     pub excludes: Vec<Target>,
-    /// The objects of `-replace`.
+    /// Addresses of `-replace`; empty for none.
     #[serde(with = "stored")]
     pub force_replace: Vec<AbsResourceInstance>,
     /// The changes of objects, no-ops included, sorted by address.
@@ -193,7 +193,7 @@ pub struct Plan {
     /// The invocations of actions: those that the user asks for, then those of each resource instance, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invocations: Vec<ActionInvocation>,
-    /// The action of `-invoke`.
+    /// Address of `-invoke`, if it was used.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]
     pub invoke: Option<AbsActionInstance>,
     /// Drift: the differences between the stored objects and the refreshed ones, sorted by address.
@@ -221,30 +221,30 @@ pub struct Plan {
     /// The generated blocks of imported objects.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", with = "stored")]
     pub generated_config: BTreeMap<AbsResourceInstance, String>,
-    /// In a query: what was found, by the addresses of the list blocks. Not part of a saved plan.
+    /// In a query: the results of the list blocks, by address. Not part of a saved plan.
     #[serde(skip)]
     pub queries: Vec<Arc<crate::query::QueryInstance>>,
     /// In a destroy plan: the data sources of the state, which apply drops when no object depends on them.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored")]
     pub dropped_data: Vec<AbsResourceInstance>,
-    /// Whether planning failed: the plan is incomplete and must not be applied.
+    /// Set if planning failed: the plan is incomplete and must not be applied.
     #[serde(default)]
     pub errored: bool,
-    /// Whether the plan was read from a file. Users who apply it may not have seen the warnings of planning.
+    /// Set if the plan was read from a file. Users who apply it may not have seen the warnings of planning.
     #[serde(skip)]
     pub saved: bool,
 }
 
-/// The part of a plan that is shown. A plan that a server keeps has no more than this.
+/// The part of a plan that is shown. A plan on a server has only this part.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanView<'p> {
-    /// The mode.
+    /// Mode of the plan.
     pub mode: Mode,
-    /// The changes of objects.
+    /// Changes of objects, no-ops included.
     pub changes: &'p [ResourceChange],
     /// The differences between the stored objects and the refreshed ones.
     pub drift: &'p [ResourceChange],
-    /// The invocations of actions.
+    /// Invocations of actions, in the order of lists.
     pub invocations: &'p [ActionInvocation],
     /// The changes of root outputs.
     pub outputs: &'p BTreeMap<Arc<str>, OutputChange>,
@@ -252,11 +252,11 @@ pub struct PlanView<'p> {
     pub relevant_attributes: &'p [(AbsResourceInstance, Path)],
     /// The generated blocks of imported objects.
     pub generated_config: &'p BTreeMap<AbsResourceInstance, String>,
-    /// Whether planning failed.
+    /// Set if planning failed: the plan is incomplete.
     pub errored: bool,
 }
 
-/// The numbers of a plan's changes. Displayed, they end the line that begins with "Plan:".
+/// Numbers of a plan's changes. They end the line that begins with "Plan:".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Imported objects.
@@ -299,6 +299,7 @@ impl PlanView<'_> {
             invoked: self.invocations.len(),
             ..Totals::default()
         };
+        // A data source that leaves the state is not destroyed.
         for change in self.changes.iter().filter(|change| !change.drops_data_source()) {
             totals.imported += usize::from(change.importing.is_some());
             for step in change.action.steps() {
@@ -338,7 +339,7 @@ impl ResourceChange {
             .is_some_and(|previous| *previous != self.address)
     }
 
-    /// The identity of the planned object, if it has one.
+    /// Returns the identity of the planned object, if it has one.
     #[must_use]
     pub fn planned_identity(&self) -> Option<&Value> {
         self.identity.as_ref()?.after.as_ref()
@@ -363,19 +364,19 @@ impl Plan {
         })
     }
 
-    /// Whether the plan has `-target` or `-exclude`.
+    /// Returns true if the plan has `-target` or `-exclude`.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         !(self.targets.is_empty() && self.excludes.is_empty())
     }
 
-    /// Whether apply would change anything.
+    /// Returns true if apply would change anything.
     #[must_use]
     pub fn has_changes(&self) -> bool {
         self.view().has_changes()
     }
 
-    /// The part that is shown.
+    /// Returns the part that is shown.
     #[must_use]
     pub fn view(&self) -> PlanView<'_> {
         PlanView {
@@ -390,7 +391,7 @@ impl Plan {
         }
     }
 
-    /// Whether the refresh has changed a managed object. An upgrade to a newer schema version does not count.
+    /// Returns true if the refresh has changed a managed object. An upgrade to a newer schema version does not count.
     fn refreshes(&self) -> bool {
         let managed = |state: &'_ State| -> Vec<(AbsResourceInstance, state::InstanceState)> {
             state
@@ -400,6 +401,7 @@ impl Plan {
                 .collect()
         };
         let same = |a: &Option<Arc<state::Object>>, b: &Option<Arc<state::Object>>| match (a, b) {
+            // Objects that were not read are shared by both states, so most comparisons are of pointers.
             (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a.schema_version != b.schema_version || a == b,
             (None, None) => true,
             _ => false,
@@ -411,7 +413,7 @@ impl Plan {
             })
     }
 
-    /// Whether the plan can be applied: it has changes, and no errors.
+    /// Returns true if the plan can be applied: it has changes, and no errors.
     #[must_use]
     pub fn is_applyable(&self) -> bool {
         !self.errored

@@ -1,4 +1,4 @@
-//! `provider_meta`: what a module tells a provider with every request for its objects.
+//! `provider_meta`: values that a module passes to a provider with every request for its objects.
 
 use addrs::{AbsResourceInstance, Provider};
 use cty::Value;
@@ -9,8 +9,8 @@ use crate::eval::Reported;
 use crate::object_config;
 
 impl OperationContext<'_> {
-    /// The value of the `provider_meta` block for this provider in the module of an object, without marks. None if the provider
-    /// takes no such block; null if the module has none.
+    /// Returns the value of the `provider_meta` block for this provider in the module of an object, without marks.
+    /// `None` if the provider has no schema for such a block; null if the module has no block.
     pub fn provider_meta(&self, address: &AbsResourceInstance, provider: &Provider) -> Result<Option<Value>, Reported> {
         let schemas = &self.providers.schemas().providers;
         let schema = schemas.get(provider).and_then(|schema| schema.provider_meta.as_ref());

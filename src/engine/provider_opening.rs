@@ -1,4 +1,5 @@
-//! Opens provider configurations: evaluates the block, has the provider validate the value, starts and configures a process.
+//! Opening of provider configurations: the block is evaluated, the provider validates the value, and a process is
+//! configured with it.
 
 use addrs::{AbsProviderConfig, InstanceKey, ModuleInstance};
 use config::Config;
@@ -11,7 +12,7 @@ use crate::instance::located;
 use crate::object_config::object_config;
 use crate::providers::Providers;
 
-/// The value of a provider configuration, without marks.
+/// Returns the value of a provider configuration, without marks.
 pub fn provider_config_value(
     evaluator: &Evaluator<'_>,
     schema: &Schema,
@@ -31,15 +32,15 @@ pub fn provider_config_value(
     Ok(value.unmark_deep().0)
 }
 
-/// Whether a provider configuration exists: it has a block, or it is a default configuration of the root module, which does not
-/// require one.
+/// Returns true if a provider configuration exists: it has a block, or it is a default configuration of the root
+/// module, which does not require one.
 #[must_use]
 pub fn is_declared(config: &Config, address: &AbsProviderConfig) -> bool {
     (address.module.is_root() && address.alias.is_none())
         || config.provider_configs().iter().any(|s| s.address == *address)
 }
 
-/// Evaluates a provider configuration, has the provider validate it, and configures a process with it.
+/// Evaluates a provider configuration, has it validated, and configures a process with it.
 pub async fn open(
     evaluator: &Evaluator<'_>,
     providers: &Providers<'_>,
@@ -63,7 +64,7 @@ pub async fn open(
     };
     let value = provider_config_value(evaluator, &schema.provider, address)?;
     if evaluator.lacks_files() && !value.is_wholly_known() {
-        // With half a configuration, a provider could find objects missing that exist.
+        // With an incomplete configuration, a provider might report existing objects as missing.
         let detail = format!("The configuration of {address} depends on a file that does not exist.");
         return Err(fail(Diagnostic::error("Invalid provider configuration", detail).into()));
     }
@@ -73,6 +74,7 @@ pub async fn open(
     let running = providers.unconfigured(&address.provider).await.map_err(fail)?;
     let answer = running.validate_provider(value.clone()).await.map_err(fail)?;
     let mut problems = located(answer.diagnostics, written, address);
+    // The provider's message alone would not explain that a whole block is missing.
     if problems.has_errors() && block.is_none() && schema.provider.block.attributes.values().any(|a| a.required) {
         problems.push(
             Diagnostic::error(

@@ -1,4 +1,4 @@
-//! What the diagnostics of providers, and those about them, have in common.
+//! Common parts of the diagnostics of providers, and of those about them.
 
 use std::fmt::Display;
 
@@ -8,10 +8,10 @@ use schema::Schema;
 use syntax::Diagnostics;
 use syntax::ast::Body;
 
-/// The end of error messages about defects of providers.
+/// End of error messages about bugs in providers.
 pub const PROVIDER_BUG: &str = "This is a bug in the provider; please report it to its maintainers.";
 
-/// The diagnostics of a plugin, with the position in the configuration and the address of the object.
+/// Adds the position in the configuration and the address of the object to the diagnostics of a plugin.
 pub fn located(
     problems: Vec<PluginDiagnostic>,
     written: Option<(&Body, &Schema)>,
@@ -25,6 +25,7 @@ pub fn located(
                 Some((body, schema)) => {
                     diagnostic = diagnostic.at(&path_range(body, &schema.block, &p.attribute));
                 }
+                // Without the configuration there is no position to show: the path goes into the text.
                 None if !p.attribute.0.is_empty() => {
                     let at = p.attribute.to_string();
                     diagnostic.detail = format!("{}\n\nAttribute: {}", diagnostic.detail, at.trim_start_matches('.'))

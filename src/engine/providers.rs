@@ -1,4 +1,4 @@
-//! The running plugins of one operation: schemas are loaded once, and configurations opened before their first use.
+//! Running plugins of one operation: schemas are loaded once, and configurations opened before their first use.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use crate::functions::Functions;
 use crate::requirements;
 
-/// The running plugins of one operation.
+/// Running plugins of one operation.
 pub struct Providers<'s> {
     source: &'s dyn ProviderSource,
     schemas: Schemas,
@@ -27,14 +27,14 @@ pub struct Providers<'s> {
     functions: Functions,
 }
 
-/// The plugins that could be started, and the errors of the others.
+/// Plugins that could be started, and the errors of the others.
 pub(crate) struct Started<'s> {
     pub providers: Providers<'s>,
     pub diagnostics: Diagnostics,
 }
 
 impl<'s> Started<'s> {
-    /// All plugins, or the errors. If there are errors, the running plugins are closed.
+    /// Returns all plugins, or the errors. If there are errors, the running plugins are closed.
     async fn all_or_errors(self) -> Result<Providers<'s>, Diagnostics> {
         if self.diagnostics.has_errors() {
             self.providers.close().await;
@@ -69,8 +69,8 @@ impl<'s> Providers<'s> {
         Providers::start_available(source, providers, provisioners, functions).await
     }
 
-    /// Starts these providers and provisioners concurrently, and loads their schemas. Providers whose functions are called have
-    /// a second process, which is never configured.
+    /// Starts these providers and provisioners concurrently, and loads their schemas. Providers whose functions are
+    /// called have a second process, which is never configured.
     #[cfg(test)]
     pub async fn start(
         source: &'s dyn ProviderSource,
@@ -88,6 +88,7 @@ impl<'s> Providers<'s> {
         provisioners: impl IntoIterator<Item = Arc<str>>,
         functions: impl IntoIterator<Item = addrs::Provider>,
     ) -> Started<'s> {
+        // All at the same time, since each takes a while to start.
         let mut starting: FuturesUnordered<_> = providers
             .into_iter()
             .map(|provider| (provider, false))
@@ -98,6 +99,7 @@ impl<'s> Providers<'s> {
                     match running.schema().await {
                         Ok(schema) => Ok((running, schema)),
                         Err(diagnostics) => {
+                            // It is not among the providers that are closed at the end.
                             running.close().await;
                             Err(diagnostics)
                         }
@@ -145,7 +147,7 @@ impl<'s> Providers<'s> {
             }
         }
         drop((starting, starting_provisioners));
-        // The order of responses must not matter.
+        // Sorted, as plugins respond in any order.
         diagnostics
             .0
             .sort_by(|a, b| (&a.summary, &a.detail).cmp(&(&b.summary, &b.detail)));
@@ -160,23 +162,24 @@ impl<'s> Providers<'s> {
         Started { providers, diagnostics }
     }
 
-    /// The schemas of the plugins.
+    /// Returns the schemas of the plugins.
     #[must_use]
     pub fn schemas(&self) -> &Schemas {
         &self.schemas
     }
 
-    /// The functions of providers.
+    /// Returns the functions of the running providers.
     #[must_use]
     pub fn functions(&self) -> &Functions {
         &self.functions
     }
 
-    /// A process of this provider without configuration: for validation and for upgrades of stored objects.
+    /// Returns a process of this provider without configuration: for validation and for upgrades of stored objects.
     pub async fn unconfigured(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
         if let Some(running) = self.idle.lock().await.get(provider) {
             return Ok(running.clone());
         }
+        // A configured process answers these requests as well, and is running already.
         if let Some((_, running)) = self
             .open
             .lock()
@@ -198,17 +201,20 @@ impl<'s> Providers<'s> {
         address: &AbsProviderConfig,
         config: Value,
     ) -> Result<Vec<provider::PluginDiagnostic>, Diagnostics> {
+        // The process that was started for the schema is reused, so that a provider with one configuration has one
+        // process.
         let idle = self.idle.lock().await.remove(&address.provider);
         let running = match idle {
             Some(running) => running,
             None => self.source.start(&address.provider).await?,
         };
         let answer = running.configure(config).await;
+        // Stored before the result is checked: also a process whose configuration failed must be closed.
         self.open.lock().await.insert(address.clone(), running);
         Ok(answer?.diagnostics)
     }
 
-    /// The process of an open provider configuration.
+    /// Returns the process of an open provider configuration.
     pub async fn get(&self, address: &AbsProviderConfig) -> Result<Arc<dyn Provider>, Diagnostics> {
         self.open.lock().await.get(address).cloned().ok_or_else(|| {
             Diagnostic::error(
@@ -222,7 +228,7 @@ impl<'s> Providers<'s> {
         })
     }
 
-    /// The provider that is called for an object of an open provider configuration.
+    /// Returns the provider that is called for an object of an open provider configuration.
     pub async fn for_object(
         &self,
         address: &AbsProviderConfig,
@@ -231,7 +237,7 @@ impl<'s> Providers<'s> {
         Ok(self.source.for_object(address, object, self.get(address).await?))
     }
 
-    /// Opens a provider configuration that the source has a provider for already. Returns whether there is one.
+    /// Opens a provider configuration that the source has a provider for already. Returns true if there is one.
     pub async fn adopt(&self, address: &AbsProviderConfig) -> bool {
         let Some(running) = self.source.stand_in(address) else {
             return false;
@@ -240,12 +246,12 @@ impl<'s> Providers<'s> {
         true
     }
 
-    /// Whether the source has a provider for this provider configuration already.
+    /// Returns true if the source has a provider for this provider configuration already.
     pub fn has_stand_in(&self, address: &AbsProviderConfig) -> bool {
         self.source.stand_in(address).is_some()
     }
 
-    /// A running provisioner.
+    /// Returns a running provisioner by its type.
     #[must_use]
     pub fn provisioner(&self, name: &str) -> Option<&Arc<dyn Provisioner>> {
         self.provisioners.get(name)

@@ -4,40 +4,40 @@ use addrs::AbsResourceInstance;
 use cty::{Type, Value};
 use syntax::{Diagnostic, Range};
 
-/// The objects that one instance of a `list` block has found.
+/// Objects that one instance of a `list` block has found.
 #[derive(Clone, Debug)]
 pub struct QueryInstance {
-    /// The instance: `list.TYPE.NAME`, perhaps with a key.
+    /// Address of the instance: `list.TYPE.NAME`, perhaps with a key.
     pub address: AbsResourceInstance,
-    /// The version of the identity schema of the objects.
+    /// Version of the identity schema of the objects.
     pub identity_version: u64,
-    /// The objects, in the order of the provider.
+    /// Objects, in the order of the provider.
     pub results: Vec<QueryResult>,
 }
 
 /// An object that a query has found.
 #[derive(Clone, Debug)]
 pub struct QueryResult {
-    /// What to call it before a user.
+    /// Name of the object for users, from the provider.
     pub display_name: String,
-    /// Its identity.
+    /// Identity, which follows the current schema.
     pub identity: Value,
-    /// The object; null unless it was requested and the provider has it.
+    /// Object; null unless it was requested and the provider has it.
     pub object: Value,
-    /// The configuration that was generated for it.
+    /// Generated configuration of the object, if it was requested.
     pub generated: Option<GeneratedImport>,
 }
 
 /// The generated configuration of one object, as text without a line break at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GeneratedImport {
-    /// The `resource` block.
+    /// Text of the `resource` block.
     pub resource: String,
-    /// The `import` block.
+    /// Text of the `import` block.
     pub import: String,
 }
 
-/// The value of an argument of a list block, of this type and not null; none if it is unknown.
+/// Converts the value of an argument of a list block to this type; `None` if it is unknown. Null is an error.
 pub(crate) fn list_argument(value: Value, name: &str, ty: &Type, range: &Range) -> Result<Option<Value>, Diagnostic> {
     let invalid = |what: &str| {
         let detail = format!("The argument \"{name}\" {what}.");
@@ -54,7 +54,7 @@ pub(crate) fn list_argument(value: Value, name: &str, ty: &Type, range: &Range) 
     Ok(value.is_known().then_some(value))
 }
 
-/// The limit for the value of a `limit` argument.
+/// Converts the value of a `limit` argument.
 pub(crate) fn limit_of(value: &Value, range: &Range) -> Result<u64, Diagnostic> {
     let limit = value.as_number().and_then(cty::Number::to_i64);
     limit.and_then(|limit| u64::try_from(limit).ok()).ok_or_else(|| {

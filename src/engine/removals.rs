@@ -16,7 +16,7 @@ pub struct Removals<'c> {
 }
 
 impl<'c> Removals<'c> {
-    /// The blocks of a configuration.
+    /// Collects the blocks of a configuration.
     #[must_use]
     pub fn new(config: &'c Config) -> Removals<'c> {
         let mut out = Removals::default();
@@ -39,7 +39,7 @@ impl<'c> Removals<'c> {
         out
     }
 
-    /// The errors for removed resources and modules that are still declared.
+    /// Returns the errors for removed resources and modules that are still declared.
     #[must_use]
     pub fn still_declared(&self, config: &Config) -> Diagnostics {
         let problem = |kind: &str, what: &dyn std::fmt::Display, range: &syntax::Range| {
@@ -61,24 +61,26 @@ impl<'c> Removals<'c> {
             .keys()
             .filter_map(|path| Some(problem("module", path, &config.call(path)?.range)));
         let mut out: Diagnostics = resources.chain(modules).collect();
+        // The maps have no order, and messages must be the same each time.
         out.0
             .sort_by_cached_key(|d| d.subject.as_ref().map(|r| (r.file.to_string(), r.start.byte)));
         out
     }
 
-    /// The block that names a resource itself, not its module.
+    /// Returns the block that names a resource itself, not its module.
     #[must_use]
     pub fn of_resource(&self, address: &ConfigResource) -> Option<&'c Removed> {
         self.resources.get(address).copied()
     }
 
-    /// Returns true if a block says that the objects of a resource are forgotten.
+    /// Returns true if a block has `destroy = false` for a resource.
     #[must_use]
     pub fn forgets(&self, address: &ConfigResource) -> bool {
         self.says(address, false)
     }
 
-    /// Returns true if a block has `destroy = true` for a resource. A block without the argument does not overrule what the state remembers.
+    /// Returns true if a block has `destroy = true` for a resource. A block without the argument does not overrule the
+    /// record in the state.
     #[must_use]
     pub fn destroys(&self, address: &ConfigResource) -> bool {
         self.says(address, true)
@@ -88,6 +90,7 @@ impl<'c> Removals<'c> {
         if let Some(removed) = self.resources.get(address)
             && removed.destroy.is_some()
         {
+            // The block of the resource is more specific than those of its modules.
             return removed.destroy == Some(destroy);
         }
         let path = &address.module.0;
@@ -98,7 +101,7 @@ impl<'c> Removals<'c> {
     }
 }
 
-/// The warning that lists the forgotten objects of a plan.
+/// Returns the warning that lists the forgotten objects of a plan.
 #[must_use]
 pub fn warning(plan: &Plan, program: addrs::Program) -> Option<Diagnostic> {
     let forgotten: Vec<String> = plan

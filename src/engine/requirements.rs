@@ -1,4 +1,4 @@
-//! Provider requirements: which providers and provisioners a configuration and a state use.
+//! Provider requirements: the providers and provisioners that a configuration and a state use.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use syntax::Range;
 
 use crate::removals::Removals;
 
-/// The providers of the resources and actions of a configuration and of a state, and of the provider configurations.
+/// Returns the providers of the resources and actions of a configuration and of a state, and of the provider
+/// configurations.
 #[must_use]
 pub fn providers_needed(config: &Config, state: &State) -> BTreeSet<Provider> {
     let mut out: BTreeSet<Provider> = state.resources.values().map(|r| r.provider.provider.clone()).collect();
@@ -29,7 +30,7 @@ pub fn providers_needed(config: &Config, state: &State) -> BTreeSet<Provider> {
     out
 }
 
-/// The providers whose functions a configuration calls.
+/// Returns the providers whose functions a configuration calls.
 #[must_use]
 pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
     let mut out = BTreeSet::new();
@@ -37,6 +38,7 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
         let module = &node.module;
         let mut called = |names: Vec<(Arc<str>, Range)>| {
             for (name, _) in names {
+                // An undeclared local name is reported where the call is evaluated.
                 out.extend(module.required_providers.get(&name).map(|r| r.provider.clone()));
             }
         };
@@ -103,8 +105,8 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
     out
 }
 
-/// The types of provisioners that a configuration uses: those of resources, and those of `removed` blocks whose resource is
-/// still in the state.
+/// Returns the types of provisioners that a configuration uses: those of resources, and those of `removed` blocks whose
+/// resource is still in the state.
 #[must_use]
 pub fn provisioners_needed(config: &Config, state: &State) -> BTreeSet<Arc<str>> {
     let nodes = config.nodes();

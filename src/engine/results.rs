@@ -1,4 +1,4 @@
-//! The results of an apply, as soon as they are available, and what is about to happen before it does. A result contains all
+//! Results of an apply, as soon as they are available, and intents before their operations. A result contains all
 //! objects of one instance, so a receiver can update its own copy of the state.
 
 use addrs::{AbsProviderConfig, AbsResourceInstance};
@@ -7,11 +7,11 @@ use state::InstanceState;
 use state::journal::{Answers, Intent};
 use syntax::Diagnostic;
 
-/// The receiver of results. Called from several tasks concurrently; must not block.
+/// Receiver of results. It is called from several tasks concurrently and must not block.
 #[async_trait]
 pub trait ResultSink: Send + Sync {
-    /// Receives the objects of a changed instance, and which operation that is the end of. The results of one instance arrive in
-    /// order. `None` means that the state has no entry for it.
+    /// Receives the objects of a changed instance, and the operation that ends with them. The results of one instance
+    /// arrive in order. `None` means that the state has no entry for it.
     fn instance(
         &self,
         address: &AbsResourceInstance,
@@ -20,19 +20,19 @@ pub trait ResultSink: Send + Sync {
         answers: Answers,
     );
 
-    /// An operation is about to begin. It begins when this returns, unless it fails.
+    /// Records an intent. The operation begins when this returns, unless it is an error.
     async fn begin(&self, _intent: Intent) -> Result<(), Diagnostic> {
         Ok(())
     }
 
-    /// An operation has ended. If it changed anything, that was received before.
+    /// Records the end of an operation. If it changed anything, that was received before.
     fn end(&self, _intent: &Intent) {}
 
-    /// Returns when everything received is where a crash does not destroy it, or when that has turned out to be impossible.
+    /// Returns when everything received survives a crash, or when that has turned out to be impossible.
     async fn settled(&self) {}
 }
 
-/// Discards all results.
+/// Sink that discards all results.
 pub struct NoResults;
 
 impl ResultSink for NoResults {

@@ -1,4 +1,4 @@
-//! The objects of a state as values that expressions can refer to.
+//! Objects of a state as values that expressions can refer to.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,8 +11,8 @@ use crate::eval::objects::{ObjectSource, Objects, ReferencedResource};
 use crate::eval::{Expansion, Reported};
 use crate::instance::decode;
 
-/// The stored objects of a resource as values, with their marks. Objects that do not conform to their schema are left out: the
-/// walk reports them when it visits the resource.
+/// Returns the stored objects of a resource as values, with their marks. Objects that do not conform to their schema
+/// are left out: the walk reports them when it visits the resource.
 #[must_use]
 pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) -> Objects {
     let Some(existing) = state.resources.get(resource) else {
@@ -32,18 +32,18 @@ pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) 
     instances.collect()
 }
 
-/// The objects of a state that an operation changes as it goes. As an object source it is that of destroy plans and of their
+/// Objects of a state that an operation changes as it goes. This is the object source of destroy plans and of their
 /// apply: a resource has the instances that the state has, whatever the configuration says.
 #[derive(Clone)]
 pub struct StateObjects<'a> {
-    /// The state of the operation.
+    /// State of the operation, shared with it.
     pub state: Arc<Mutex<State>>,
-    /// The schemas of the objects.
+    /// Schemas of the objects.
     pub schemas: &'a Schemas,
 }
 
 impl StateObjects<'_> {
-    /// The stored objects of a resource.
+    /// Returns the stored objects of a resource.
     #[must_use]
     pub fn of(&self, resource: &AbsResource) -> Objects {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,8 +65,8 @@ impl ObjectSource for StateObjects<'_> {
     }
 }
 
-/// The object source of a plan with `-target` or `-exclude`, and of its apply: resources that are left out have the objects of
-/// the state, and instances without an object are left out of the values.
+/// Object source of a plan with `-target` or `-exclude`, and of its apply: resources that are left out have the objects
+/// of the state, and instances without an object are left out of the values.
 pub struct PartialObjects<'a>(pub StateObjects<'a>);
 
 impl ObjectSource for PartialObjects<'_> {

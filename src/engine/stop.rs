@@ -1,5 +1,5 @@
-//! The cancellation token of an operation. It has two levels: a graceful stop completes running operations, and a cancellation
-//! drops them.
+//! Cancellation token of an operation. It has two levels: a graceful stop completes running operations, and a
+//! cancellation drops them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ struct Inner {
 }
 
 impl Stop {
-    /// A token without a request.
+    /// Creates a token without a request.
     #[must_use]
     pub fn new() -> Stop {
         Stop::default()
@@ -30,7 +30,7 @@ impl Stop {
         self.0.notify.notify_waiters();
     }
 
-    /// Whether a stop was requested.
+    /// Returns true if a stop was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.0.requested.load(Ordering::SeqCst)
@@ -42,15 +42,16 @@ impl Stop {
         self.request();
     }
 
-    /// Whether cancellation was requested.
+    /// Returns true if cancellation was requested.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::SeqCst)
     }
 
-    /// Waits for cancellation.
+    /// Waits until cancellation is requested.
     pub async fn cancelled(&self) {
         loop {
+            // Created before the check, so that a request in between is not missed.
             let notified = self.0.notify.notified();
             if self.is_cancelled() {
                 return;
@@ -62,6 +63,7 @@ impl Stop {
     /// Waits for a request to stop.
     pub async fn requested(&self) {
         loop {
+            // Created before the check, so that a request in between is not missed.
             let notified = self.0.notify.notified();
             if self.is_requested() {
                 return;

@@ -1,8 +1,8 @@
-//! The serialised form of a plan, as far as the types of other crates are concerned: values, paths, addresses.
+//! Serialized form of a plan, as far as the types of other crates are concerned: values, paths, addresses.
 //!
-//! The types of a plan derive their form. A field whose type has none of its own says `#[serde(with = "stored")]`, and a type that
-//! no form is known for does not compile there. Addresses are texts. Values are msgpack with their type, as base64 text; their
-//! marks are lists of paths beside that.
+//! The types of a plan derive their form. A field whose type has none of its own has `#[serde(with = "stored")]`; a
+//! type without a form does not compile there. Addresses are texts. Values are msgpack with their type, as base64 text;
+//! their marks are lists of paths beside them.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -18,30 +18,28 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use state::{CheckResult, CheckStatus, CheckedObject};
 
-/// Serializes a field.
 pub(crate) fn serialize<T: Stored, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     value.store(serializer)
 }
 
-/// Deserializes a field.
 pub(crate) fn deserialize<'de, T: Stored, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     T::load(deserializer)
 }
 
-/// A type with a serialised form in plans.
+/// A type with a serialized form in plans.
 pub(crate) trait Stored: Sized {
     fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
     fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 }
 
-/// A type whose serialised form is a text.
+/// A type whose serialized form is a text.
 trait Text: Sized {
     type Error: Display;
     fn text(&self) -> String;
     fn parse(text: &str) -> Result<Self, Self::Error>;
 }
 
-/// A text that is none of the words for a type.
+/// A text that is none of the keywords of a type.
 struct UnknownWord(String);
 
 impl Display for UnknownWord {
@@ -235,7 +233,7 @@ impl<K: Text + Ord, V: Stored> Stored for BTreeMap<K, V> {
     }
 }
 
-/// Makes the derived form of a type of this crate the one that it has inside of maps and pointers, too.
+/// Gives a type of this crate the derived form also inside of maps and pointers.
 macro_rules! derived {
     ($ty:ty) => {
         impl $crate::stored::Stored for $ty {
@@ -252,11 +250,12 @@ macro_rules! derived {
 
 pub(crate) use derived;
 
-/// A value without marks: msgpack with its type, in base64.
+/// Values without marks: msgpack with their type, in base64.
 pub(crate) mod unmarked {
     use super::*;
 
     pub(crate) fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+        // As a dynamic value, which carries its type: plans are read without schemas.
         let bytes = cty::msgpack::encode(value, &Type::Dynamic).map_err(S::Error::custom)?;
         serializer.serialize_str(&BASE64.encode(&bytes))
     }
@@ -281,7 +280,7 @@ pub(crate) mod bytes {
     }
 }
 
-/// The form of a value whose marks are elsewhere, or that has none.
+/// Form of a value whose marks are elsewhere, or that has none.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Unmarked(#[serde(with = "unmarked")] pub(crate) Value);
 
@@ -291,10 +290,11 @@ impl Unmarked {
     }
 }
 
-/// The form of a value. Deprecations are not kept: planning has warned of them.
+/// Form of a value. Deprecations are not stored: planning has warned of them.
 #[derive(Serialize, Deserialize)]
 struct MarkedForm {
     value: Unmarked,
+    // Left out where there are none, as with most values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sensitive: Vec<Own<Path>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -366,6 +366,7 @@ struct CheckForm {
 
 impl Stored for CheckResult {
     fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Destructured, so that a new field cannot be forgotten here.
         let CheckResult {
             object_kind,
             config_addr,

@@ -1,4 +1,4 @@
-//! A domain-independent walk of a dependency graph.
+//! Walk of a dependency graph, independent of what its nodes are.
 
 use std::future::Future;
 
@@ -37,9 +37,11 @@ where
         graph.node_indices().filter(|n| waiting[n.index()] == 0).collect();
     let mut running = FuturesUnordered::new();
     loop {
+        // With a limit of zero the walk would visit nothing.
         while running.len() < limit.max(1) {
             let Some(node) = ready.pop_front() else { break };
             if has_failed_dependency[node.index()] {
+                // Skipped without a visit: its dependents may be waiting only for this.
                 release(graph, node, true, &mut waiting, &mut has_failed_dependency, &mut ready);
             } else {
                 let visited = visit(node);

@@ -1,4 +1,4 @@
-//! The file that `plan -out` writes for a plan that is kept on the server: which run it is, and on which host.
+//! The file that `plan -out` writes for a plan that is saved on the server: the run and its host.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use serde_json::{Value as Json, json};
 use syntax::Diagnostic;
 use tfe::{Run, RunStatus};
 
-/// How large such a file may be: larger ones are something else.
+/// Limit of the size of such a file in bytes.
 const LIMIT: u64 = 64 * 1024;
 
-/// What is in such a file. Its form is Terraform's, so that either program applies what the other one has planned.
+/// Contents of the file. Its form is Terraform's, so that either program applies the plans of the other one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bookmark {
     pub run_id: String,
@@ -25,7 +25,7 @@ impl Bookmark {
         }
     }
 
-    /// Whether a file is meant to be one, well made or not.
+    /// Returns true if a file is meant to be a bookmark, valid or not.
     #[must_use]
     pub fn is(path: &Path) -> bool {
         document(path).is_some_and(|document| document.get("remote_plan_format").is_some())
@@ -49,6 +49,7 @@ impl Bookmark {
         if hostname.is_empty() {
             return Err(failed("it names no host"));
         }
+        // The identifier becomes part of a URL, and the file may come from anybody.
         if !run.starts_with("run-") {
             return Err(failed("it names no run"));
         }
@@ -59,6 +60,7 @@ impl Bookmark {
     /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Diagnostic> {
         let document = json!({"remote_plan_format": 1, "run_id": self.run_id, "hostname": self.hostname});
+        // The file has no secrets: whoever applies it needs a token for the host.
         files::replace(path, document.to_string().as_bytes(), files::Policy::SHARED).map_err(|e| {
             Diagnostic::error(
                 "Failed to write the plan file",
@@ -73,11 +75,13 @@ impl Bookmark {
 }
 
 fn document(path: &Path) -> Option<Json> {
+    // A saved plan of this program, or any other large file, is not read into memory only to find out that it is no
+    // bookmark.
     let is_small = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= LIMIT);
     serde_json::from_slice(&is_small.then(|| std::fs::read(path).ok())??).ok()
 }
 
-/// Why the plan of a run cannot be applied any more.
+/// Creates the error for a run whose plan cannot be applied any more.
 #[must_use]
 pub fn unusable(run: &Run, url: &str) -> Diagnostic {
     let (summary, why) = match &run.status {

@@ -1,4 +1,4 @@
-//! What is checked between the plan and the apply of a run: what it costs, and whether policies allow it.
+//! Checks between the plan and the apply of a run: cost estimates and policies.
 
 use tfe::{PolicyCheck, Run, RunStatus};
 use views::verb::Verb;
@@ -9,12 +9,12 @@ use crate::run::{Ended, Remote, Step};
 use crate::waiting::{Patience, usual_pause};
 
 impl Remote<'_> {
-    /// A title as the two kinds of backends have it.
+    /// Returns a title in the form of the kind of backend.
     fn title(&self, words: &str) -> String {
         if self.hosted.is_cloud() {
             return words.to_owned();
         }
-        // Only the first word begins with a capital there.
+        // `backend "remote"` has only the first word with a capital.
         let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
         format!("{first} {}", rest.to_lowercase())
     }
@@ -28,7 +28,7 @@ impl Remote<'_> {
         }
     }
 
-    /// Whether something follows that is to be separated.
+    /// Returns true if more output follows, from which this part is separated.
     fn goes_on(&self, run: &Run) -> bool {
         run.has_changes && self.request.verb != Verb::Plan
     }
@@ -42,6 +42,7 @@ impl Remote<'_> {
             self.pause(usual_pause(n)).await?;
             let read = self.hosted.connection.cost_estimate(id);
             let estimate = self.ask("Failed to retrieve cost estimate", read).await?;
+            // A run that has ended does not complete its estimate any more.
             if estimate.status != "finished" && has_ended {
                 return Ok(());
             }
@@ -86,6 +87,7 @@ impl Remote<'_> {
                     return Ok(());
                 }
                 "canceled" => return Err(Ended::said(format!("{title} canceled."))),
+                // An unknown status could be one that never ends.
                 other => {
                     return Err(Ended::said(format!(
                         "Unknown or unexpected cost estimate state: {other}"
@@ -96,7 +98,7 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Waits for the policy checks, and shows what has come of them; has those that failed softly overridden.
+    /// Waits for the policy checks, and shows their results; asks to override those that failed softly.
     pub(crate) async fn policies(&self, run: &Run) -> Step<()> {
         self.output.line(format!("\n{RULE}\n"));
         let connection = &self.hosted.connection;
@@ -139,6 +141,7 @@ impl Remote<'_> {
 
     async fn soft_failed(&self, run: &Run, check: &PolicyCheck, title: &str) -> Step<()> {
         let address = self.hosted.run_url(&run.id);
+        // A plan alone has nothing to override for: only an apply needs the decision.
         if self.request.verb == Verb::Plan || !check.can_be_overridden {
             let detail = format!("To view this run in the browser, visit:\n{address}");
             return Err(syntax::Diagnostic::error(format!("{title} soft failed."), detail).into());

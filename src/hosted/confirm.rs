@@ -1,4 +1,4 @@
-//! Questions on the way of a run. While one is open, somebody may answer it on the page of the run: then it is taken back here.
+//! Questions during a run. A question is withdrawn if somebody answers it on the page of the run.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use views::wrap::indented;
 
 use crate::run::{Ended, Remote, Step};
 
-/// How often it is asked whether somebody else has decided.
+/// Interval at which the server is asked for decisions of others.
 const PAUSE: Duration = Duration::from_secs(3);
 
-/// The word that means yes.
+/// Keyword that answers a question with yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keyword {
-    /// To apply.
+    /// Approve the plan.
     Yes,
-    /// To override what has failed.
+    /// Override failed policies.
     Override,
 }
 
@@ -37,7 +37,7 @@ impl Keyword {
         }
     }
 
-    /// Whether the question has no object any more.
+    /// Returns true if the question has been decided.
     fn is_decided(self, run: &Run) -> bool {
         match self {
             Keyword::Yes => !run.is_confirmable,
@@ -67,9 +67,10 @@ impl Remote<'_> {
         )
     }
 
-    /// Asks for a decision; whether it was taken elsewhere. Everything but the word discards the run.
+    /// Asks for a decision; returns true if it was taken elsewhere. Every answer but the keyword discards the run.
     pub(crate) async fn confirm(&self, run: &Run, question: &str, explanation: &str, keyword: Keyword) -> Step<bool> {
         let (ui, prompt) = (self.context.console.ui.clone(), self.prompt(question, explanation));
+        // Reading the terminal blocks, so it has a thread of its own, beside which the server is asked.
         let mut asked = tokio::task::spawn_blocking(move || {
             let answer = ui.ask(&prompt, Echo::On);
             ui.line("");
@@ -81,13 +82,14 @@ impl Remote<'_> {
                 answer = &mut asked => break answer,
                 () = tokio::time::sleep(PAUSE) => {}
             }
-            // What cannot be found out now is asked again.
+            // A failed request is repeated in the next round: the question is still open.
             let Ok(now) = self.hosted.connection.run(&run.id).await else {
                 continue;
             };
             if !keyword.is_decided(&now) {
                 continue;
             }
+            // The thread reads on until the question is withdrawn; otherwise it would take the input of the next one.
             prompt::withdraw();
             let _ = asked.await;
             if now.status == RunStatus::Discarded {
@@ -101,6 +103,7 @@ impl Remote<'_> {
         match answer.map_err(|_| eof())? {
             Answer::Line(line) if line.trim_end() == keyword.word() => Ok(false),
             Answer::Line(_) => {
+                // Read again: the run may have ended meanwhile, and cannot be discarded then.
                 let now = self.read_run(&run.id).await?;
                 self.discard(&now).await?;
                 Err(self.discarded())
@@ -120,7 +123,7 @@ impl Remote<'_> {
         })
     }
 
-    /// Discards a run, if that can be done.
+    /// Discards a run, if it can be discarded.
     pub(crate) async fn discard(&self, run: &Run) -> Step<()> {
         if !run.is_discardable {
             return Ok(());
@@ -132,11 +135,12 @@ impl Remote<'_> {
         self.ask(failed, self.hosted.connection.discard_run(&run.id)).await
     }
 
-    /// Cancels a run after an interrupt, if that can be done and is wanted.
+    /// Cancels a run after an interrupt, if it can be canceled and the user agrees.
     pub(crate) async fn cancel(&self, run: &Run) -> Result<(), Diagnostics> {
         if !run.is_cancelable {
             return Ok(());
         }
+        // There may be nobody to answer, so the run is canceled without a question.
         if self.is_auto_approved() || self.context.console.stream.is_some() {
             self.output.line("");
         } else {

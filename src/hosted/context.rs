@@ -1,4 +1,4 @@
-//! The surroundings of a command, as far as runs on a server depend on them.
+//! Interfaces between runs on a server and the command that starts them.
 
 use std::path::Path;
 
@@ -7,26 +7,26 @@ use files::Environment;
 use views::console::Console;
 use views::plan::Shown;
 
-/// The surroundings of a command, as far as runs on a server depend on them.
+/// Services and settings of a command that runs on a server depend on.
 #[derive(Clone)]
 pub struct Context<'c> {
     pub stores: stores::Context<'c>,
     pub console: &'c Console,
     pub environment: &'c Environment,
-    /// The directory with the root module.
+    /// Directory of the root module.
     pub working_dir: &'c Path,
     pub net: net::Client,
     pub interrupts: &'c dyn Interrupts,
     /// Options of the views of plans.
     pub shown: Shown,
-    /// Progress is not reported by lines.
+    /// Leave out lines about progress.
     pub concise: bool,
-    /// Hints about what to do next are of no use.
+    /// Leave out hints about next steps.
     pub in_automation: bool,
 }
 
-/// The signals by which a user ends a command.
+/// Signals by which a user ends a command.
 pub trait Interrupts {
-    /// Listens for interrupts as long as the current runtime lives, and requests a stop then.
+    /// Listens for interrupts as long as the current runtime lives, and requests a stop on each.
     fn listen(&self, stop: Stop);
 }

@@ -11,7 +11,7 @@ use crate::run::{Ended, Remote, Step};
 use views::wrap::wrapped;
 
 impl Remote<'_> {
-    /// Plans, and keeps the plan if that is asked for.
+    /// Plans, and writes the bookmark of a saved plan.
     pub(crate) async fn plan_only(&self, options: RunOptions) -> Step<()> {
         let run = self.plan(options).await?;
         if let Some(path) = self.request.out {
@@ -22,7 +22,7 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Says what may be done with a plan.
+    /// Shows what can be done with a plan.
     fn next_step(&self, run: &Run) {
         let ended = matches!(
             run.status,
@@ -39,11 +39,12 @@ impl Remote<'_> {
         }
     }
 
-    /// Plans, has the plan confirmed, and applies it; or applies a saved plan.
+    /// Plans, asks for approval, and applies the plan; or applies a saved plan.
     pub(crate) async fn apply(&self, options: RunOptions) -> Step<()> {
         let mut approved = self.is_auto_approved();
         let run = match self.request.saved {
             Some(path) => {
+                // A saved plan was reviewed when it was made: it is confirmed without a question.
                 approved = false;
                 self.saved_run(path).await?
             }
@@ -58,6 +59,7 @@ impl Remote<'_> {
                 if !run.has_changes || matches!(run.status, RunStatus::Canceled | RunStatus::Errored) {
                     return Ok(());
                 }
+                // Read again: the checks may have changed what may be done with the run.
                 let run = self.read_run(&run.id).await?;
                 approved |= !self.hosted.is_cloud() && self.hosted.workspace.auto_apply;
                 if !approved && !run.is_confirmable {
@@ -68,7 +70,8 @@ impl Remote<'_> {
                 }
                 if approved {
                     self.output.line("");
-                    // The server goes on by itself, unless the backend cannot tell it so beforehand.
+                    // The server continues by itself, except that `backend "remote"` cannot announce -auto-approve when
+                    // it creates the run.
                     approved = self.hosted.is_cloud() || self.hosted.workspace.auto_apply;
                 } else {
                     approved = self.confirm_apply(&run).await?;
@@ -93,7 +96,7 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Asks for approval; says whether the run was confirmed elsewhere meanwhile.
+    /// Asks for approval; returns true if the run was confirmed elsewhere meanwhile.
     async fn confirm_apply(&self, run: &Run) -> Step<bool> {
         if !self.has_input() {
             return Err(Ended::said(
@@ -115,7 +118,7 @@ impl Remote<'_> {
         self.confirm(run, &question, &explanation, Keyword::Yes).await
     }
 
-    /// A run of somebody who may not apply it is not left behind in the queue.
+    /// Discards a run whose user may not apply it, since it would block the queue.
     async fn check_right_to_apply(&self, run: &Run) -> Step<()> {
         if self.hosted.is_cloud() || self.hosted.workspace.auto_apply || run.can_apply {
             return Ok(());
@@ -132,7 +135,7 @@ impl Remote<'_> {
         .into())
     }
 
-    /// Starts a run and follows it until its plan and what is checked with it have ended.
+    /// Starts a run and follows it until its plan and the checks after it have ended.
     async fn plan(&self, mut options: RunOptions) -> Step<Run> {
         self.header(if self.request.verb == Verb::Plan {
             "plan"
@@ -143,6 +146,7 @@ impl Remote<'_> {
         let (connection, workspace) = (&self.hosted.connection, &self.hosted.workspace);
         let created = connection.create_run(workspace, &options);
         let run = self.ask("Failed to create run", created).await?;
+        // From now on an interrupt asks to cancel the run.
         self.set_run(&run);
         self.address(&run);
         let cloud = self.hosted.is_cloud();
@@ -160,7 +164,7 @@ impl Remote<'_> {
             self.show_plan(&run).await?;
         }
         let run = self.read_run(&run.id).await?;
-        // What was checked of a run that has failed is shown, too: that may be the reason.
+        // Checks of a failed run are shown, too: they may be the reason.
         self.tasks_of(&run, "post_plan", "Post-plan Tasks").await?;
         if let Some(estimate) = &run.cost_estimate {
             self.costs(&run, estimate).await?;
@@ -171,7 +175,7 @@ impl Remote<'_> {
         Ok(run)
     }
 
-    /// Says that the output of a run follows.
+    /// Announces the output of a run.
     fn header(&self, what: &str) {
         let place = match self.hosted.is_cloud() {
             true => &*self.server.name,
@@ -186,14 +190,14 @@ impl Remote<'_> {
         self.output.line(format!("\nPreparing the remote {what}...\n"));
     }
 
-    /// Says where a run can be seen.
+    /// Prints the address of a run.
     fn address(&self, run: &Run) {
         self.output.yellow("To view this run in a browser, visit:");
         self.output.yellow(&self.hosted.run_url(&run.id));
         self.output.line("");
     }
 
-    /// The run of a saved plan, if it can be applied.
+    /// Reads the run of a saved plan, and checks that it can be applied.
     async fn saved_run(&self, path: &std::path::Path) -> Step<Run> {
         let saved = Bookmark::read(path).map_err(Ended::from)?;
         let settings = &self.hosted.connection.settings;

@@ -1,15 +1,16 @@
-//! Workspaces of HCP Terraform and Terraform Enterprise: operations that run on the server, and what the server says of states.
+//! Operations of workspaces in HCP Terraform and Terraform Enterprise that run on the server, and the server's rules
+//! for their states.
 //!
-//! A workspace whose execution mode is not `local` plans and applies on the server. [`workspace`] finds out from the record of the
-//! last `init` whether the selected workspace is such a one; the store process of the backend is not needed for that. Then [`run`]
-//! uploads the configuration, starts a run and follows it: its logs, tasks, costs and policies, and the questions on the way. A plan
-//! that is kept on the server is known by a small file ([`bookmark`]), and shown by [`show`]. [`variables`] and [`outputs`] are read by
-//! commands that run here in any case.
+//! A workspace whose execution mode is not `local` plans and applies on the server. [`workspace`] finds the selected
+//! workspace and its mode by the record of the last `init`, without the store process of the backend. Then [`run`]
+//! uploads the configuration, starts a run and follows it: its logs, tasks, costs and policies, and the questions on
+//! the way. A plan that is saved on the server is represented by a small file ([`bookmark`]), and shown by [`show`].
+//! [`variables`] and [`outputs`] serve commands that always run locally.
 //!
-//! [`remote`] and [`migrate`] are about states in such workspaces, whose store is a plugin as others are: whether this version may
-//! write them, and how they get there.
+//! [`remote`] and [`migrate`] are about states in such workspaces, whose store is a plugin like others: the version
+//! check before a write, and the migration into them.
 //!
-//! A [`Context`] has what is needed of a command's surroundings. Begin reading with `run.rs` and `workspace.rs`.
+//! A [`Context`] has the services of a command. Begin reading with `run.rs` and `workspace.rs`.
 
 #![allow(
     missing_docs,

@@ -1,4 +1,4 @@
-//! The logs of a run: lines of text, or events that are shown as ours are.
+//! Logs of a run: lines of text, or events that are shown as local ones are.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use tfe::{LogOf, Run, RunStatus};
 
 use crate::run::{Remote, Step};
 
-/// The part of a run that a log is of.
+/// Part of a run with a log of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Plan,
     Apply,
 }
 
-/// How many lines of the log of an apply were in that of the plan already: which version runs where.
+/// Number of lines at the beginning of an apply's log that the plan's log had already: version and host.
 const KNOWN_LINES: usize = 3;
 
 impl Remote<'_> {
     /// Shows the log of a part of a run until it ends.
     pub(crate) async fn show_log(&self, phase: Phase, id: Option<&str>) -> Step<()> {
-        // What was cancelled early has none.
+        // A run that was canceled early has no log.
         let Some(id) = id else { return Ok(()) };
         let of = match phase {
             Phase::Plan => LogOf::Plan,
@@ -55,7 +55,7 @@ impl Remote<'_> {
         let text = |name: &str| event.get(name).and_then(Json::as_str).unwrap_or_default();
         let message = text("@message");
         match text("type") {
-            // The plan is shown as a whole, when it is there.
+            // The plan is shown as a whole after its log.
             "planned_change" | "change_summary" | "outputs" if phase == Phase::Plan => {}
             "version"
             | "planned_change"
@@ -72,6 +72,7 @@ impl Remote<'_> {
             | "refresh_start"
             | "provision_start"
             | "ephemeral_op_start"
+            // The same lines that -concise leaves out of local operations.
             | "ephemeral_op_complete"
                 if self.context.concise => {}
             "apply_start"
@@ -115,8 +116,8 @@ impl Remote<'_> {
         }
     }
 
-    /// Shows the plan of a run whose log is of events: from the document that the server has of it. Writes the configuration that was
-    /// generated, where that is asked for.
+    /// Shows the plan of a run whose log is structured, from the server's JSON document. Writes the generated
+    /// configuration, if it was requested.
     pub(crate) async fn show_plan(&self, run: &Run) -> Step<()> {
         let connection = &self.hosted.connection;
         let read = connection.run_with(&run.id, "workspace,plan");
@@ -136,6 +137,7 @@ impl Remote<'_> {
         if !shown && out.is_none() {
             return Ok(());
         }
+        // Redacted: the full document needs more permissions, and has nothing more to show.
         let read = connection.plan_json(&plan.id, true);
         let text = self.ask("Failed to read JSON plan", read).await?;
         let document = crate::show::document(&text).map_err(crate::run::Ended::from)?;
@@ -150,13 +152,13 @@ impl Remote<'_> {
     }
 }
 
-/// A line that is an event.
+/// Parses a line as an event.
 fn event(line: &str) -> Option<Json> {
     let document: Json = serde_json::from_str(line.trim()).ok()?;
     document.get("@message").is_some().then_some(document)
 }
 
-/// A problem that an event tells of, with the lines of the file that it shows.
+/// Reads the problem of an event, with the lines of the file that it shows.
 fn diagnostic(event: &Json) -> (Diagnostics, SourceMap) {
     let of = |pointer: &str| event.pointer(&format!("/diagnostic/{pointer}"));
     let text = |pointer: &str| of(pointer).and_then(Json::as_str).unwrap_or_default();
@@ -171,7 +173,8 @@ fn diagnostic(event: &Json) -> (Diagnostics, SourceMap) {
     let mut sources = SourceMap::default();
     let file: Arc<str> = text("range/filename").into();
     if let (false, Some(code)) = (file.is_empty(), of("snippet/code").and_then(Json::as_str)) {
-        // The text of the file is as long as it has to be for the lines to be where they are.
+        // Empty lines before the snippet put it at its line number, since only the snippet is known.
+        // The server's number must not decide how much memory is used.
         let first = number("snippet/start_line").clamp(1, 1 << 20);
         let before = "\n".repeat(first as usize - 1);
         let at = |pointer: &str| {

@@ -1,4 +1,4 @@
-//! Bringing states along into workspaces of a `cloud` block: what is asked before, and what the workspaces are called there.
+//! Migration of states into workspaces of a `cloud` block: the questions before it, and the new names.
 
 use stores::backend::Place;
 use stores::backend::migrate::{Migration, Pair, aborted, agreed, answered};
@@ -8,10 +8,10 @@ use tfe::Mapping;
 
 use crate::{Context, remote};
 
-/// Brings the states of all workspaces along; says whether they are at the new place now.
+/// Migrates the states of all workspaces. Returns true if they are in the new place now.
 ///
 /// # Errors
-/// A state cannot be read or written, or nobody agreed. What was there stays.
+/// A state cannot be read or written, or nobody agreed. The old states stay.
 pub fn migrate(context: &Context<'_>, how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
     let Place::Store(store) = to else {
         return Ok(false);
@@ -21,6 +21,7 @@ pub fn migrate(context: &Context<'_>, how: &Migration<'_>, from: &Place, to: &Pl
     };
     let pair = Pair { how, from, to };
     let selected = workspace::selected(how.context)?;
+    // One workspace needs no pattern for names.
     let workspaces = from.workspaces()?.filter(|names| names.len() > 1);
     match (workspaces, settings.mapping) {
         (None, mapping) => {
@@ -54,7 +55,7 @@ pub fn migrate(context: &Context<'_>, how: &Migration<'_>, from: &Place, to: &Pl
     }
 }
 
-/// All workspaces, under names that follow a pattern.
+/// Migrates all workspaces, under names that follow a pattern.
 fn all(
     context: &Context<'_>,
     pair: &Pair<'_>,
@@ -63,6 +64,7 @@ fn all(
     selected: &str,
 ) -> Result<bool, Diagnostics> {
     let how = pair.how;
+    // An empty default workspace is not migrated, so it needs no name.
     let default = match names.iter().any(|name| name == DEFAULT) && !pair.is_empty(DEFAULT)? {
         true => Some(name_for_default(how)?),
         false => None,
@@ -104,7 +106,7 @@ fn all(
     Ok(true)
 }
 
-/// What all workspaces of a `backend "remote"` begin with.
+/// Returns the prefix of all workspaces of a `backend "remote"`.
 fn prefix(context: &Context<'_>, from: &Place) -> Result<Option<String>, Diagnostics> {
     let Place::Store(store) = from else { return Ok(None) };
     Ok(

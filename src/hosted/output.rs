@@ -1,4 +1,4 @@
-//! What is shown of a run: lines for people, or events for programs.
+//! Output of a run: lines for people, or events in machine-readable output.
 
 use syntax::{Diagnostic, Diagnostics};
 use tfe::{ApiError, Server};
@@ -7,10 +7,10 @@ use views::ui::Style;
 
 use crate::Context;
 
-/// What parts of the output are separated by.
+/// Separator between parts of the output.
 pub(crate) const RULE: &str = "------------------------------------------------------------------------";
 
-/// Where the output of a run goes.
+/// Destination of the output of a run.
 pub(crate) struct Output<'s> {
     context: &'s Context<'s>,
 }
@@ -27,6 +27,7 @@ impl<'s> Output<'s> {
     pub fn line(&self, text: impl AsRef<str>) {
         let text = text.as_ref();
         match &self.context.console.stream {
+            // Separators have no meaning as events.
             Some(_) if text.trim().is_empty() || text.trim() == RULE => {}
             Some(stream) => stream.log(text.trim()),
             None => {
@@ -48,12 +49,12 @@ impl<'s> Output<'s> {
         self.line(self.style().red(text));
     }
 
-    /// A line of another program, which may have colours in it.
+    /// Prints a line of another program, which may have colors.
     pub fn foreign(&self, line: &str) {
         self.line(coloured(line, self.style().on));
     }
 
-    /// A line that is an event already.
+    /// Prints a line that is an event already; returns false if the output is for people.
     pub fn event(&self, line: &str) -> bool {
         let to_program = self.context.console.stream.is_some();
         if to_program {
@@ -64,13 +65,14 @@ impl<'s> Output<'s> {
     }
 }
 
-/// The colours of a line as ours, or none at all. Other sequences that act on a terminal are left out.
+/// Renders the colors of a line in our form, or none at all. Other terminal sequences are removed.
 fn coloured(line: &str, colours: bool) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some((before, behind)) = rest.split_once("\x1b[") {
         out.push_str(before);
         let end = behind.find(|c: char| c.is_ascii_alphabetic());
+        // A sequence that does not end in its line is dropped: the terminal would take the next line for the rest.
         let Some(end) = end else {
             rest = "";
             break;
@@ -90,7 +92,7 @@ fn coloured(line: &str, colours: bool) -> String {
     out
 }
 
-/// The error for a request that came to nothing.
+/// Creates the error for a failed request.
 pub(crate) fn general_error(server: &Server, summary: &str, error: &ApiError) -> Diagnostics {
     let name = if server.name.is_empty() {
         "HCP Terraform"

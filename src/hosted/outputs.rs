@@ -1,4 +1,4 @@
-//! The outputs of a workspace by themselves: who may not see its state may see these.
+//! Outputs of a workspace without its state: users who may not read the state may be allowed to read them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::Context;
 use crate::workspace::{self, Hosted};
 
-/// The outputs of the selected workspace of a `cloud` block. `None` where the state has to be read for them.
+/// Reads the outputs of the selected workspace of a `cloud` block. `None` if the state has to be read for them.
 ///
 /// # Errors
-/// They cannot be read.
+/// The outputs cannot be read.
 pub fn current(context: &Context<'_>, config: &Config) -> Result<Option<BTreeMap<Arc<str>, OutputValue>>, Diagnostics> {
     if !workspace::may_be(context.stores.data_dir) {
         return Ok(None);

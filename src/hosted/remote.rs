@@ -1,8 +1,8 @@
-//! States in HCP Terraform: what the workspaces there say about operations and versions.
+//! States in HCP Terraform: the execution modes and versions of their workspaces.
 //!
-//! The states themselves come through the stores `remote` and `cloud`, as those of every other backend. What is asked here, of the
-//! same API, concerns commands: which workspace is meant, so that it can be found out where its operations run, and whether this
-//! version may write the state.
+//! The states themselves come through the stores `remote` and `cloud`, as those of every other backend. The requests
+//! here, to the same API, are about commands: the workspace that is meant, with its execution mode, and the version
+//! that may write its state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use tfe::{Arguments, Compatibility, Connection, Kind, Mapping, Problem, Settings
 
 use crate::Context;
 
-/// The type of the backend with the same service and a block of its own.
+/// Type of the backend that uses the same service, but has a block of its own.
 const REMOTE: &str = "remote";
 
-/// What the version that a workspace is for means to a command.
+/// Significance of a workspace's version for a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemoteVersion {
-    /// Nothing: the command does not write the state by itself.
+    /// None: the command does not write the state by itself.
     #[default]
     Unimportant,
-    /// It must fit.
+    /// The version must fit.
     Checked,
-    /// A version that does not fit is warned of: `-ignore-remote-version`.
+    /// A version that does not fit is only warned of: `-ignore-remote-version`.
     Ignored,
 }
 
@@ -39,15 +39,15 @@ fn diagnostics(problem: Problem) -> Diagnostics {
     Diagnostic::error(problem.summary, problem.detail).into()
 }
 
-/// Whether the last `init` has recorded one of these backends.
+/// Returns true if the last `init` has recorded one of these backends.
 #[must_use]
 pub fn is_recorded(data_dir: &str) -> bool {
     let record = Record::read(data_dir);
     record.is_ok_and(|record| record.backend.is_some_and(|saved| matches!(&*saved.ty, CLOUD | REMOTE)))
 }
 
-/// Where the workspaces are that the last `init` has recorded, if the block says the same since then: no store is started for it.
-/// `None` for all other backends, and where `init` must be run again, which whoever starts the store says.
+/// Returns the settings of the recorded backend without starting a store, if the block is unchanged. `None` for other
+/// backends, and where `init` must be run again, which is reported when the store is started.
 ///
 /// # Errors
 /// The settings contradict each other.
@@ -66,6 +66,7 @@ pub fn recorded(context: &Context<'_>, config: &Config) -> Result<Option<Setting
     };
     let schema = schema(kind);
     let config = blocks::decode(&block.body, &schema)?;
+    // As for every backend: a different hash alone is no change (see `stores::backend::current`).
     if saved.hash != blocks::hash(&block.ty, &config) && saved.value(&schema)? != config {
         return Ok(None);
     }
@@ -75,7 +76,7 @@ pub fn recorded(context: &Context<'_>, config: &Config) -> Result<Option<Setting
         .map_err(|problems| problems.into_iter().flat_map(diagnostics).collect())
 }
 
-/// The schema of a block, as its store announces it.
+/// Returns the schema of a block, as its store announces it.
 fn schema(kind: Kind) -> Schema {
     let texts = |names: &[&str]| {
         let text = AttributeSchema {
@@ -114,7 +115,7 @@ fn schema(kind: Kind) -> Schema {
     Schema::new(0, block)
 }
 
-/// Where the workspaces of a store are; `None` for all other stores.
+/// Returns the settings of a store in HCP Terraform; `None` for other stores.
 ///
 /// # Errors
 /// The settings contradict each other.
@@ -133,7 +134,7 @@ pub fn settings(context: &Context<'_>, store: &Store) -> Result<Option<Settings>
         .map_err(|problems| problems.into_iter().flat_map(diagnostics).collect())
 }
 
-/// The tags by which a `cloud` block selects its workspaces, in words; empty without tags.
+/// Describes the tags by which a `cloud` block selects its workspaces; empty without tags.
 ///
 /// # Errors
 /// The settings contradict each other.
@@ -144,11 +145,10 @@ pub fn tags(context: &Context<'_>, store: &Store) -> Result<String, Diagnostics>
     })
 }
 
-/// Checks whether a command that changes the state of a workspace without an operation may do so: whether the version is one for
-/// this workspace.
+/// Checks that this version may change the state of a workspace without an operation.
 ///
 /// # Errors
-/// It is not, or the workspace cannot be read.
+/// It may not, or the workspace cannot be read.
 pub fn check(context: &Context<'_>, version: RemoteVersion, store: &Store, workspace: &str) -> Result<(), Diagnostics> {
     if version == RemoteVersion::Unimportant {
         return Ok(());
@@ -157,7 +157,7 @@ pub fn check(context: &Context<'_>, version: RemoteVersion, store: &Store, works
         return Ok(());
     };
     let Some(name) = settings.remote_name(workspace) else {
-        // The store says what is wrong with it.
+        // The store reports such a name.
         return Ok(());
     };
     let (net, login) = (context.net.clone(), context.stores.program.command);
@@ -173,6 +173,7 @@ pub fn check(context: &Context<'_>, version: RemoteVersion, store: &Store, works
     });
     match asked? {
         (connection, Some(found)) => compare(context, version == RemoteVersion::Ignored, &connection, &found),
+        // The store creates the workspace, with this version.
         (_, None) => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! What a run is asked for, and what cannot be asked of one.
+//! Options of a run, and the options of a command that a run does not have.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,12 @@ use views::verb::Verb;
 use crate::Context;
 use crate::run::{Remote, useless_flags};
 
-/// Checks whether a run can do what is asked for, and says it in its words.
+/// Checks that a run can do what the command requests, and returns its options.
 ///
 /// # Errors
-/// It cannot, or the token has too few rights.
+/// It cannot, or the token has too few permissions.
 pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMap) -> Result<RunOptions, Diagnostics> {
+    // First: without permission, no other change of the command would help.
     rights(remote)?;
     let mut problems = Diagnostics::new();
     problems.extend(useless_flags(&remote.request.useless));
@@ -40,6 +41,7 @@ pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMa
             "A run on the server can be limited to resources with -target, but has no such option as -exclude.",
         ));
     }
+    // Checked before the run, whose result could not be written afterwards.
     if remote.request.saved.is_none() {
         problems.extend(remote.request.generate.and_then(target_exists));
     }
@@ -56,7 +58,7 @@ pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMa
     Ok(options(remote, variables))
 }
 
-/// The error for an option to show what the server does not tell, if it is set.
+/// Creates the error for `-show-sensitive`: the server redacts sensitive values.
 pub(crate) fn sensitive_values(context: &Context<'_>) -> Option<Diagnostic> {
     context.shown.sensitive.then(|| {
         Diagnostic::error(
@@ -100,7 +102,7 @@ fn rights(remote: &Remote<'_>) -> Result<(), Diagnostics> {
     Ok(())
 }
 
-/// A saved plan must be one of the server.
+/// Refuses a saved plan that was made locally.
 fn remote_plan_file(remote: &Remote<'_>, problems: &mut Diagnostics) {
     if remote.request.saved_here {
         problems.push(Diagnostic::error(
@@ -111,7 +113,7 @@ fn remote_plan_file(remote: &Remote<'_>, problems: &mut Diagnostics) {
     }
 }
 
-/// What the backend `remote` does not have, and what its servers may be too old for.
+/// Refuses options that the backend `remote` does not have, or that its server is too old for.
 fn of_backend(remote: &Remote<'_>, problems: &mut Diagnostics, has_variables: bool) {
     let (request, settings) = (remote.request, &remote.hosted.connection.settings);
     let mut refuse = |given: bool, summary: &str, detail: String| {
@@ -174,8 +176,8 @@ fn of_backend(remote: &Remote<'_>, problems: &mut Diagnostics, has_variables: bo
     );
 }
 
-/// The values that were set for this command: by flags, by files that flags name, and, for a `cloud` block, by the environment.
-/// What is uploaded with the configuration has its values there.
+/// Returns the variables that were set for this command: by flags, by files that flags name, and, for a `cloud` block,
+/// by the environment. Variable files in the configuration are uploaded with it.
 fn variables(
     remote: &Remote<'_>,
     module: &Module,
@@ -184,6 +186,7 @@ fn variables(
 ) -> BTreeMap<String, String> {
     let collected = values::collect(module, remote.request.set);
     sources.extend(collected.sources);
+    // Values for a backend `remote` are refused as a whole by `of_backend`, so that errors in them do not matter.
     if remote.hosted.is_cloud() {
         problems.extend(collected.diagnostics);
     }
@@ -208,9 +211,10 @@ fn options(remote: &Remote<'_>, variables: BTreeMap<String, String>) -> RunOptio
     RunOptions {
         configuration: String::new(),
         refresh: options.refresh,
-        // An invocation of an action is planned like this here, and is no kind of plan there.
+        // A local plan with an invocation has this mode; on the server it is an ordinary plan.
         refresh_only: remote.mode == Mode::RefreshOnly && options.invoke.is_none(),
         destroy: remote.mode == Mode::Destroy,
+        // Only `cloud` sends these, since the servers of `backend "remote"` may not know them.
         auto_apply: cloud.then(|| remote.is_auto_approved()),
         save_plan: cloud.then_some(request.out.is_some()),
         generate_configuration: request.generate.is_some(),

@@ -1,7 +1,7 @@
-//! An operation of a workspace whose execution mode is not `local`: plan, apply, destroy or refresh as a run on the server.
+//! A run: plan, apply, destroy or refresh on the server, for a workspace whose execution mode is not `local`.
 //!
-//! An interrupt ends the wait for whatever is going on, and leads to the question whether the run is to be cancelled; the second
-//! one leaves the run alone and ends the program.
+//! A first interrupt ends whatever is being waited for, and leads to the question if the run is to be canceled; a
+//! second one leaves the run alone and ends the program.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -23,32 +23,31 @@ use crate::workspace::Hosted;
 /// An operation that may have to run on a server.
 pub struct Request<'a> {
     pub verb: Verb,
-    /// The root module's variables, as they are set.
+    /// Values of the root module's variables, as set by the user.
     pub set: &'a SetVariables,
     /// Questions are allowed.
     pub input: bool,
-    /// How long the run may wait for its turn; forever without a time.
+    /// Time for which the run may wait for its turn; zero for no limit.
     pub patience: Duration,
     /// Flags that have no meaning where the server keeps and locks the state.
     pub useless: Vec<&'static str>,
-    /// A parallelism is set, which is not up to the command.
+    /// `-parallelism` is set, which the server does not accept.
     pub parallelism: bool,
     pub options: &'a PlanOptions,
-    /// Whether nobody is asked before the plan is applied.
+    /// Apply the plan without asking.
     pub auto_approve: bool,
-    /// The file that leads to the plan later.
+    /// File for the bookmark of a saved plan.
     pub out: Option<&'a str>,
-    /// The file for configuration that is generated.
+    /// File for generated configuration.
     pub generate: Option<&'a str>,
-    /// Whether the status says if there are changes.
+    /// The exit status says if there are changes.
     pub detailed_exitcode: bool,
-    /// A saved plan to apply.
     pub saved: Option<&'a Path>,
-    /// The saved plan was made on a machine, and not on the server.
+    /// The saved plan was made locally, not on the server.
     pub saved_here: bool,
 }
 
-/// Why a step was not the last one.
+/// Reason why a step was the last one.
 pub(crate) enum Ended {
     Stopped,
     Failed(Diagnostics),
@@ -61,7 +60,7 @@ impl From<Diagnostic> for Ended {
 }
 
 impl Ended {
-    /// An error that needs no more words than its summary.
+    /// Creates an error that consists of its summary.
     pub(crate) fn said(summary: impl Into<String>) -> Ended {
         Diagnostic::error(summary, "").into()
     }
@@ -75,13 +74,13 @@ pub(crate) struct Remote<'r> {
     pub(crate) request: &'r Request<'r>,
     pub(crate) hosted: Hosted,
     pub(crate) server: Server,
-    /// The kind of plan, which `refresh` has one of its own for.
+    /// Mode of the plan; `refresh` has its own.
     pub(crate) mode: Mode,
     pub(crate) output: Output<'r>,
     pub(crate) stop: Stop,
-    /// Whether questions are left out.
+    /// Approve without asking. Set during the run by a lock timeout.
     pub(crate) auto_approve: AtomicBool,
-    /// The run, once it has been started.
+    /// Identifier of the run, once it has been started.
     pub(crate) run: Mutex<Option<String>>,
 }
 
@@ -102,6 +101,7 @@ impl<'r> Remote<'r> {
             },
             output: Output::new(context),
             stop: Stop::new(),
+            // Refresh is `apply -refresh-only -auto-approve`, as in Terraform.
             auto_approve: AtomicBool::new(request.auto_approve || request.verb == Verb::Refresh),
             run: Mutex::default(),
             hosted,
@@ -111,6 +111,7 @@ impl<'r> Remote<'r> {
 
     pub(crate) fn carry_out(self, options: tfe::RunOptions) -> Result<u8, Diagnostics> {
         let runtime = self.context.stores.plugins.runtime()?;
+        // The first interrupt is a request, on which the steps end; the second one cancels everything here.
         let status = runtime.block_on(async {
             self.context.interrupts.listen(self.stop.clone());
             tokio::select! {
@@ -118,7 +119,7 @@ impl<'r> Remote<'r> {
                 () = self.stop.cancelled() => Ok(1),
             }
         });
-        // What hangs, such as a question nobody answers, is not waited for.
+        // A thread that reads the terminal cannot be stopped, and must not be waited for.
         runtime.shutdown_background();
         self.context.console.ui.flush();
         status
@@ -142,10 +143,12 @@ impl<'r> Remote<'r> {
         }
     }
 
-    /// The status that the run gives; after an interrupt, the run is cancelled, if that is what is wanted.
+    /// Returns the exit status for the run; after an interrupt, asks to cancel it.
     async fn conclude(&self, stopped: bool) -> Result<u8, Diagnostics> {
+        // The interrupt of a question has been dealt with: the next one is a new one.
         views::prompt::resumed();
         let Some(id) = self.current_run() else {
+            // No run was started, so the interrupt has ended the operation itself.
             return Ok(1);
         };
         let run = self.hosted.connection.run(&id).await;
@@ -161,7 +164,7 @@ impl<'r> Remote<'r> {
         })
     }
 
-    /// Cancels a run that is still waiting after the time that `-lock-timeout` gives it.
+    /// Cancels a run that is still pending when the time of `-lock-timeout` is over.
     async fn give_up_waiting(&self) -> std::convert::Infallible {
         let timeout = self.request.patience;
         if !timeout.is_zero() {
@@ -173,6 +176,7 @@ impl<'r> Remote<'r> {
             {
                 self.output
                     .red("Lock timeout exceeded, sending interrupt to cancel the remote operation.");
+                // The cancellation must not ask, as nobody may be there.
                 self.auto_approve.store(true, Ordering::SeqCst);
                 self.stop.request();
             }
@@ -184,7 +188,7 @@ impl<'r> Remote<'r> {
         self.auto_approve.load(Ordering::SeqCst)
     }
 
-    /// Whether questions can be asked.
+    /// Returns true if questions can be asked.
     pub(crate) fn has_input(&self) -> bool {
         self.request.input && self.context.console.stream.is_none()
     }
@@ -204,8 +208,9 @@ impl<'r> Remote<'r> {
         output::general_error(&self.server, summary, error)
     }
 
-    /// Waits for something, or for an interrupt.
+    /// Waits for `work` or an interrupt.
     pub(crate) async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Step<T> {
+        // Biased: an interrupt wins over work that is always ready, such as a log that keeps coming.
         tokio::select! {
             biased;
             () = self.stop.requested() => Err(Ended::Stopped),
@@ -213,7 +218,7 @@ impl<'r> Remote<'r> {
         }
     }
 
-    /// Asks the server; `failed` is the summary where that goes wrong.
+    /// Sends a request; `failed` is the summary of its error.
     pub(crate) async fn ask<T>(&self, failed: &str, work: impl Future<Output = Result<T, ApiError>>) -> Step<T> {
         let result = self.unless_stopped(work).await?;
         result.map_err(|e| Ended::Failed(self.error(failed, &e)))
@@ -228,7 +233,7 @@ impl<'r> Remote<'r> {
     }
 }
 
-/// The warning about flags that have no meaning where the server keeps and locks the state.
+/// Warns of flags that have no meaning where the server keeps and locks the state.
 pub(crate) fn useless_flags(given: &[&str]) -> Option<Diagnostic> {
     (!given.is_empty()).then(|| {
         Diagnostic::warning(

@@ -1,4 +1,4 @@
-//! Plans that are kept on a server, shown here.
+//! Views of plans that are saved on a server.
 
 use std::path::Path;
 
@@ -16,10 +16,10 @@ use crate::workspace::{self, Hosted};
 
 const SUMMARY: &str = "Couldn't show cloud plan";
 
-/// The document that a server has of a plan.
+/// Parses the server's JSON document of a plan.
 ///
 /// # Errors
-/// It is none.
+/// The text is not JSON.
 pub(crate) fn document(text: &[u8]) -> Result<Json, Diagnostic> {
     serde_json::from_slice(text).map_err(|e| {
         Diagnostic::error(
@@ -32,7 +32,7 @@ pub(crate) fn document(text: &[u8]) -> Result<Json, Diagnostic> {
     })
 }
 
-/// The blocks that were generated for what a plan imports, as the text of a file.
+/// Returns the configuration that was generated for imports of a plan, as the text of a file.
 pub(crate) fn generated(document: &Json, tool: &str) -> String {
     let mut text = format!(
         "# __generated__ by {tool}\n# Please review these resources and move them into your main configuration files.\n"
@@ -52,7 +52,8 @@ pub(crate) fn generated(document: &Json, tool: &str) -> String {
     text
 }
 
-/// The plan of a run with its schemas, from the document that a server has of it; or the warning that it cannot be read.
+/// Reads the plan of a run with its schemas from the server's document. A document that this version cannot read is a
+/// warning.
 fn read_plan(document: &Json, run: &Run) -> Result<(read::PlanDocument, Schemas), Diagnostic> {
     let read = read::schemas(document).and_then(|schemas| Ok((read::plan(document, &schemas)?, schemas)));
     let (mut plan, schemas) = read.map_err(|why| {
@@ -60,6 +61,7 @@ fn read_plan(document: &Json, run: &Run) -> Result<(read::PlanDocument, Schemas)
             "The server sent a plan that this version cannot read: {why}. The page of the run in the browser shows it."
         );
         Diagnostic::warning("The plan cannot be shown", detail)
+        // The document does not have the mode of the plan.
     })?;
     plan.mode = match (run.is_destroy, run.refresh_only) {
         (true, _) => Mode::Destroy,
@@ -69,7 +71,7 @@ fn read_plan(document: &Json, run: &Run) -> Result<(read::PlanDocument, Schemas)
     Ok((plan, schemas))
 }
 
-/// Shows a plan for people, from the document that a server has of it.
+/// Shows a plan for people, from the server's document.
 pub(crate) fn human(context: &Context<'_>, document: &Json, run: &Run) {
     match read_plan(document, run) {
         Ok((plan, schemas)) => views::plan::show(&context.console.ui, plan.view(), &schemas, context.shown),
@@ -78,7 +80,7 @@ pub(crate) fn human(context: &Context<'_>, document: &Json, run: &Run) {
     context.console.ui.flush();
 }
 
-/// Shows the plan that a file leads to.
+/// Shows the plan of a bookmark.
 ///
 /// # Errors
 /// The file or the plan cannot be read.
@@ -126,6 +128,7 @@ async fn of_run(context: &Context<'_>, hosted: &Hosted, saved: &Bookmark, as_jso
         true => "for all of the plan, the rights of an administrator of the workspace are needed",
         false => "log in as somebody who may",
     };
+    // The redacted document is enough for people, and needs fewer permissions.
     let text = connection.plan_json(&plan.id, !as_json).await;
     let text = text.map_err(|e| unreadable("the plan", &e, rights))?;
     if as_json {
@@ -154,13 +157,14 @@ async fn of_run(context: &Context<'_>, hosted: &Hosted, saved: &Bookmark, as_jso
     Ok(())
 }
 
-/// Whether a server has logs and plans in JSON: HCP Terraform does, and Terraform Enterprise does since February 2023.
+/// Returns true if a server has logs and plans in JSON: HCP Terraform has, and Terraform Enterprise since February
+/// 2023.
 pub(crate) fn has_structured_output(server: &Server) -> bool {
     let Some(release) = &server.release else {
         return server.name == "HCP Terraform";
     };
     let date = release.trim_start_matches('v').split('-').next().unwrap_or_default();
-    // Since 2025 releases have versions instead of dates.
+    // Since 2025, releases have version numbers instead of dates.
     date.contains('.') || date.parse::<u32>().is_ok_and(|date| date >= 202_302)
 }
 

@@ -1,4 +1,4 @@
-//! Stages of a run in which tasks and policies of the organization are asked.
+//! Stages of a run in which tasks and policies of the organization are evaluated.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +9,11 @@ use crate::output::RULE;
 use crate::run::{Ended, Remote, Step};
 use crate::waiting::{elapsed, pause};
 
-/// The pauses between two looks at a stage.
+/// Pauses between two requests for a stage: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(4);
 const LONGEST_PAUSE: Duration = Duration::from_secs(12);
 
-/// What of a stage has been shown.
+/// Parts of a stage that have been shown.
 struct Shown {
     started: Instant,
     results: bool,
@@ -21,7 +21,7 @@ struct Shown {
     policies: bool,
 }
 
-/// Whether there is something left to wait for.
+/// State of a stage's results.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Pending,
@@ -36,7 +36,7 @@ fn capitalised(text: &str) -> String {
 }
 
 impl Remote<'_> {
-    /// Waits for a stage of a run, if it has one of this kind, and shows what comes of it.
+    /// Waits for a stage of a run, if it has one of this kind, and shows its results.
     pub(crate) async fn tasks_of(&self, run: &Run, kind: &str, title: &str) -> Step<()> {
         let connection = &self.hosted.connection;
         let stages = self
@@ -61,6 +61,7 @@ impl Remote<'_> {
                 .await?;
             match &*stage.status {
                 "pending" => continue,
+                // The run ended before the stage, whose results never come.
                 "unreachable" => return Ok(()),
                 "running" => {
                     self.show_stage(&stage, &mut shown).await?;
@@ -68,6 +69,7 @@ impl Remote<'_> {
                 }
                 _ => {}
             }
+            // The stage may end before its results are complete in the answer.
             if self.show_stage(&stage, &mut shown).await? == Progress::Pending {
                 self.output.line(RULE);
                 continue;
@@ -99,6 +101,7 @@ impl Remote<'_> {
             return Ok(Progress::Done);
         }
         if !std::mem::replace(&mut shown.policies_begun, true) {
+            // Only once, although the stage is shown again in each round.
             self.output.line(format!("{RULE}\n"));
             self.output
                 .line(format!("{}\n", self.output.style().bold("Policy Evaluations")));
@@ -230,7 +233,7 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Has the failures of a stage overridden; whether that was done from here.
+    /// Asks to override the failures of a stage, and overrides them unless that was done elsewhere.
     async fn override_stage(&self, run: &Run, stage: &Stage) -> Step<bool> {
         self.output.line("--------------------------------\n");
         self.output.bold("→→ Override");

@@ -1,4 +1,4 @@
-//! The configuration on its way to the server.
+//! Upload of the configuration.
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,8 @@ impl Remote<'_> {
         let configuration = self.ask("Failed to create configuration version", created).await?;
         let root = root(self.context.working_dir, &workspace.working_directory);
         self.announce(&root);
+        // Reading and compressing a large directory would block the other tasks of the runtime, and the interrupt with
+        // them.
         let packed = tokio::task::spawn_blocking(move || Slug::create(&root));
         let slug = self.unless_stopped(packed).await?;
         let slug = slug.map_err(|e| Ended::said(format!("Failed to upload configuration files: {e}")))?;
@@ -50,7 +52,7 @@ impl Remote<'_> {
         Ok(configuration)
     }
 
-    /// Says which directory is uploaded, where that is not the one the command runs in.
+    /// Announces the uploaded directory, if it is not the working directory of the command.
     fn announce(&self, root: &Path) {
         let inside = &self.hosted.workspace.working_directory;
         if inside.is_empty() {
@@ -70,13 +72,14 @@ impl Remote<'_> {
     }
 }
 
-/// The directory that is uploaded: the one in which the workspace's working directory is the current one.
+/// Returns the directory to upload: the one in which the workspace's working directory is the current one.
 fn root(current: &Path, working_directory: &str) -> PathBuf {
     let inside = Path::new(working_directory.trim_matches('/'));
     let inside: PathBuf = inside
         .components()
         .filter(|c| !matches!(c, std::path::Component::CurDir))
         .collect();
+    // A current directory with another end is uploaded as it is.
     let mut root = current;
     if current.ends_with(&inside) {
         for _ in inside.components() {

@@ -1,5 +1,4 @@
-//! The values that a workspace keeps for the variables of its runs, for the commands that run here in any case: `console` and
-//! `import`.
+//! Values of variables in a workspace, for commands that always run locally: `console` and `import`.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +9,10 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::Context;
 use crate::workspace;
 
-/// The values that the selected workspace keeps; none where its operations run here, and where states are elsewhere.
+/// Reads the variables of the selected workspace; none where its operations run locally, or states are elsewhere.
 ///
 /// # Errors
-/// They cannot be read.
+/// The variables cannot be read.
 pub fn stored(context: &Context<'_>, config: &Config) -> Result<BTreeMap<String, StoredValue>, Diagnostics> {
     if !workspace::may_be(context.stores.data_dir) {
         return Ok(BTreeMap::new());

@@ -1,4 +1,4 @@
-//! Waiting for a run to get its turn.
+//! Waiting for a run's turn.
 
 use std::time::{Duration, Instant};
 
@@ -7,20 +7,21 @@ use views::verb::Verb;
 
 use crate::run::{Remote, Step};
 
-/// After how long it is said again what is waited for.
+/// Interval of reminders about what is waited for.
 const REMINDER: Duration = Duration::from_secs(30);
 
-/// The pause before something is asked for the n-th time again: it grows from the first to the longest.
+/// Returns the pause before the n-th repetition of a request: it grows from the first to the longest.
 pub(crate) fn pause(first: Duration, longest: Duration, n: u32) -> Duration {
+    // The exponent is limited so that the power stays finite.
     first.mul_f64(2_f64.powf(f64::from(n.min(50)) / 5.0)).min(longest)
 }
 
-/// The pauses of most waits.
+/// Returns the pauses of most waits.
 pub(crate) fn usual_pause(n: u32) -> Duration {
     pause(Duration::from_secs(1), Duration::from_secs(3), n)
 }
 
-/// How long something is waited for, and when that was said last.
+/// Timer of a wait and its reminders.
 pub(crate) struct Patience {
     started: Instant,
     said: Instant,
@@ -37,7 +38,7 @@ impl Patience {
         }
     }
 
-    /// What to add to what is waited for, if it is time to say it.
+    /// Returns the text to add to the reminder, if one is due.
     pub fn remind(&mut self) -> Option<String> {
         if std::mem::take(&mut self.first) {
             return Some(String::new());
@@ -46,12 +47,13 @@ impl Patience {
             return None;
         }
         self.said = Instant::now();
+        // Rounded to the interval, so that the times of the reminders are even.
         let seconds = self.started.elapsed().as_secs() / REMINDER.as_secs() * REMINDER.as_secs();
         Some(format!(" ({} elapsed)", elapsed(seconds)))
     }
 }
 
-/// Seconds as durations are written: `1m30s`.
+/// Formats seconds as a duration: `1m30s`.
 pub(crate) fn elapsed(seconds: u64) -> String {
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, s) => format!("{s}s"),
@@ -84,7 +86,7 @@ impl Remote<'_> {
         Ok(run.clone())
     }
 
-    /// What a run waits for.
+    /// Describes the obstacle that a run waits for.
     async fn obstacle(&self, run: &Run, what: &str) -> Step<String> {
         let connection = &self.hosted.connection;
         let name = &self.hosted.workspace.name;
@@ -92,6 +94,7 @@ impl Remote<'_> {
             .ask("Failed to retrieve workspace", connection.workspace(name))
             .await?;
         let workspace = workspace.unwrap_or_else(|| self.hosted.workspace.clone());
+        // A pending run is only current in a locked workspace if a user has locked that.
         if let Some(current) = workspace.current_run.as_deref().filter(|_| workspace.locked) {
             let current = self
                 .ask("Failed to retrieve current run", connection.run(current))

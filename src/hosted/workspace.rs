@@ -1,4 +1,5 @@
-//! Whether an operation runs on a server: by the record of the last `init`, and by what the workspace says.
+//! The selected workspace in HCP Terraform and its execution mode, by the record of the last `init` and the server's
+//! answer.
 
 use config::Config;
 use syntax::{Diagnostic, Diagnostics};
@@ -12,7 +13,7 @@ pub struct Hosted {
 }
 
 impl Hosted {
-    /// The address of a run, for a browser.
+    /// Returns the address of a run for a browser.
     #[must_use]
     pub fn run_url(&self, run: &str) -> String {
         let settings = &self.connection.settings;
@@ -22,21 +23,22 @@ impl Hosted {
         )
     }
 
-    /// Whether it is reached by a `cloud` block.
+    /// Returns true if the workspace is that of a `cloud` block.
     #[must_use]
     pub fn is_cloud(&self) -> bool {
         self.connection.settings.kind == Kind::Cloud
     }
 }
 
-/// Whether the working directory was initialized with a backend that may have such workspaces. Nothing is asked of anybody.
+/// Returns true if the working directory was initialized with a backend that may have such workspaces. No request is
+/// made.
 #[must_use]
 pub fn may_be(data_dir: &str) -> bool {
     remote::is_recorded(data_dir)
 }
 
-/// The workspace that is selected, if the last `init` has recorded where it is and nothing has changed since then; whatever its
-/// operations do.
+/// Finds the selected workspace, if the recorded backend is one of these and its block is unchanged, whatever its
+/// execution mode is.
 ///
 /// # Errors
 /// The settings are wrong, or the server cannot be reached.
@@ -45,7 +47,7 @@ pub fn selected(context: &Context<'_>, config: &Config) -> Result<Option<Hosted>
         return Ok(None);
     };
     let Some(name) = settings.remote_name(&stores::workspace::selected(&context.stores)?) else {
-        // The store says what is wrong with it.
+        // The store reports such a name.
         return Ok(None);
     };
     let (net, login) = (context.net.clone(), context.stores.program.command);
@@ -55,7 +57,8 @@ pub fn selected(context: &Context<'_>, config: &Config) -> Result<Option<Hosted>
             .map_err(|problem| Diagnostics::from(Diagnostic::error(problem.summary, problem.detail)))?;
         match connection.workspace(&name).await {
             Ok(Some(workspace)) => Ok(Some(Hosted { connection, workspace })),
-            // The first operation makes the one that a backend names: whether it runs here is what the server says then.
+            // The first operation creates the workspace that `backend "remote"` names; its execution mode is known
+            // then.
             Ok(None)
                 if matches!(
                     (connection.settings.kind, &connection.settings.mapping),
@@ -77,7 +80,7 @@ pub fn selected(context: &Context<'_>, config: &Config) -> Result<Option<Hosted>
     })
 }
 
-/// The workspace that is selected, if its operations run on the server.
+/// Finds the selected workspace, if its operations run on the server.
 ///
 /// # Errors
 /// The settings are wrong, the server cannot be reached, or there is no such workspace.

@@ -1,7 +1,7 @@
-//! Calls in batches, for providers that announce them: see `proto/calls.proto` for what travels, and why.
+//! Batched calls, for providers that announce them: `proto/calls.proto` has the messages and the reason.
 //!
-//! A call is given to the task that writes to the connection, which sends all that have come since it last wrote in one message.
-//! Another task reads the answers, and hands each to whoever waits for it.
+//! A call goes to the task that writes to the connection, which sends every call that was queued since its last write
+//! in one message. Another task reads the answers and hands each to its caller.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,12 +20,13 @@ use tonic::{Code, Status, Streaming};
 
 use crate::channel::MESSAGE_LIMIT;
 
-/// A request from this size on is a call of its own: it gains nothing, and a message has a limit.
+/// Size in bytes from which a request is sent on its own: batching saves it nothing, and the size of a message is
+/// limited.
 pub(crate) const LARGE: usize = 1 << 20;
-/// How many calls are sent in one message. With [`LARGE`], a quarter of [`MESSAGE_LIMIT`].
+/// Maximum number of calls in one message: with [`LARGE`], a quarter of [`MESSAGE_LIMIT`].
 const TOGETHER: usize = 64;
 
-/// The method of a call that can be one of several, by its name in either protocol.
+/// Returns the method of a call that can be batched, by its name in either protocol.
 pub(crate) fn method(name: &str) -> Option<Method> {
     Some(match name {
         "ValidateResourceTypeConfig" | "ValidateResourceConfig" => Method::ValidateResourceConfig,
@@ -41,13 +42,13 @@ pub(crate) fn method(name: &str) -> Option<Method> {
     })
 }
 
-/// An open stream of calls. How many are in flight is bounded by who makes them.
+/// Open stream of calls.
 pub(crate) struct Batches {
     requests: mpsc::UnboundedSender<Request>,
     waiting: Arc<Mutex<Waiting>>,
 }
 
-/// Calls that have no answer yet.
+/// Calls without an answer yet.
 #[derive(Default)]
 struct Waiting {
     last: u64,
@@ -56,7 +57,7 @@ struct Waiting {
     ended: Option<Status>,
 }
 
-/// Asks the provider to stop a call when its caller goes away before the answer has come.
+/// Guard of a call, which cancels it at the provider if its future is dropped before the answer has come.
 struct Caller<'a> {
     batches: &'a Batches,
     number: u64,
@@ -64,6 +65,7 @@ struct Caller<'a> {
 
 impl Drop for Caller<'_> {
     fn drop(&mut self) {
+        // A number that is gone has its answer already, and must not be canceled.
         if lock(&self.batches.waiting).calls.remove(&self.number).is_some() {
             self.batches.send(self.number, Method::Cancel, Vec::new());
         }
@@ -71,12 +73,14 @@ impl Drop for Caller<'_> {
 }
 
 fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
+    // Poisoning does not matter: every change under the lock is one insertion or one removal.
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Batches {
-    /// Opens the stream. Its answers are read on this runtime: that of the caller may end before the provider does.
+    /// Opens the stream and spawns the task that reads its answers.
     pub(crate) async fn open(channel: Channel, runtime: &Handle) -> Result<Batches, Status> {
+        // Unbounded, since the callers hold permits of the connection: those bound the calls in flight.
         let (requests, calls) = mpsc::unbounded_channel();
         let calls = UnboundedReceiverStream::new(calls).ready_chunks(TOGETHER);
         let mut client = ProviderCallsClient::new(channel)
@@ -84,14 +88,18 @@ impl Batches {
             .max_encoding_message_size(MESSAGE_LIMIT);
         let answers = client.exchange(calls.map(|requests| Requests { requests })).await?;
         let waiting = Arc::<Mutex<Waiting>>::default();
+        // On the runtime of the connection: that of the caller may be a short one of an expression, and end before the
+        // provider.
         runtime.spawn(hand_out(answers.into_inner(), Answering(waiting.clone())));
         Ok(Batches { requests, waiting })
     }
 
-    /// Sends a call whose message this is, and waits for its answer.
+    /// Sends a call and waits for its answer; `message` is the encoded request.
     pub(crate) async fn call<A: Message + Default>(&self, method: Method, message: Vec<u8>) -> Result<A, Status> {
         let (sender, receiver) = oneshot::channel();
         let number = {
+            // Checked under the lock that `Answering::end` takes: a call either sees the end here, or is registered and
+            // told of it.
             let mut waiting = lock(&self.waiting);
             if let Some(status) = &waiting.ended {
                 return Err(status.clone());
@@ -113,7 +121,7 @@ impl Batches {
             method: method.into(),
             message: message.into(),
         };
-        // It fails when the stream has ended, which is told to all who wait.
+        // Fails only after the end of the stream, which `Answering` tells every caller.
         drop(self.requests.send(request));
     }
 }
@@ -122,12 +130,13 @@ fn ended() -> Status {
     Status::unavailable("the provider ended the stream of calls")
 }
 
-/// Those who wait for answers of a stream, which are told when no more are read.
+/// Callers that wait for answers of a stream. When it is dropped, it fails their calls.
 struct Answering(Arc<Mutex<Waiting>>);
 
 impl Answering {
     fn end(&self, status: &Status) {
         let mut waiting = lock(&self.0);
+        // The first status stays: the drop comes after it, and knows less.
         waiting.ended.get_or_insert_with(|| status.clone());
         for (_, caller) in waiting.calls.drain() {
             drop(caller.send(Err(status.clone())));
@@ -137,11 +146,12 @@ impl Answering {
 
 impl Drop for Answering {
     fn drop(&mut self) {
+        // Also reached if the task is aborted with its runtime: no caller may wait for ever.
         self.end(&ended());
     }
 }
 
-/// Gives each answer to the one who waits for it, and the end of the stream to all.
+/// Hands each answer to its caller, and the end of the stream to all that still wait.
 async fn hand_out(mut answers: Streaming<Answers>, answering: Answering) {
     let status = loop {
         match answers.message().await {
@@ -149,7 +159,7 @@ async fn hand_out(mut answers: Streaming<Answers>, answering: Answering) {
                 let mut waiting = lock(&answering.0);
                 for answer in batch.answers {
                     if let Some(caller) = waiting.calls.remove(&answer.number) {
-                        // It is not taken where the caller is just going away.
+                        // Fails if the caller is dropped just now.
                         drop(caller.send(result(answer)));
                     }
                 }

@@ -1,4 +1,4 @@
-//! The connection to a plugin: gRPC over a Unix socket or TCP, with or without TLS.
+//! gRPC channel to a plugin: over a Unix socket or TCP, with or without TLS.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,25 @@ use tonic::transport::{Channel, Endpoint, Uri};
 
 use crate::handshake::Address;
 
-/// The largest message either side may send. Large providers describe themselves in well over tonic's usual 4 MiB.
+/// Maximum size of a message in either direction, in bytes. Schemas of large providers exceed tonic's default of 4 MiB
+/// by far.
 pub const MESSAGE_LIMIT: usize = 256 << 20;
-/// How much of one answer may be in flight before it is acknowledged: schemas come at once, not in pieces of 64 KiB.
+/// Flow-control window of one answer in bytes: a schema arrives at once, not in steps of HTTP/2's default of 64 KiB.
 const STREAM_WINDOW: u32 = 8 << 20;
-/// How much of all answers may be in flight. The HTTP/2 library counts each small DATA frame that has not been read yet with
-/// about 256 bytes against half of this window, and closes the connection when that is spent: half of 256 MiB is enough for
-/// half a million answers, far more than [`crate::connection::MAX_CALLS`].
+/// Flow-control window of a connection in bytes, for all of its answers.
+// The HTTP/2 library counts each unread small DATA frame with about 256 bytes against half of this window, and closes
+// the connection when that is spent. Half of 256 MiB is enough for half a million answers, far more than `MAX_CALLS` of
+// `connection`.
 const CONNECTION_WINDOW: u32 = 256 << 20;
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// A channel to this address. It connects when first used, and has no time limits: a provider may take an hour.
+/// Returns a channel to the address, which connects on first use.
 #[must_use]
 pub fn open(address: Address, tls: Option<Arc<ClientConfig>>) -> Channel {
-    // The name is never looked up: the connector below knows where to go.
+    // The name is never resolved: the connector below knows the address. There are no time limits: a provider may take
+    // an hour for one request.
     Endpoint::from_static("http://localhost")
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
@@ -39,7 +42,8 @@ pub fn open(address: Address, tls: Option<Arc<ClientConfig>>) -> Channel {
         }))
 }
 
-/// The address of a socket as the system has it: one that begins with `@` is a name (`unix(7)`: abstract), not a file.
+/// Converts the announced path of a socket to the system's form: one that begins with `@` is an abstract name
+/// (`unix(7)`), not a file.
 #[cfg(unix)]
 fn abstract_or_file(path: &Path) -> PathBuf {
     match path.to_str().and_then(|text| text.strip_prefix('@')) {
@@ -48,7 +52,7 @@ fn abstract_or_file(path: &Path) -> PathBuf {
     }
 }
 
-/// Names the address that cannot be reached: the system's error does not.
+/// Adds the address that cannot be reached to the system's error, which does not name it.
 fn unreachable(address: &Address, error: &io::Error) -> io::Error {
     let place = match address {
         Address::Unix(path) => format!("socket {}", path.display()),
@@ -63,6 +67,7 @@ async fn connect(address: &Address, tls: Option<Arc<ClientConfig>>) -> io::Resul
     match tls {
         None => Ok(stream),
         Some(config) => {
+            // Any valid name does: the verifier compares whole certificates, not names.
             let name = ServerName::try_from("localhost").map_err(io::Error::other)?;
             Ok(Box::new(TlsConnector::from(config).connect(name, stream).await?))
         }
@@ -77,6 +82,7 @@ async fn reach(address: &Address) -> io::Result<Box<dyn Stream>> {
         Address::Unix(_) => return Err(io::Error::from(io::ErrorKind::Unsupported)),
         Address::Tcp(address) => {
             let stream = TcpStream::connect(address).await?;
+            // Requests are small, and each is waited for: Nagle's algorithm would delay them.
             stream.set_nodelay(true)?;
             Box::new(stream)
         }

@@ -1,4 +1,4 @@
-//! The connection to a plugin, and gRPC status to diagnostics.
+//! Connection to a plugin, and conversion of a gRPC status to diagnostics.
 
 use std::time::Duration;
 
@@ -8,15 +8,16 @@ use tonic::{Code, Status};
 
 use crate::process::Process;
 
-/// How many requests to one plugin may be in flight: sent, and their answers not read yet. Whatever the parallelism is, and
-/// however many blocks are ready at once, the others wait here: the buffers of a connection and of
-/// a plugin are limited.
+/// Maximum number of requests to one plugin in flight: sent, and their answers not read yet. Further ones wait,
+/// whatever the parallelism and the number of ready blocks.
+// The buffers of a connection and of a plugin are limited: too many unread answers close the connection (see
+// `channel`).
 pub const MAX_CALLS: usize = 4096;
-/// How many renewals of ephemeral resources may be in flight beside them: a token that runs out must not wait for operations
-/// that take an hour.
+/// Maximum number of renewals of ephemeral resources in flight, beside those requests.
+// Counted apart: a token that expires must not wait for operations that take an hour.
 const MAX_RENEWALS: usize = 64;
 
-/// The connection to a plugin.
+/// Connection to a plugin, with its process unless the user started it.
 pub struct PluginConnection {
     title: String,
     process: Option<Process>,
@@ -25,7 +26,7 @@ pub struct PluginConnection {
 }
 
 impl PluginConnection {
-    /// A plugin; without a process of ours if the user started it.
+    /// Creates the connection; `process` is `None` if the user started the plugin.
     #[must_use]
     pub fn new(title: String, process: Option<Process>) -> PluginConnection {
         PluginConnection {
@@ -36,33 +37,33 @@ impl PluginConnection {
         }
     }
 
-    /// Waits until one more request may be sent. What this gives is held until the answer is read. `None` only if the
-    /// connection is being given up, which never happens while there are requests.
+    /// Waits until one more request may be sent. The permit is held until the answer is read. `None` only if the
+    /// semaphore was closed, which never happens while there are requests.
     pub async fn permit(&self) -> Option<SemaphorePermit<'_>> {
         self.calls.acquire().await.ok()
     }
 
-    /// The same for the renewal of an ephemeral resource.
+    /// Waits until one more renewal of an ephemeral resource may be sent: see [`PluginConnection::permit`].
     pub async fn renewal_permit(&self) -> Option<SemaphorePermit<'_>> {
         self.renewals.acquire().await.ok()
     }
 
-    /// What it is: `provider "hashicorp/null"`.
+    /// Name of the plugin in messages, such as `provider "hashicorp/null"`.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// Its process, if we started it.
+    /// Process of the plugin; `None` if the user started it.
     #[must_use]
     pub fn process(&self) -> Option<&Process> {
         self.process.as_ref()
     }
 
-    /// Why a call failed.
+    /// Converts the status of a failed call to a diagnostic, with an exit report if the plugin did not answer.
     pub async fn failure(&self, method: &str, status: &Status) -> Diagnostics {
         let title = &self.title;
-        // A status with a source was made on our side: the answer never came.
+        // tonic gives a source only to a status that it made itself: the plugin's answer never came.
         let silent = status.code() == Code::Unavailable || std::error::Error::source(status).is_some();
         let diagnostic = match status.code() {
             Code::Cancelled if !silent => Diagnostic::error(
@@ -88,6 +89,7 @@ impl PluginConnection {
                     Some(process) => {
                         let mut text = process.exit_report().await;
                         if process.exit().is_none() {
+                            // A plugin that still runs may have closed the connection, whose error then says most.
                             text = format!("{text}\n\nThe connection says: {}.", chain(status));
                         }
                         format!("{text}\n\nIts file is {}.", process.program().display())
@@ -114,7 +116,7 @@ impl PluginConnection {
         diagnostic.into()
     }
 
-    /// The plugin broke the rules of the protocol.
+    /// Returns the error for an answer that breaks the rules of the protocol.
     #[must_use]
     pub fn fault(&self, method: &str, what: &str) -> Diagnostic {
         Diagnostic::error(
@@ -127,7 +129,7 @@ impl PluginConnection {
         )
     }
 
-    /// The plugin does not have something that was asked of it.
+    /// Returns the error for a type or function that the plugin does not have.
     #[must_use]
     pub fn lacks(&self, kind: &str, name: &str) -> Diagnostics {
         Diagnostic::error(
@@ -137,7 +139,7 @@ impl PluginConnection {
         .into()
     }
 
-    /// Gives the process this long to end, then kills it.
+    /// Waits up to `patience` for the process to end, then kills it.
     pub async fn end(&self, patience: Duration) {
         if let Some(process) = &self.process
             && process.wait(patience).await.is_none()
@@ -148,14 +150,15 @@ impl PluginConnection {
     }
 }
 
-/// An error with all its causes, in words.
+/// Formats a status with all of its sources, each text once.
 fn chain(status: &Status) -> String {
-    // The library's own error only says that there is one below it.
+    // tonic's own text, which only says that there is a source.
     const NO_REASON: &str = "transport error";
     let mut parts = vec![files::plain(status.message())];
     let mut source = std::error::Error::source(status);
     while let Some(error) = source {
         let next = files::plain(&error.to_string());
+        // Many errors repeat the text of their source.
         if !parts.iter().any(|part| part.contains(&next)) {
             parts.push(next);
         }

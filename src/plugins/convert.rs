@@ -1,4 +1,4 @@
-//! From messages to the model and back, for all that more than one request has in common.
+//! Conversion of messages to the model and back, for what several requests have in common.
 //!
 //! Both protocols use the messages of version 6 here: see [`crate::grpc`].
 
@@ -15,38 +15,30 @@ use syntax::Diagnostic;
 
 use provider::{Capabilities, FunctionSchema, ListSchema, ParameterSchema, PluginDiagnostic, ProviderSchema, RawState};
 
-/// Why a value or a schema in a message cannot be converted.
+/// Error of converting a value or a schema of a message.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
-    /// A value that is not of its type, or is malformed.
+    /// Value that is malformed or not of its type.
     #[error(transparent)]
     Value(#[from] CodecError),
-    /// JSON that is malformed.
     #[error("{}", files::json_reason(.0))]
     Json(#[from] serde_json::Error),
-    /// A schema with a negative version.
+    /// Schema with a negative version.
     #[error("version {0} is negative")]
     Version(i64),
     /// A nesting mode that the protocol does not have.
     #[error("nesting mode {0} is not known")]
     Nesting(i32),
-    /// A type constraint that is malformed.
     #[error("type {json} is not valid: {reason}")]
-    Type {
-        /// The constraint.
-        json: String,
-        /// Why.
-        reason: String,
-    },
-    /// A computed block that breaks the rules for those.
+    Type { json: String, reason: String },
+    /// Computed block that breaks the rules for those.
     #[error("{0}")]
     ComputedBlock(String),
     /// An error within a part of a schema.
     #[error("{part}: {source}")]
     Within {
-        /// The part, such as `attribute "a"`.
+        /// Part of the schema, such as `attribute "a"`.
         part: String,
-        /// The error.
         source: Box<MessageError>,
     },
 }
@@ -62,8 +54,9 @@ impl MessageError {
 
 // ---- values -------------------------------------------------------------------------------------------------------
 
-/// A value as it is sent: msgpack, always.
+/// Encodes a value for a request, always as MessagePack.
 pub fn encode(value: &Value, ty: &Type) -> Result<pb::DynamicValue, MessageError> {
+    // JSON, the other form that plugins accept, has no unknown values.
     let msgpack = cty::msgpack::encode(value, ty)?;
     Ok(pb::DynamicValue {
         msgpack,
@@ -71,7 +64,7 @@ pub fn encode(value: &Value, ty: &Type) -> Result<pb::DynamicValue, MessageError
     })
 }
 
-/// A value as it is received: msgpack, JSON, or nothing, which means null.
+/// Decodes a value of an answer: MessagePack, JSON, or nothing, which means null.
 pub fn decode(value: Option<pb::DynamicValue>, ty: &Type) -> Result<Value, MessageError> {
     match value {
         Some(value) if !value.msgpack.is_empty() => Ok(cty::msgpack::decode(&value.msgpack, ty)?),
@@ -83,7 +76,7 @@ pub fn decode(value: Option<pb::DynamicValue>, ty: &Type) -> Result<Value, Messa
     }
 }
 
-/// A stored object, passed on as it is.
+/// Converts a stored object for a request, without interpreting it.
 #[must_use]
 pub fn raw_state(state: RawState) -> pb::RawState {
     match state {
@@ -91,6 +84,7 @@ pub fn raw_state(state: RawState) -> pb::RawState {
             json: json.to_vec(),
             ..Default::default()
         },
+        // Of a state from before Terraform 0.12: only the provider can upgrade it.
         RawState::Flatmap(map) => pb::RawState {
             flatmap: map.into_iter().collect(),
             ..Default::default()
@@ -100,7 +94,7 @@ pub fn raw_state(state: RawState) -> pb::RawState {
 
 // ---- diagnostics --------------------------------------------------------------------------------------------------
 
-/// Problems the plugin reports. A severity from the future counts as an error.
+/// Converts diagnostics of a plugin. An unknown severity counts as an error.
 #[must_use]
 pub fn diagnostics(list: Vec<pb::Diagnostic>) -> Vec<PluginDiagnostic> {
     list.into_iter()
@@ -120,13 +114,13 @@ pub fn diagnostics(list: Vec<pb::Diagnostic>) -> Vec<PluginDiagnostic> {
         .collect()
 }
 
-/// Whether there is an error among them.
+/// Returns true if an error is among the diagnostics.
 #[must_use]
 pub fn has_errors(list: &[PluginDiagnostic]) -> bool {
     list.iter().any(|d| d.diagnostic.is_error())
 }
 
-/// A path, and whether all its steps were understood: it ends before the first that was not.
+/// Converts an attribute path, which ends before the first unknown step. The boolean is true if there was none.
 #[must_use]
 pub fn path(path: pb::AttributePath) -> (Path, bool) {
     use pb::attribute_path::step::Selector;
@@ -136,6 +130,7 @@ pub fn path(path: pb::AttributePath) -> (Path, bool) {
             Some(Selector::AttributeName(name)) => cty::Step::Attribute(name.into()),
             Some(Selector::ElementKeyString(key)) => cty::Step::Index(Value::string(key)),
             Some(Selector::ElementKeyInt(key)) => cty::Step::Index(Value::number(key)),
+            // From a later version of the protocol, perhaps: the container is the nearest part that can be named.
             None => return (Path(steps), false),
         });
     }
@@ -144,7 +139,7 @@ pub fn path(path: pb::AttributePath) -> (Path, bool) {
 
 // ---- schemas ------------------------------------------------------------------------------------------------------
 
-/// Everything a provider says about itself. The error names the place that is wrong.
+/// Converts the schemas of a provider. The error names the part that is wrong.
 pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<ProviderSchema, MessageError> {
     let named = |schemas: std::collections::HashMap<String, pb::Schema>, what: &str| {
         let mut out = BTreeMap::new();
@@ -156,6 +151,7 @@ pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<Pr
     };
     let provider = match response.provider {
         Some(s) => schema(s).map_err(|error| error.within("schema of the provider configuration"))?,
+        // A provider without a configuration need not send a schema of it.
         None => Schema::new(0, BlockSchema::default()),
     };
     let provider_meta = match response.provider_meta {
@@ -193,7 +189,7 @@ pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<Pr
     })
 }
 
-/// A schema with its version.
+/// Converts a schema and its version.
 pub fn schema(schema: pb::Schema) -> Result<Schema, MessageError> {
     let version = u64::try_from(schema.version).map_err(|_| MessageError::Version(schema.version))?;
     let block = block(schema.block.unwrap_or_default())?;
@@ -203,7 +199,7 @@ pub fn schema(schema: pb::Schema) -> Result<Schema, MessageError> {
     }
 }
 
-// Recursion is bounded: messages nested more than a hundred deep are refused while decoding.
+// Recursion is bounded: prost refuses messages that are nested more than a hundred deep.
 fn block(block: pb::schema::Block) -> Result<BlockSchema, MessageError> {
     let mut blocks = BTreeMap::new();
     for nested in block.block_types {
@@ -235,6 +231,7 @@ fn nested_block(nested: pb::schema::NestedBlock) -> Result<NestedBlock, MessageE
     Ok(NestedBlock {
         block: block(nested.block.unwrap_or_default())?,
         nesting,
+        // Negative limits make no sense and count as zero, which is none.
         min_items: nested.min_items.try_into().unwrap_or(0),
         max_items: nested.max_items.try_into().unwrap_or(0),
     })
@@ -279,7 +276,7 @@ fn attribute_type(json: &[u8], nested: Option<pb::schema::Object>) -> Result<Att
     }))
 }
 
-/// A type in its JSON form.
+/// Parses a type from its JSON form.
 pub(crate) fn ty(json: &[u8]) -> Result<Type, MessageError> {
     let invalid = |reason| MessageError::Type {
         json: String::from_utf8_lossy(json).into_owned(),

@@ -1,12 +1,12 @@
-//! gRPC to a plugin: what the clients of both protocols, and of providers and provisioners, have in common.
+//! gRPC to a plugin: what the clients of both protocols, for providers and provisioners, have in common.
 //!
 //! The two protocols differ in the names of six requests and in the form of one answer, the schema. Everything else is the
 //! same bytes: same numbers, same types. So one client ([`crate::grpc_provider`]) speaks both, in the messages of version 6,
 //! and a table of names ([`Methods`]) says which requests to send. A test in the crate `proto` holds the two files to that.
 //!
-//! Of the services that every plugin brings along, two are used: what a plugin prints comes over the one for standard streams,
-//! and the controller is asked to end the plugin. The third, the broker, is for connections that a plugin asks for itself;
-//! neither protocol has a request that needs one, so none is opened.
+//! Of the services that go-plugin serves beside the plugin itself, two are used: the one for standard streams, which
+//! carries what a plugin prints, and the controller, which is asked to end the plugin. The third, the broker, is for
+//! connections that a plugin asks for itself; neither protocol has a request that needs one, so none is opened.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,71 +20,54 @@ use crate::connection::PluginConnection;
 use crate::process::Process;
 use crate::{convert, grpc_v5, grpc_v6, logs};
 
-/// How long a plugin may take to end after it was asked to.
+/// Time for a plugin to end after it was asked to, before it is killed.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long the last lines that a plugin prints may take to arrive.
+/// Time for the last lines that a plugin prints to arrive.
 const LAST_LINES: Duration = Duration::from_millis(50);
 
-/// The paths of a protocol's requests.
+/// gRPC paths of a protocol's requests: `/package.Service/Method`.
 pub struct Methods {
-    /// The protocol's version.
     pub version: u32,
-    /// Everything the provider says about itself.
+    /// Schemas and capabilities of the provider.
     pub get_schema: &'static str,
-    /// Check of its configuration.
     pub validate_provider: &'static str,
-    /// Check of a resource's configuration.
     pub validate_resource: &'static str,
-    /// Check of a data source's configuration.
     pub validate_data: &'static str,
-    /// Check of an ephemeral resource's configuration.
     pub validate_ephemeral: &'static str,
-    /// Stored object to current schema.
+    /// Upgrade of a stored object to the current version of its schema.
     pub upgrade: &'static str,
-    /// The schemas of identities.
     pub identity_schemas: &'static str,
-    /// Stored identity to current schema.
+    /// Upgrade of a stored identity to the current version of its schema.
     pub upgrade_identity: &'static str,
-    /// Object to configuration.
+    /// Configuration that describes an existing object.
     pub generate_config: &'static str,
-    /// Check of a list resource's configuration.
     pub validate_list: &'static str,
-    /// Existing objects of a type.
+    /// List resource: existing objects of a type.
     pub list: &'static str,
-    /// Handing over of the configuration.
     pub configure: &'static str,
-    /// Refresh.
+    /// Read of an object, for a refresh.
     pub read: &'static str,
-    /// Plan.
     pub plan: &'static str,
-    /// Apply.
     pub apply: &'static str,
-    /// Import by id or identity.
+    /// Import of an object by its id or identity.
     pub import: &'static str,
-    /// Object of another type to one of this provider's.
+    /// Conversion of an object of another type, perhaps of another provider.
     pub move_state: &'static str,
-    /// Data source.
     pub read_data: &'static str,
-    /// Ephemeral resource: open.
     pub open_ephemeral: &'static str,
-    /// Ephemeral resource: renew.
     pub renew_ephemeral: &'static str,
-    /// Ephemeral resource: close.
     pub close_ephemeral: &'static str,
-    /// Function.
     pub call_function: &'static str,
-    /// Check of an action's configuration.
     pub validate_action: &'static str,
-    /// Whether an action can be invoked.
+    /// Check that an action can be invoked.
     pub plan_action: &'static str,
-    /// Invocation of an action.
     pub invoke_action: &'static str,
-    /// Early end.
+    /// Early end of all running requests.
     pub stop: &'static str,
 }
 
 impl Methods {
-    /// The requests of this protocol; the handshake lets no other through than 5 and 6.
+    /// Returns the paths of a protocol: 5 or 6, since the handshake accepts no other.
     #[must_use]
     pub fn of(protocol: u32) -> &'static Methods {
         if protocol == 5 {
@@ -95,12 +78,12 @@ impl Methods {
     }
 }
 
-/// The name of a request, from its path.
+/// Returns the name of a request, the last part of its path.
 pub(crate) fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A value as it is sent. Failing is our own mistake: values are converted before.
+/// Encodes a value for a request. An error is a bug of this program: values are converted to their type before.
 pub(crate) fn encode(
     connection: &PluginConnection,
     method: &str,
@@ -116,14 +99,15 @@ pub(crate) fn encode(
     })
 }
 
-/// What plugin code prints arrives here, if the plugin's library captures it.
+/// Relays what the plugin's code prints to the log and the exit report, if the plugin's library captures it.
 pub(crate) fn relay_stdio(channel: Channel, connection: &Arc<PluginConnection>) {
-    // The task must not keep the connection, and with it the process, alive.
+    // A weak reference: the task must not keep the connection, and with it the process, alive.
     let name = logs::name(connection.title(), connection.process().map(Process::program));
     let connection = Arc::downgrade(connection);
     tokio::spawn(async move {
         let mut client = go_plugin::grpc_stdio_client::GrpcStdioClient::new(channel);
         let Ok(response) = client.stream_stdio(()).await else {
+            // Without capture the output comes over the process's own standard error.
             return;
         };
         let mut stream = response.into_inner();
@@ -138,17 +122,18 @@ pub(crate) fn relay_stdio(channel: Channel, connection: &Arc<PluginConnection>) 
     });
 }
 
-/// Asks a plugin's process to end, and kills it if it does not.
+/// Asks the plugin's process to end, and kills it after [`PATIENCE`].
 pub(crate) async fn shut_down(connection: &PluginConnection, channel: Channel) {
-    // A process that the user started is ended by the user.
+    // A process that the user started is the user's to end.
     if connection.process().is_none_or(|process| process.exit().is_some()) {
         return;
     }
     if logs::wanted() {
-        // What it printed last goes through a pipe of its own first, and is lost once it ends.
+        // The last lines pass through a pipe inside of the plugin, and are lost when it ends.
         tokio::time::sleep(LAST_LINES).await;
     }
     let mut client = go_plugin::grpc_controller_client::GrpcControllerClient::new(channel);
+    // An error does not matter: a plugin may end before it has answered.
     let _ = tokio::time::timeout(PATIENCE, client.shutdown(go_plugin::Empty {})).await;
     connection.end(PATIENCE).await;
 }

@@ -1,4 +1,4 @@
-//! A provisioner over gRPC. There is protocol 5 only.
+//! Client of a provisioner over gRPC. Provisioners exist in protocol 5 only.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use crate::grpc::{encode, relay_stdio, shut_down};
 use crate::{convert, grpc_v5};
 use provider::{Answer, Output, PluginDiagnostic, Provisioner};
 
-/// A provisioner at the other end of a channel.
+/// Client of a provisioner at the other end of a channel.
 pub struct GrpcProvisioner {
     connection: Arc<PluginConnection>,
     client: ProvisionerClient<Channel>,
@@ -29,7 +29,7 @@ pub struct GrpcProvisioner {
 }
 
 impl GrpcProvisioner {
-    /// A provisioner at the other end of this channel. Its standard streams go to the log from now on.
+    /// Creates the client, and relays the plugin's standard streams to the log.
     #[must_use]
     pub fn new(connection: Arc<PluginConnection>, channel: Channel) -> GrpcProvisioner {
         relay_stdio(channel.clone(), &connection);
@@ -47,6 +47,7 @@ impl GrpcProvisioner {
 
     fn encode(&self, method: &str, value: &Value, ty: &Type) -> Result<Option<pb::DynamicValue>, Diagnostics> {
         let encoded = encode(&self.connection, method, value, ty)?;
+        // The protocols have the same fields here, in types of their own.
         Ok(Some(pb::DynamicValue {
             msgpack: encoded.msgpack,
             json: encoded.json,
@@ -112,7 +113,7 @@ impl Provisioner for GrpcProvisioner {
     ) -> Result<Answer<()>, Diagnostics> {
         const METHOD: &str = "ProvisionResource";
         let ty = self.schema().await?.implied_type();
-        // Plugins expect the connection block as a map of texts.
+        // Plugins expect the connection block as a map of strings.
         let connection_type = Type::map(Type::String);
         let connection = cty::convert::convert(&connection, &connection_type)
             .map_err(|error| self.connection.fault(METHOD, &format!("connection: {error}")))?;
@@ -120,7 +121,7 @@ impl Provisioner for GrpcProvisioner {
             config: self.encode(METHOD, &config, &ty)?,
             connection: self.encode(METHOD, &connection, &connection_type)?,
         };
-        // Held until the last of its output is read.
+        // Held until the last of the output is read.
         let _permit = self.connection.permit().await;
         let mut stream = match self.client.clone().provision_resource(request).await {
             Ok(response) => response.into_inner(),
@@ -151,6 +152,7 @@ impl Provisioner for GrpcProvisioner {
     }
 
     async fn stop(&self) -> Result<(), Diagnostics> {
+        // No permit: a request to stop must not wait for the one that it is to stop.
         match self.client.clone().stop(pb::stop::Request {}).await {
             Ok(response) => match response.into_inner().error {
                 error if error.is_empty() => Ok(()),

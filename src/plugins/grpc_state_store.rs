@@ -1,7 +1,7 @@
-//! A state store over gRPC. There is protocol 6 only.
+//! Client of a state store over gRPC. State stores exist in protocol 6 only.
 //!
-//! What the protocol does not say goes beside it, as metadata of requests and answers (`proto::STATE_LOCK_INFO` and its
-//! neighbours). A plugin that does not know of that is understood without.
+//! What the protocol has no field for is sent as metadata of requests and answers (`proto::STATE_LOCK_INFO` and its
+//! neighbours). A plugin that does not know the metadata is understood without it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,16 +24,17 @@ use crate::connection::PluginConnection;
 use crate::convert;
 use crate::grpc::{encode, relay_stdio, shut_down};
 
-/// How large the pieces of a state are that we propose, and the largest that are accepted.
+/// Proposed size of the pieces in which a state is sent, in bytes; the plugin may choose another.
 const PROPOSED_PIECE: usize = 8 << 20;
+/// Maximum size of a piece that a plugin may choose, in bytes: half of [`MESSAGE_LIMIT`].
 const LARGEST_PIECE: usize = 128 << 20;
 
-/// A state store at the other end of a channel.
+/// Client of a state store at the other end of a channel.
 pub struct GrpcStateStore {
     connection: Arc<PluginConnection>,
     client: ProviderClient<Channel>,
     channel: Channel,
-    /// Its type among those of the plugin.
+    /// Type of the store among those of the plugin.
     name: String,
     schemas: OnceCell<Schemas>,
     terraform_version: Arc<str>,
@@ -41,14 +42,14 @@ pub struct GrpcStateStore {
     closed: AtomicBool,
 }
 
-/// What a plugin says about the configuration of a store.
+/// Schemas of a store's configuration and of its provider's.
 struct Schemas {
     store: Arc<Schema>,
     provider: Arc<Schema>,
 }
 
 impl GrpcStateStore {
-    /// The state store of this name at the other end of this channel. The plugin's standard streams go to the log from now on.
+    /// Creates the client of the plugin's store `name`, and relays the plugin's standard streams to the log.
     #[must_use]
     pub fn new(
         connection: Arc<PluginConnection>,
@@ -101,7 +102,7 @@ impl GrpcStateStore {
         self.schemas.get_or_try_init(ask).await
     }
 
-    /// The plugin has no store of this name, but these.
+    /// Returns the error for a store that the plugin does not have, with those that it has.
     fn lacks<'n>(&self, names: impl Iterator<Item = &'n String>) -> Diagnostics {
         let mut names: Vec<&str> = names.map(String::as_str).collect();
         names.sort_unstable();
@@ -124,7 +125,7 @@ impl GrpcStateStore {
     }
 }
 
-/// The errors of an answer; warnings go to the log, since nothing else came of it.
+/// Fails with the errors of an answer. Warnings go to the log: the callers return none.
 fn errors(list: Vec<pb::Diagnostic>) -> Result<(), Diagnostics> {
     let problems = convert::diagnostics(list);
     if convert::has_errors(&problems) {
@@ -154,6 +155,7 @@ impl StateStore for GrpcStateStore {
     async fn configure_provider(&self, config: Value) -> Result<Answer<()>, Diagnostics> {
         let ty = self.provider_schema().await?.implied_type();
         let config = encode(&self.connection, "ConfigureProvider", &config, &ty)?;
+        // Validated before it is configured, as Terraform does: a provider may rely on it.
         let request = pb::validate_provider_config::Request {
             config: Some(config.clone()),
         };
@@ -210,6 +212,7 @@ impl StateStore for GrpcStateStore {
             Some("default") => WorkspaceSupport::NamedAndDefault,
             Some("by-state") => WorkspaceSupport::NamedByState,
             Some("no-default") => WorkspaceSupport::NamedWithoutDefault,
+            // Also the meaning of an answer without the metadata.
             _ => WorkspaceSupport::Named,
         };
         let response = response.into_inner();
@@ -259,11 +262,13 @@ impl StateStore for GrpcStateStore {
                     errors(piece.diagnostics)?;
                     total = usize::try_from(piece.total_length).unwrap_or_default();
                     let start = piece.range.and_then(|range| usize::try_from(range.start).ok());
+                    // Checked, because a gap would become a damaged state.
                     if start.is_some_and(|start| start != state.len()) {
                         return self.fault(METHOD, "the pieces of the state do not follow each other");
                     }
                     state.extend_from_slice(&piece.bytes);
                 }
+                // A stream that was cut short ends like a whole one: only the length tells.
                 Ok(None) if state.len() == total => return Ok(state),
                 Ok(None) => {
                     let what = format!("{} of {total} bytes of the state arrived", state.len());
@@ -284,6 +289,7 @@ impl StateStore for GrpcStateStore {
         let mut pieces: Vec<pb::write_state_bytes::RequestChunk> = state
             .chunks(self.piece.load(Ordering::Relaxed).max(1))
             .map(|bytes| {
+                // Ranges include their last byte.
                 let end = start + bytes.len() - 1;
                 let range = pb::StateRange {
                     start: length(start),
@@ -299,6 +305,7 @@ impl StateStore for GrpcStateStore {
             })
             .collect();
         if pieces.is_empty() {
+            // An empty state needs a message, too, for the metadata below.
             pieces.push(pb::write_state_bytes::RequestChunk::default());
         }
         if let Some(first) = pieces.first_mut() {
@@ -332,6 +339,7 @@ impl StateStore for GrpcStateStore {
             state_id: workspace.to_owned(),
             operation: lock.operation.clone(),
         });
+        // Binary metadata: the JSON text may have characters that a header may not.
         let info = MetadataValue::from_bytes(lock.info.as_bytes());
         request.metadata_mut().insert_bin(proto::STATE_LOCK_INFO, info);
         let response = match self.client.clone().lock_state(request).await {
@@ -343,6 +351,7 @@ impl StateStore for GrpcStateStore {
         let holder = response.metadata().get_bin(proto::STATE_LOCK_HOLDER);
         let holder = holder.and_then(|holder| holder.to_bytes().ok());
         let response = response.into_inner();
+        // Only a named holder means that the lock is held, and that trying again may help.
         match (errors(response.diagnostics), holder) {
             (Ok(()), _) => Ok(response.lock_id),
             (Err(problems), Some(holder)) => Err(LockFailure::Held {

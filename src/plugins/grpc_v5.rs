@@ -6,7 +6,7 @@ use proto::{tfplugin5 as v5, tfplugin6 as v6};
 
 use crate::grpc::Methods;
 
-/// The requests of protocol 5.
+/// Paths of the requests of protocol 5.
 pub const METHODS: Methods = Methods {
     version: 5,
     get_schema: "/tfplugin5.Provider/GetSchema",
@@ -37,7 +37,7 @@ pub const METHODS: Methods = Methods {
     stop: "/tfplugin5.Provider/Stop",
 };
 
-/// The answer to the schema request, the only one whose form differs, in the form of protocol 6.
+/// Converts the answer to the schema request, the only one whose form differs, to protocol 6.
 #[must_use]
 pub fn provider_schema(response: v5::get_provider_schema::Response) -> v6::get_provider_schema::Response {
     let schemas = |all: HashMap<String, v5::Schema>| all.into_iter().map(|(name, s)| (name, schema(s))).collect();
@@ -66,12 +66,12 @@ pub fn provider_schema(response: v5::get_provider_schema::Response) -> v6::get_p
             generate_resource_config: c.generate_resource_config,
         }),
         diagnostics: response.diagnostics.into_iter().map(diagnostic).collect(),
-        // What later releases added is not asked for yet.
+        // Protocol 5 has no state stores.
         ..Default::default()
     }
 }
 
-/// A schema in the form of protocol 6.
+/// Converts a schema to protocol 6.
 #[must_use]
 pub fn schema(schema: v5::Schema) -> v6::Schema {
     v6::Schema {
@@ -80,7 +80,7 @@ pub fn schema(schema: v5::Schema) -> v6::Schema {
     }
 }
 
-// Recursion is bounded: messages nested more than a hundred deep are refused while decoding.
+// Recursion is bounded: prost refuses messages that are nested more than a hundred deep.
 fn block(block: v5::schema::Block) -> v6::schema::Block {
     v6::schema::Block {
         version: block.version,
@@ -90,6 +90,7 @@ fn block(block: v5::schema::Block) -> v6::schema::Block {
         description_kind: block.description_kind,
         deprecated: block.deprecated,
         deprecation_message: block.deprecation_message,
+        // Computed blocks and nested attribute types exist in protocol 6 only.
         computed: false,
     }
 }
@@ -141,7 +142,7 @@ fn function(f: v5::Function) -> v6::Function {
     }
 }
 
-/// A problem in the form of protocol 6.
+/// Converts a diagnostic to protocol 6.
 #[must_use]
 pub fn diagnostic(d: v5::Diagnostic) -> v6::Diagnostic {
     use v5::attribute_path::step::Selector as S5;

@@ -1,8 +1,8 @@
-//! Protocol 6.
+//! Protocol 6: the paths of its requests.
 
 use crate::grpc::Methods;
 
-/// The requests of protocol 6.
+/// Paths of the requests of protocol 6.
 pub const METHODS: Methods = Methods {
     version: 6,
     get_schema: "/tfplugin6.Provider/GetProviderSchema",

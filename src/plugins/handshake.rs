@@ -1,4 +1,4 @@
-//! The handshake: what we tell a plugin through its environment, and the one line it answers on its standard output.
+//! Handshake with a plugin: environment variables at its start, and the one line that it prints to its standard output.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,57 +7,50 @@ use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// The name of the variable that tells a plugin it was started by its core and not by a person.
+/// Environment variable by which a plugin knows that a core started it, and not a person.
 pub const COOKIE_NAME: &str = "TF_PLUGIN_MAGIC_COOKIE";
-/// Its value.
+/// Value of [`COOKIE_NAME`], the same for every plugin of Terraform.
 pub const COOKIE_VALUE: &str = "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2";
-/// The version of the handshake itself.
+/// Version of the handshake itself.
 const CORE_VERSION: u32 = 1;
 
-/// What a plugin says when it is ready.
+/// Parsed handshake line of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handshake {
-    /// The protocol it chose from those offered.
+    /// Protocol that the plugin chose from those offered.
     pub protocol: u32,
-    /// Where it listens.
     pub address: Address,
-    /// Its certificate (DER); without one it speaks in the clear.
+    /// Certificate in DER form; `None` if the plugin does not encrypt.
     pub certificate: Option<Vec<u8>>,
 }
 
-/// Where a plugin listens.
+/// Address that a plugin listens on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A Unix socket.
     Unix(PathBuf),
-    /// Host and port.
+    /// Host and port, such as `127.0.0.1:10000`.
     Tcp(String),
 }
 
-/// Why a handshake line is of no use.
+/// Error of parsing a handshake line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HandshakeError {
-    /// It is not a handshake line at all.
+    /// Line that is no handshake at all.
     Unrecognized(String),
-    /// The handshake itself has another version.
+    /// Unknown version of the handshake itself.
     CoreVersion(u32),
-    /// The plugin speaks none of the protocols offered.
-    Protocol {
-        /// What it announced.
-        announced: u32,
-        /// What we speak.
-        offered: Vec<u32>,
-    },
-    /// It listens on something we cannot reach.
+    /// Protocol that was not offered to the plugin.
+    Protocol { announced: u32, offered: Vec<u32> },
+    /// Network other than a Unix socket and TCP.
     Network(String),
-    /// It does not speak gRPC.
+    /// Transport other than gRPC, such as `netrpc`.
     Transport(String),
-    /// Its certificate cannot be read.
+    /// Certificate that is not base64.
     Certificate,
 }
 
 impl Handshake {
-    /// Reads the line. Fields beyond those known are left alone.
+    /// Parses a handshake line. Fields after the certificate are ignored.
     pub fn parse(line: &str, offered: &[u32]) -> Result<Handshake, HandshakeError> {
         let line = line.trim();
         let unrecognized = || HandshakeError::Unrecognized(line.to_owned());
@@ -81,7 +74,7 @@ impl Handshake {
             "tcp" => Address::Tcp((*address).to_owned()),
             other => return Err(HandshakeError::Network(other.to_owned())),
         };
-        // Without the field a plugin means the transport that came before gRPC.
+        // Plugins without the field speak net/rpc, the transport from before gRPC.
         match fields.get(4).copied().unwrap_or("netrpc") {
             "grpc" => {}
             other => return Err(HandshakeError::Transport(other.to_owned())),
@@ -98,13 +91,13 @@ impl Handshake {
     }
 }
 
-/// The library writes it without padding; a plugin in another language may not.
 fn decode_certificate(text: &str) -> Option<Vec<u8>> {
+    // go-plugin writes base64 without padding; a plugin in another language may not.
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     GeneralPurpose::new(&alphabet::STANDARD, config).decode(text).ok()
 }
 
-/// For people: what is wrong, what it usually means, what to do.
+/// Message for people: what is wrong, what it usually means, and what to do.
 impl fmt::Display for HandshakeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -166,7 +159,7 @@ mod tests {
             certificate: Some(vec![1, 2, 3]),
         };
         assert_eq!(Handshake::parse(line, &[5, 6]), Ok(expected.clone()));
-        // A seventh field says that connections can share the socket; we did not ask for that.
+        // The seventh field says that connections can share the socket, which was not requested.
         assert_eq!(
             Handshake::parse("1|6|unix|/tmp/plugin123|grpc|AQID|true", &[5, 6]),
             Ok(expected)

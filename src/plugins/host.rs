@@ -1,4 +1,4 @@
-//! The plugin host: starts plugins of one operation, each in a process of its own.
+//! Plugin host: starts the plugins of one operation, each in a process of its own.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,34 +19,34 @@ use crate::launch::{self, Launch};
 use crate::process::ReportWaiting;
 use crate::reattach::{self, Reattach};
 
-/// How many seconds a plugin may take to say where it can be reached: `5`, `0.5`. Anything that is not a positive number
-/// is ignored, and the default is [`Launch::TIMEOUT`].
+/// Environment variable with the seconds that a plugin may take until its handshake: `5`, `0.5`. A value that is not a
+/// positive number is ignored; the default is [`Launch::TIMEOUT`].
 pub const START_TIMEOUT: &str = "MONOFORM_PLUGIN_START_TIMEOUT";
 
-/// What the plugin host needs to know.
+/// Settings of the plugin host.
 #[derive(Clone, Debug)]
 pub struct HostSettings {
-    /// Our own executable, which serves the built-in plugins.
+    /// Path of this executable, which serves the built-in plugins.
     pub executable: PathBuf,
-    /// The version we answer as, told to providers.
+    /// Version of Terraform that providers are told.
     pub terraform_version: String,
-    /// How long a plugin may take to start.
+    /// Time for a plugin until its handshake.
     pub start_timeout: Duration,
-    /// Whether connections to plugins are encrypted.
+    /// True to encrypt connections to plugins.
     pub tls: bool,
-    /// Providers that run already.
+    /// Providers that the user started, by address.
     pub reattached: BTreeMap<Address, Reattach>,
-    /// Environment variables that built-in plugins get in place of those of this process.
+    /// Environment variables that built-in plugins get in place of this process's.
     pub environment: BTreeMap<String, OsString>,
-    /// Called when a built-in plugin waits for a server.
+    /// Callback for a built-in plugin that waits for a server.
     pub waiting: Option<ReportWaiting>,
 }
 
 impl HostSettings {
-    /// The settings that environment variables ask for: `get` gives the value of one that is set.
+    /// Reads the settings from environment variables; `get` returns the value of one that is set.
     ///
     /// # Errors
-    /// `TF_REATTACH_PROVIDERS` cannot be read.
+    /// `TF_REATTACH_PROVIDERS` cannot be parsed.
     pub fn from_environment<'e>(
         executable: PathBuf,
         terraform_version: &str,
@@ -73,29 +73,24 @@ impl HostSettings {
     }
 }
 
-/// What a plugin is started from.
+/// Program that a plugin is started from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Program {
-    /// Our own executable.
+    /// Plugin built into this executable.
     Builtin {
-        /// The name it is served under.
+        /// Name that the plugin is served under.
         name: String,
-        /// The protocols it speaks.
         protocols: Vec<u32>,
     },
-    /// Another executable.
+    /// Executable file of an external plugin.
     Executable(PathBuf),
-    /// A provider that our own executable carries, and that runs from memory.
-    Packed {
-        /// Its address.
-        provider: String,
-        version: String,
-    },
-    /// Nothing: it runs already, and the host's settings say where.
+    /// Provider packed into this executable, which runs from memory.
+    Packed { provider: String, version: String },
+    /// No program: the provider runs already, at the address in the host's settings.
     Reattached,
 }
 
-/// Starts plugins. Schemas are asked for once for each provider address, and shared by its processes.
+/// Plugin host. Schemas are requested once for each provider address, and shared by its processes.
 pub struct Host {
     settings: HostSettings,
     terraform_version: Arc<str>,
@@ -103,7 +98,6 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host.
     #[must_use]
     pub fn new(settings: HostSettings) -> Host {
         Host {
@@ -118,6 +112,7 @@ impl Host {
     /// # Errors
     /// The plugin does not start, or there is none to connect to.
     pub async fn provider(&self, provider: &Address, program: Program) -> Result<Arc<dyn Provider>, Diagnostics> {
+        // The lock is held only to find the cell, so several providers start at the same time.
         let shared = self
             .schemas
             .lock()
@@ -159,6 +154,7 @@ impl Host {
         let launch = match program {
             Program::Builtin { name, protocols } => self.builtin(title, "provisioner", &name, protocols),
             Program::Executable(path) => self.executable(title, path, vec![5]),
+            // Packs hold providers only, and so does the variable for reattaching.
             Program::Packed { .. } | Program::Reattached => {
                 let detail = format!("A provider's program was named for {title}, which must be started.");
                 return Err(Diagnostic::error("Provisioner not available", detail).into());
@@ -185,7 +181,7 @@ impl Host {
         )))
     }
 
-    /// Starts a provider for the sake of one of its state stores, or connects to one that runs already.
+    /// Starts a provider for one of its state stores, or connects to one that runs already.
     ///
     /// # Errors
     /// The plugin does not start, speaks a protocol without state stores, or there is none to connect to.
@@ -232,7 +228,7 @@ impl Host {
         )))
     }
 
-    /// Where a provider that the user started can be reached.
+    /// Returns the address and protocol of a provider that the user started.
     fn reattached(&self, provider: &Address, title: &str) -> Result<&Reattach, Diagnostics> {
         self.settings.reattached.get(provider).ok_or_else(|| {
             let detail = format!("TF_REATTACH_PROVIDERS does not say where {title} can be reached.");
@@ -251,7 +247,7 @@ impl Host {
         }
     }
 
-    /// Our own executable puts the plugin's into memory, and becomes it.
+    /// Returns the launch of a packed provider: this executable puts the provider's into memory, and becomes it.
     fn packed(&self, title: String, provider: &str, version: &str, protocols: Vec<u32>) -> Launch {
         let args = ["internal-plugin", "packed", provider, version].map(OsString::from);
         Launch {

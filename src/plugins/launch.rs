@@ -1,4 +1,4 @@
-//! Starting a plugin: spawn, handshake, channel.
+//! Start of a plugin: spawn, handshake, channel.
 
 #![expect(
     clippy::disallowed_methods,
@@ -25,42 +25,39 @@ use crate::process::{AT_LIMIT, Process, ReportWaiting};
 use crate::spawner;
 use crate::tls::Identity;
 
-/// What to start, and how.
+/// Plugin to start, and how.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// What it is, for people: `provider "hashicorp/null"`.
+    /// Name of the plugin in messages: `provider "hashicorp/null"`.
     pub title: String,
-    /// The executable.
     pub program: PathBuf,
-    /// Its arguments; external plugins get none.
+    /// Arguments of the program; external plugins get none.
     pub args: Vec<OsString>,
-    /// The protocols we accept.
+    /// Protocols that are offered to the plugin.
     pub protocols: Vec<u32>,
-    /// Whether the connection is to be encrypted, if the plugin can.
+    /// True to encrypt the connection if the plugin can.
     pub tls: bool,
-    /// How long it may take until its handshake line.
+    /// Time until the handshake line.
     pub timeout: Duration,
-    /// Whether it is a plugin of ours, which reads nothing from its standard input and notices by itself when we are gone.
-    /// Others inherit our standard input, as they are used to, and on Linux the kernel ends them with us, however we end
-    /// (see [`crate::spawner`]).
+    /// True for a built-in plugin, which reads nothing from its standard input and notices by itself when this process
+    /// is gone. Others inherit the standard input, as they do from Terraform, and on Linux the kernel ends them with
+    /// this process, however it ends (see [`crate::spawner`]).
     pub own: bool,
-    /// Environment variables that differ from those of this process.
+    /// Environment variables that differ from this process's.
     pub environment: BTreeMap<String, OsString>,
-    /// Called when it says that it waits for a server; of use for plugins of ours only.
+    /// Callback for a plugin that waits for a server; used by built-in plugins only.
     pub waiting: Option<ReportWaiting>,
 }
 
-/// A plugin that is ready.
+/// Plugin that has sent its handshake.
 pub struct Launched {
-    /// The connection.
     pub channel: Channel,
-    /// The protocol it chose.
     pub protocol: u32,
     pub process: Process,
 }
 
 impl Launch {
-    /// How long plugins have until their handshake line.
+    /// Default of the time until the handshake line.
     pub const TIMEOUT: Duration = Duration::from_secs(60);
 
     pub async fn start(&self) -> Result<Launched, Diagnostics> {
@@ -77,14 +74,14 @@ impl Launch {
             Some(stdout) => tokio::time::timeout(self.timeout, logs::read_line(stdout)).await,
             None => Ok(Ok(None)),
         };
-        // From here on the process is watched: whatever goes wrong below ends it.
+        // From here on the process is watched: every return with an error below ends it.
         let waiting = self.waiting.clone().filter(|_| self.own);
         let process = Process::watch(child, &self.title, self.program.clone(), stdout, socket_dir, waiting);
         let line = match line {
             Ok(Ok(Some(line))) => line,
             Ok(Ok(None)) => {
                 let report = process.exit_report().await;
-                // Plugins of ours need no file.
+                // Built-in plugins then listen on an abstract socket, which needs no directory.
                 let hint = if homeless && !self.own { NO_PLACE } else { "" };
                 return Err(self.failure(&format!(
                     "It ended, or closed its standard output, before saying where it can be reached. {report}{hint}"
@@ -92,6 +89,7 @@ impl Launch {
             }
             Ok(Err(error)) => return Err(self.failure(&format!("Its standard output cannot be read: {error}."))),
             Err(_) => {
+                // Killed first: what it wrote is complete only after its end.
                 process.kill().await;
                 let lines = process.final_log_lines().await;
                 return Err(self.failure(&format!(
@@ -114,7 +112,7 @@ impl Launch {
                     .client_config(certificate)
                     .map_err(|error| self.failure(&error.to_string()))?,
             ),
-            // It cannot do TLS: what it says goes over a local socket.
+            // The plugin has no TLS; its messages go over a local socket.
             (Some(_), None) | (None, None) => None,
             (None, Some(_)) => {
                 return Err(self.failure(
@@ -142,16 +140,18 @@ impl Launch {
             .envs(&self.environment)
             .env(COOKIE_NAME, COOKIE_VALUE)
             .env("PLUGIN_PROTOCOL_VERSIONS", protocols.join(","))
+            // The usual range of go-plugin's hosts, used where there are no Unix sockets.
             .env("PLUGIN_MIN_PORT", "10000")
             .env("PLUGIN_MAX_PORT", "25000")
+            // Left over if this process is a plugin itself: a certificate means TLS, which may be off here.
             .env_remove("PLUGIN_CLIENT_CERT")
-            // Nothing to read, without the need for a /dev/null: the pipe is closed at once.
+            // An empty standard input without the need for a /dev/null: the pipe is closed at once.
             .stdin(if self.own { Stdio::piped() } else { Stdio::inherit() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        // A person's Ctrl-C goes to the whole foreground group. Plugins ignore SIGINT (their libraries see to that) and
-        // wait for our Stop; they stay in our group, because credential helpers they call may need the terminal.
+        // Ctrl-C reaches the whole foreground group. Plugins ignore SIGINT (their libraries see to that) and wait for
+        // the request to stop; they stay in the group, because credential helpers that they run may need the terminal.
         if let Some(identity) = identity {
             command.env("PLUGIN_CLIENT_CERT", identity.pem());
         }
@@ -190,15 +190,15 @@ impl Launch {
     }
 }
 
-/// What a plugin that ends may lack where no directory can be written.
+/// Advice about a plugin that ended where no directory can be written.
 const NO_PLACE: &str = "\n\nMost plugins need a directory that they can write, for their socket, and there is none here: make /tmp one \
                         (in a container, mount a tmpfs there), or let the environment variable TMPDIR name one.";
 
-/// The longest path of a directory that has room for a socket: systems take 103 bytes at least, and a plugin adds names of
-/// its own.
+/// Maximum length of the path of a directory for sockets, in bytes: systems allow 103 for a socket's at least, and a
+/// plugin adds names of its own.
 const LONGEST_SOCKET_DIR: usize = 79;
 
-/// The directories that sockets of plugins may be in, whether they are there or not, best first.
+/// Returns the directories that sockets of plugins may be in, existing or not, best first.
 pub(crate) fn places_for_sockets() -> impl Iterator<Item = PathBuf> {
     let runtime_dir = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let places = [
@@ -206,17 +206,18 @@ pub(crate) fn places_for_sockets() -> impl Iterator<Item = PathBuf> {
         runtime_dir,
         Some("/tmp".into()),
         Some("/var/tmp".into()),
-        // Containers whose root cannot be written have it.
+        // Containers with a read-only root have it.
         Some("/dev/shm".into()),
-        // A bare directory that a program is locked into has no place for temporary files: then the working directory must do.
+        // A chroot into a bare directory has no place for temporary files, only a working directory.
         std::env::current_dir().ok(),
     ];
     places.into_iter().flatten().filter(|place| place.is_absolute())
 }
 
-/// A directory of its own for the plugin's socket, so that none is left behind when the plugin is killed: in the directory
-/// for temporary files or, where its path is too long or it cannot be used, in the first other that can.
+/// Creates a directory for the plugin's socket: among those for temporary files or, where the path is too long or the
+/// directory unusable, in the first other place that works.
 fn socket_dir() -> Option<PrivateDirectory> {
+    // A directory of its own is removed with the process, so no socket is left behind by a plugin that is killed.
     places_for_sockets()
         .filter_map(|parent| PrivateDirectory::create_in(&parent).ok())
         .find(|dir| dir.path().as_os_str().len() <= LONGEST_SOCKET_DIR)
@@ -240,13 +241,13 @@ fn explain_spawn(program: &Path, error: &io::Error) -> String {
              processor, or be damaged.",
             addrs::platform::Platform::current()
         ),
-        // The system refuses to make another process.
+        // EAGAIN: the system refuses another process.
         io::ErrorKind::WouldBlock => AT_LIMIT.to_owned(),
         _ => format!("The operating system says: {error}."),
     }
 }
 
-/// The address of a plugin that the user started.
+/// Returns a channel to a plugin that the user started, without TLS.
 #[must_use]
 pub fn attach(address: Address) -> Channel {
     channel::open(address, None)

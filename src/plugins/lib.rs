@@ -1,4 +1,4 @@
-//! The host side of plugins: start a process, talk to it over gRPC.
+//! Host side of plugins: starts their processes and calls them over gRPC.
 //!
 //! Above this crate nothing knows a protocol number: a provider is a [`provider::Provider`], a provisioner is a
 //! [`provider::Provisioner`], and both speak in values, schemas and diagnostics. Which executable serves an address is
@@ -6,23 +6,22 @@
 //!
 //! - [`launch`]: environment, handshake line ([`handshake`]), certificates ([`tls`]), connection ([`channel`]). [`process`]
 //!   watches the plugin, so that its death is explained. [`reattach`]: providers that run already.
-//! - [`grpc`]: one client for both protocols ([`grpc_provider`]), one for provisioners ([`grpc_provisioner`]), and one for state
-//!   stores ([`grpc_state_store`]). [`batches`]: calls of our own providers share messages. [`connection`]: from a gRPC status to
-//!   a diagnostic.
+//! - [`grpc`]: one client for both protocols ([`grpc_provider`]), one for provisioners ([`grpc_provisioner`]), and one
+//!   for state stores ([`grpc_state_store`]). [`batches`]: calls of providers of the SDK share messages.
+//!   [`connection`]: conversion of a gRPC status to a diagnostic.
 //!
-//! [`private_tmp`]: a directory for sockets where there is none.
+//! [`private_tmp`]: a `/tmp` for sockets where no directory can be written.
 //!
-//! A plugin is killed when the last reference to its connection goes, so none outlives a panic; `close` is the polite way.
-//! `spawner` sees to it that none outlives a core that is killed.
+//! A plugin is killed when the last reference to its connection is dropped, so none outlives a panic; `close` asks it
+//! to end first. On Linux `spawner` has the kernel kill the plugins of a core that is killed.
 //!
 //! Where to begin: [`host`], then [`launch`] and [`grpc_provider`].
 
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 
-/// Entries for the fuzz targets.
+/// Entry points of the fuzz targets.
 #[doc(hidden)]
 pub mod fuzzing {
-    /// Reads a handshake line.
     pub fn handshake(line: &str) {
         drop(crate::handshake::Handshake::parse(line, &[5, 6]));
     }

@@ -1,4 +1,4 @@
-//! What plugins write: into our log at the right level, and the last of it kept for crash reports.
+//! Output of plugins: relayed to the log at its level, and the end of it kept for exit reports.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -6,14 +6,14 @@ use std::sync::Mutex;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 use tracing::Level;
 
-/// Longer lines are cut into pieces of this length.
+/// Maximum length of a line in bytes; longer ones are split.
 const LINE_LIMIT: usize = 64 << 10;
-/// How many lines are kept for a crash report.
+/// Number of lines that are kept for an exit report.
 const KEPT_LINES: usize = 20;
-/// How many lines of a Go panic are kept: its message and the top of the stack.
+/// Number of lines that are kept of a Go panic: its message and the top of the stack.
 const KEPT_PANIC: usize = 40;
 
-/// The last lines of a plugin's standard error, and the beginning of its panic if there was one.
+/// Last lines of a plugin's standard error, and the beginning of its panic if there was one.
 #[derive(Debug, Default)]
 pub struct Tail(Mutex<TailLines>);
 
@@ -24,14 +24,13 @@ struct TailLines {
 }
 
 impl Tail {
-    /// Takes a line.
     pub fn push(&self, line: &str) {
         let mut lines = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let starts = line.starts_with("panic: ") || line.starts_with("fatal error: ");
         if (starts || !lines.panic.is_empty()) && lines.panic.len() < KEPT_PANIC {
             lines.panic.push(line.to_owned());
         }
-        // The library's own chatter explains no crash.
+        // Entries of go-plugin's own log below a warning explain no crash.
         let chatter = line.starts_with("{\"@") && !line.contains(":\"error\"") && !line.contains(":\"warn\"");
         if chatter {
             return;
@@ -42,7 +41,7 @@ impl Tail {
         lines.last.push_back(line.to_owned());
     }
 
-    /// The lines that tell most about a crash: the panic, or the last ones.
+    /// Returns the lines that explain a crash best: the panic, or else the last lines.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let lines = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -58,18 +57,18 @@ impl Tail {
     }
 }
 
-/// A log line of a plugin.
+/// Parsed log line of a plugin.
 #[derive(Debug, PartialEq)]
 struct Entry<'l> {
     level: Level,
     module: String,
     message: std::borrow::Cow<'l, str>,
-    /// Further fields, as JSON; empty if there are none.
+    /// Further fields as JSON; empty if there are none.
     fields: String,
 }
 
 impl<'l> Entry<'l> {
-    /// Reads a line: JSON as HashiCorp's logger writes it, `[LEVEL] text`, or anything else.
+    /// Parses a line: JSON as HashiCorp's logger writes it, `[LEVEL] text`, or anything else.
     fn read(line: &'l str) -> Entry<'l> {
         if line.starts_with('{')
             && let Ok(serde_json::Value::Object(mut json)) = serde_json::from_str(line)
@@ -97,7 +96,7 @@ impl<'l> Entry<'l> {
                 fields,
             };
         }
-        // What is in no form of a log was written to standard error, and not meant for one.
+        // A line in neither form was printed to standard error past the logger: often by a crash, so it is a warning.
         let mut entry = Entry {
             level: Level::WARN,
             module: String::new(),
@@ -114,9 +113,10 @@ impl<'l> Entry<'l> {
     }
 }
 
-/// The host that a plugin of ours says it waits for, if the line says that.
+/// Returns the host that a built-in plugin says it waits for, if the line says so.
 #[must_use]
 pub fn waiting_for(line: &str) -> Option<String> {
+    // A quick look first: parsing every line as JSON would cost more.
     if !line.contains(proto::WAITING) {
         return None;
     }
@@ -135,13 +135,13 @@ fn level(name: &str) -> Option<Level> {
     })
 }
 
-/// Whether logs of plugins are recorded. Most runs log nothing.
+/// Returns true if logs of plugins are recorded, which most runs do not.
 pub fn wanted() -> bool {
     tracing::enabled!(target: "provider", Level::ERROR)
 }
 
-/// The name a plugin has in logs: that of its executable (`terraform-provider-null_v3.2.3`), or what that would begin with for
-/// one that is part of this executable.
+/// Returns a plugin's name in logs: that of its executable (`terraform-provider-null_v3.2.3`), or the part before the
+/// version for a built-in plugin.
 #[must_use]
 pub fn name(title: &str, program: Option<&std::path::Path>) -> String {
     let file = program.and_then(|p| p.file_name()).map(|n| n.to_string_lossy());
@@ -155,7 +155,7 @@ pub fn name(title: &str, program: Option<&std::path::Path>) -> String {
     }
 }
 
-/// Writes a plugin's line to our log, under the target `provider`, with the plugin's name.
+/// Writes a plugin's line to the log, under the target `provider`, with the plugin's name.
 pub fn relay(plugin: &str, line: &str) {
     if !wanted() {
         return;
@@ -166,6 +166,7 @@ pub fn relay(plugin: &str, line: &str) {
         message,
         fields,
     } = Entry::read(line);
+    // An event of tracing has a fixed level, so each level needs its own.
     macro_rules! log {
         ($level:ident) => {
             tracing::event!(target: "provider", Level::$level, plugin, module, fields, "{message}")
@@ -180,8 +181,9 @@ pub fn relay(plugin: &str, line: &str) {
     }
 }
 
-/// Reads one line without its end, or the first piece of one that is too long; `None` at the end of the stream.
+/// Reads one line without its end, or the first [`LINE_LIMIT`] bytes of a longer one; `None` at the end of the stream.
 pub async fn read_line(reader: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Option<String>> {
+    // tokio's `read_line` has no limit, and fails at bytes that are not UTF-8.
     let mut line = Vec::new();
     let mut any = false;
     loop {

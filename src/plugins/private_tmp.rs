@@ -1,8 +1,9 @@
-//! A `/tmp` of its own for a process that is locked into a directory where nothing can be written.
+//! Private `/tmp` for a process in whose root directory nothing can be written.
 //!
-//! Plugins in Go make a file for their socket and can do nothing without it. A process that may mount file systems can help itself: it
-//! gets a namespace of mounts of its own, and in it a root directory with the same contents and an empty `/tmp` in memory, which its
-//! plugins see as well. Everything else stays as it was, what cannot be written included, and the rest of the system sees none of it.
+//! Plugins in Go create a file for their socket and cannot run without it. A process that may mount file systems can
+//! help itself: it gets a mount namespace of its own, and in it a root directory with the same contents and an empty
+//! `/tmp` in memory, which its plugins inherit. Everything else stays as it was, what is read-only included, and the
+//! rest of the system sees none of it.
 
 use std::fs;
 use std::io;
@@ -16,8 +17,8 @@ use rustix::mount::{
 
 use crate::launch::places_for_sockets;
 
-/// Mounts one if no directory can be written that sockets could be in, and if this process may mount. It must have one thread only, and
-/// stays in its working directory.
+/// Mounts a private `/tmp` if no directory for sockets can be written and this process may mount. The process must have
+/// one thread only; it stays in its working directory.
 pub fn mount_if_needed(working_dir: impl FnOnce() -> io::Result<PathBuf>) {
     if places_for_sockets().any(|dir| can_be_written(&dir)) {
         return;
@@ -33,8 +34,9 @@ fn can_be_written(dir: &Path) -> bool {
 }
 
 fn mount(working_dir: &Path) -> io::Result<()> {
+    // Moves the calling thread only: no other may exist yet.
     unshare(CloneFlags::CLONE_NEWNS)?;
-    // What is mounted here must not appear outside. This fails unless "/" is where a file system is mounted: nothing is mounted then.
+    // Mounts must not propagate to the outside. Fails unless "/" is a mount point, before anything is mounted.
     let propagation = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", propagation)?;
 
@@ -52,11 +54,13 @@ fn mount(working_dir: &Path) -> io::Result<()> {
         if name == "tmp" {
             continue;
         }
+        // A link cannot be a mount point: it is copied.
         if kind.is_symlink() {
             let target = rustix::fs::readlinkat(&old, &name, Vec::new())?;
             rustix::fs::symlinkat(target, &root, &name)?;
             continue;
         }
+        // A mount needs a mount point of the same kind: directory or file.
         if kind.is_dir() {
             rustix::fs::mkdirat(&root, &name, Mode::from_raw_mode(0o755))?;
         } else {
@@ -68,10 +72,12 @@ fn mount(working_dir: &Path) -> io::Result<()> {
         rustix::mount::move_mount(&tree, "", &root, &name, from_itself)?;
     }
     rustix::fs::mkdirat(&root, "tmp", Mode::from_raw_mode(0o755))?;
+    // The new root covers the old one only for others: this process has to enter it.
     rustix::process::fchdir(&root)?;
     rustix::process::chroot(".")?;
     let attributes = MountFlags::NOSUID | MountFlags::NODEV;
     rustix::mount::mount("tmpfs", "/tmp", "tmpfs", attributes, c"mode=1777")?;
+    // The new root is read-only like the old one; the mounts in it keep their own flags.
     rustix::mount::mount_remount("/", MountFlags::BIND | MountFlags::RDONLY | attributes, c"")?;
     rustix::process::chdir(working_dir)?;
     Ok(())

@@ -1,4 +1,4 @@
-//! A plugin's process: watched, so that its death is noticed and can be explained, and ended with us.
+//! Process of a plugin: watched, so that its end is noticed and explained, and killed with its connection.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::logs::{self, Tail};
 
-/// Tells a user which host a plugin waits for.
+/// Callback that tells the user which host a plugin waits for.
 #[derive(Clone)]
 pub struct ReportWaiting(pub Arc<dyn Fn(&str) + Send + Sync>);
 
@@ -25,29 +25,28 @@ impl std::fmt::Debug for ReportWaiting {
 /// Time to wait for the exit status and the rest of the output of a process that seems to have ended.
 const EXIT_GRACE: Duration = Duration::from_millis(500);
 
-/// A running plugin. Dropping it kills the process.
+/// Running plugin. Dropping it kills the process.
 pub struct Process {
     program: PathBuf,
     exit: watch::Receiver<Option<Exit>>,
     stderr_open: watch::Receiver<bool>,
     tail: Arc<Tail>,
-    // Closing this channel asks the task that owns the child to kill it.
+    // A change, or the end of this channel with the drop, asks the task that owns the child to kill it.
     kill: watch::Sender<bool>,
-    // The directory for its socket, removed with us.
+    // The directory of the plugin's socket, removed on drop.
     _socket_dir: Option<PrivateDirectory>,
 }
 
-/// How a process ended.
+/// End of a plugin's process.
 #[derive(Clone, Debug)]
 pub enum Exit {
-    /// By itself or by a signal.
     Status(ExitStatus),
-    /// Unknown: waiting for it failed.
+    /// Waiting for the process failed.
     Unknown(String),
 }
 
 impl Process {
-    /// Watches a child. Its standard error goes to the log, the rest of its standard output nowhere.
+    /// Watches a child process. Its standard error goes to the log, the rest of its standard output is discarded.
     pub fn watch(
         mut child: Child,
         title: &str,
@@ -89,6 +88,7 @@ impl Process {
                 ended = child.wait() => ended,
                 _ = killed.changed() => {
                     let _ = child.start_kill();
+                    // Also after a kill: a child that nobody waits for stays as a zombie.
                     child.wait().await
                 }
             };
@@ -108,24 +108,23 @@ impl Process {
         }
     }
 
-    /// The executable.
     #[must_use]
     pub fn program(&self) -> &std::path::Path {
         &self.program
     }
 
-    /// Takes a line that the plugin wrote, but not to its standard error.
+    /// Keeps a line for the exit report that did not come over standard error.
     pub fn remember(&self, line: &str) {
         self.tail.push(line);
     }
 
-    /// How it ended, if it did.
+    /// Returns how the process ended; `None` while it runs.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
         self.exit.borrow().clone()
     }
 
-    /// Waits for its end, so long at most.
+    /// Waits up to `limit` for the end of the process.
     pub async fn wait(&self, limit: Duration) -> Option<Exit> {
         let mut exit = self.exit.clone();
         let waiting = exit.wait_for(Option::is_some);
@@ -135,7 +134,7 @@ impl Process {
         }
     }
 
-    /// Kills it and waits until it is gone.
+    /// Kills the process and waits up to [`EXIT_GRACE`] until it is gone.
     pub async fn kill(&self) {
         self.kill.send_replace(true);
         self.wait(EXIT_GRACE).await;
@@ -157,7 +156,7 @@ impl Process {
     /// Returns the final lines of standard error as a paragraph of their own; empty if there are none.
     pub async fn final_log_lines(&self) -> String {
         if self.exit().is_some() {
-            // What it wrote may still be on its way.
+            // The last output may still be in the pipe, but not for ever: a child of the plugin may hold the pipe open.
             let mut open = self.stderr_open.clone();
             let _ = tokio::time::timeout(EXIT_GRACE, open.wait_for(|open| !open)).await;
         }
@@ -170,7 +169,7 @@ impl Process {
     }
 }
 
-/// The end of a process as the end of a sentence.
+/// Formats the end of a process as the end of a sentence.
 #[must_use]
 pub fn describe(exit: &Exit) -> String {
     match exit {
@@ -207,15 +206,17 @@ fn signal_name(signal: i32) -> Option<&'static str> {
     })
 }
 
-/// The limit of processes and threads is reached, and what to do about it.
+/// Message that the limit of processes and threads is reached, with advice.
 pub(crate) const AT_LIMIT: &str =
     "The limit of processes and threads for this user is reached: raise it (\"ulimit -u\"), or end others.";
 
-/// Returns true if the system refuses to start threads. A plugin that is refused one panics inside of its libraries, and cannot tell.
+/// Returns true if the system refuses to start threads.
 fn is_at_thread_limit() -> bool {
+    // A plugin that is refused a thread panics inside of its libraries, and cannot report it: the same is tried here.
     let threads: Vec<_> = std::iter::repeat_with(|| {
         let (release, released) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::Builder::new().stack_size(1 << 16).spawn(move || {
+            // All are held until the last has started: the limit counts threads that live at once.
             let _ = released.recv();
         });
         (release, thread)
@@ -226,11 +227,11 @@ fn is_at_thread_limit() -> bool {
     let limit = threads.iter().any(|(_, thread)| thread.as_ref().is_err_and(refused));
     for (release, thread) in threads {
         drop(release);
-        // A thread that does nothing does not panic.
+        // Such a thread does nothing, so it does not panic.
         let _ = thread.map(std::thread::JoinHandle::join);
     }
     limit
 }
 
-/// As many threads as a call of a plugin may need.
+/// Number of threads that a call of a plugin may need.
 const TRIED_THREADS: usize = 4;

@@ -1,4 +1,4 @@
-//! Providers that the user started, usually in a debugger, named by `TF_REATTACH_PROVIDERS`.
+//! Providers that the user started, usually in a debugger, from `TF_REATTACH_PROVIDERS`.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,10 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::handshake::Address;
 
-/// Where such a provider is.
+/// Address and protocol of a provider that the user started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reattach {
-    /// The protocol it speaks.
     pub protocol: u32,
-    /// Where it listens.
     pub address: Address,
 }
 
@@ -34,7 +32,7 @@ struct Addr {
     string: String,
 }
 
-/// Reads the variable's text.
+/// Parses the value of `TF_REATTACH_PROVIDERS`.
 pub fn parse(text: &str) -> Result<BTreeMap<Provider, Reattach>, Diagnostics> {
     let invalid = |why: String| -> Diagnostics {
         Diagnostic::error(
@@ -64,6 +62,7 @@ pub fn parse(text: &str) -> Result<BTreeMap<Provider, Reattach>, Diagnostics> {
             )));
         }
         let protocol = match entry.protocol_version {
+            // SDKs from before protocol 6 do not write the version.
             0 | 5 => 5,
             6 => 6,
             other => {

@@ -1,9 +1,9 @@
-//! Where plugins are spawned: on one thread that lives as long as the process.
+//! Thread that spawns plugins and lives as long as the process.
 //!
-//! Linux can end a process together with the one that spawned it, kill -9 included, but it means the *thread* that did:
-//! a plugin spawned by a worker of a runtime would be killed with that runtime, or when the worker is idle for a while.
-//! Built-in plugins need none of this: they notice by themselves. Elsewhere than on Linux, other people's plugins stay behind
-//! when we are killed.
+//! Linux can end a process together with its parent, kill -9 included, but the parent is the *thread* that spawned it:
+//! a plugin spawned by a worker of a runtime would be killed with that runtime, or when the worker has been idle for a
+//! while. Built-in plugins need none of this: they notice by themselves. On other systems, external plugins outlive a
+//! core that is killed.
 
 use std::io;
 use std::sync::mpsc::{Sender, channel};
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The thread, if there can be one.
+/// Returns the queue of the thread, which starts on first use; `None` if it cannot start.
 fn thread() -> Option<Sender<Job>> {
     static THREAD: OnceLock<Option<Mutex<Sender<Job>>>> = OnceLock::new();
     let start = || {
@@ -29,19 +29,19 @@ fn thread() -> Option<Sender<Job>> {
     Some(sender.lock().unwrap_or_else(PoisonError::into_inner).clone())
 }
 
-/// Spawns a command, and gives it back for another try.
+/// Spawns a command, and returns it for another try.
 pub async fn spawn(mut command: Command) -> (Command, io::Result<Child>) {
     let Some(thread) = thread() else {
         let spawned = spawn_when_written(&mut command);
         return (command, spawned);
     };
     let (tell, told) = oneshot::channel();
-    // The child is watched by the runtime that waits here.
+    // The child belongs to the runtime of the caller, which waits for it.
     let runtime = Handle::current();
     let job = move || {
         let _runtime = runtime.enter();
         let spawned = spawn_when_written(&mut command);
-        // Without a receiver the child is dropped, and so killed.
+        // If the caller is gone, the child is dropped, and so killed.
         let _ = tell.send((command, spawned));
     };
     let _ = thread.send(Box::new(job));
@@ -54,9 +54,10 @@ pub async fn spawn(mut command: Command) -> (Command, io::Result<Child>) {
     }
 }
 
-/// Spawns a command, again for up to a second while its file is open for writing: a program that another thread forked just then
-/// holds a file that was written a moment ago, as an unpacked plugin is, until it runs.
+/// Spawns a command; while its file is open for writing, tries again for up to a second.
 fn spawn_when_written(command: &mut Command) -> io::Result<Child> {
+    // Another thread that forks holds every open file until its program runs. One that was written a moment ago, as an
+    // unpacked plugin is, cannot run that long.
     for _ in 0..50 {
         match command.spawn() {
             Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy => std::thread::sleep(Duration::from_millis(20)),
@@ -66,13 +67,13 @@ fn spawn_when_written(command: &mut Command) -> io::Result<Child> {
     command.spawn()
 }
 
-/// The process of this command is to end when we do, and not before when the terminal does: its end reaches every process
-/// of the terminal, and we complete what is running.
+/// Has the kernel kill the command's process when this one ends, and lets it ignore the end of the terminal.
 ///
-/// Only for scripts and for programs of our own machine. What the system refuses to run would be given to the shell by the
-/// library's way of starting what is prepared like this; the plain way, which other files get, says that they are refused.
+/// Does nothing for a program that this machine cannot run, other than a script.
 #[cfg(target_os = "linux")]
 pub fn end_with_us(command: &mut Command) {
+    // With `pre_exec` the standard library uses fork and execvp, which gives a file that the system refuses to the
+    // shell. The plain way reports the refusal.
     let own = std::env::current_exe().ok().and_then(|path| head(&path));
     let runs_here = head(std::path::Path::new(command.as_std().get_program())).is_some_and(|head| {
         head.starts_with(b"#!") || own.is_some_and(|own| machine(&head).is_some_and(|m| Some(m) == machine(&own)))
@@ -83,7 +84,7 @@ pub fn end_with_us(command: &mut Command) {
     let us = rustix::process::getpid();
     let ask = move || {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        // We may have ended just before.
+        // This process may have ended just before.
         if rustix::process::getppid() == Some(us) {
             Ok(())
         } else {
@@ -96,21 +97,23 @@ pub fn end_with_us(command: &mut Command) {
     unsafe {
         command.pre_exec(move || {
             use nix::sys::signal::{SigHandler, Signal, signal};
+            // The end of a terminal reaches each of its processes, but running operations are completed, and need their
+            // plugins.
             signal(Signal::SIGHUP, SigHandler::SigIgn)?;
-            // Where we run in the background of a shell, SIGINT is ignored, and would be by the commands of provisioners, too,
-            // which are asked by it to end.
+            // If this process runs in the background of a shell, SIGINT is ignored, and would be by the commands of
+            // provisioners, too, which are asked by it to end.
             signal(Signal::SIGINT, SigHandler::SigDfl)?;
             ask()
         });
     }
 }
 
-/// The first bytes of a file.
+/// Reads the first bytes of a file; missing ones are zero.
 #[cfg(target_os = "linux")]
 fn head(path: &std::path::Path) -> Option<[u8; 20]> {
     let mut head = [0; 20];
     let mut file = std::fs::File::open(path).ok()?;
-    // Scripts may be shorter.
+    // Not `read_exact`: scripts may be shorter.
     let mut filled = 0;
     while let Some(rest) = head.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match io::Read::read(&mut file, rest).ok()? {
@@ -121,7 +124,7 @@ fn head(path: &std::path::Path) -> Option<[u8; 20]> {
     Some(head)
 }
 
-/// What a program in ELF says of the machine it is for: the size and the order of its words, and the processor.
+/// Returns the parts of an ELF header that name the machine: the size and order of its words, and the processor.
 #[cfg(target_os = "linux")]
 fn machine(head: &[u8; 20]) -> Option<(&[u8], &[u8])> {
     head.starts_with(b"\x7fELF").then(|| (&head[4..6], &head[18..20]))
@@ -149,7 +152,7 @@ mod tests {
         closing.join().unwrap();
     }
 
-    /// A plugin outlives the runtime's threads, one of which would have been its parent.
+    /// The parent of a plugin is the spawner's thread, not one of the runtime's, which end before it.
     #[test]
     fn the_thread_that_spawns_stays() {
         let runtime = || {

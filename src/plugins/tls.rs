@@ -1,9 +1,9 @@
 //! Mutual TLS by exact certificate.
 //!
-//! Each side makes a certificate for this one run and tells the other: we through the environment, the plugin in its
-//! handshake line. Names, authorities and dates mean nothing here. What counts is that the peer presents *that*
-//! certificate and proves to hold its key. The usual path validation would even be in the way: the certificate that
-//! go-plugin presents is an authority's, which may not stand at the end of a path.
+//! Each side generates a certificate for this one run and gives it to the other: the core in the environment, the
+//! plugin in its handshake line. Names, authorities and dates mean nothing here. What counts is that the peer presents
+//! *that* certificate and proves to hold its key. The usual path validation would even be in the way: the certificate
+//! of go-plugin is an authority's, which may not stand at the end of a path.
 
 use std::sync::Arc;
 
@@ -16,28 +16,26 @@ use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 
-/// Our side of one plugin's connection.
+/// Certificate and key of the core for one plugin's connection.
 pub struct Identity {
     certificate: CertificateDer<'static>,
     key: PrivatePkcs8KeyDer<'static>,
     pem: String,
 }
 
-/// Why there is no secure connection.
+/// Error of setting up a secure connection.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A certificate could not be made.
     #[error("A certificate for the connection to the plugin could not be made: {0}.")]
     Make(#[from] rcgen::Error),
-    /// TLS could not be set up.
     #[error("The secure connection to the plugin could not be set up: {0}.")]
     Setup(#[from] rustls::Error),
 }
 
 impl Identity {
-    /// A new key and a certificate for it, in the form that go-plugin expects.
+    /// Generates a key and a certificate for it, in the form that go-plugin expects.
     pub fn generate() -> Result<Identity, TlsError> {
-        // P-256 rather than go-plugin's own P-521: every server accepts it, and making it takes no time.
+        // P-256 rather than go-plugin's own P-521: every server accepts it, and generating it takes no time.
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
         let mut name = DistinguishedName::new();
@@ -61,19 +59,21 @@ impl Identity {
         })
     }
 
-    /// The certificate as the environment carries it.
+    /// Returns the certificate in PEM form, for the environment.
     #[must_use]
     pub fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// How to connect to the peer that holds exactly this certificate.
+    /// Returns the TLS configuration for the peer that holds exactly this certificate.
     pub fn client_config(&self, connection: Vec<u8>) -> Result<Arc<ClientConfig>, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let verifier = ExactServer {
             certificate: connection.into(),
             algorithms: algorithms(&provider),
         };
+        // rustls calls every verifier of one's own dangerous. This one accepts a single certificate, which is stricter
+        // than the usual.
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
             .dangerous()
@@ -92,7 +92,7 @@ fn algorithms(provider: &CryptoProvider) -> WebPkiSupportedAlgorithms {
     provider.signature_verification_algorithms
 }
 
-/// Accepts exactly one certificate, from a peer that proves to hold its key.
+/// Verifier that accepts exactly one certificate, from a peer that proves to hold its key.
 #[derive(Debug)]
 struct ExactServer {
     certificate: CertificateDer<'static>,
@@ -123,6 +123,7 @@ impl ServerCertVerifier for ExactServer {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        // Only the signature proves that the peer holds the key: certificates are public.
         rustls::crypto::verify_tls12_signature(message, cert, dss, &self.algorithms)
     }
 
@@ -148,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// A certificate as go-plugin makes it: P-521, an authority's, signed by itself.
+    /// Generates a certificate as go-plugin does: P-521, an authority's, self-signed.
     fn go_plugin_certificate(
         algorithm: &'static SignatureAlgorithm,
     ) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {

@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 
 use crate::StateError;
 
-/// The deepest nesting of brackets a stored value may have. Indentation makes the text of deeper ones explode.
+/// Limit of the nesting of brackets in a stored value. The text is indented by its depth, so that the size of deeper
+/// values explodes.
 const MAX_DEPTH: usize = 1000;
 
 /// The attributes of an object.
@@ -22,7 +23,7 @@ pub enum Attributes {
 }
 
 impl Attributes {
-    /// The attributes that a value (marks ignored, wholly known) of this type is encoded as.
+    /// Encodes a value as attributes of this type. The value must be wholly known; its marks are ignored.
     pub fn encode(value: &Value, ty: &Type) -> Result<Attributes, StateError> {
         let text = cty::json::to_json_text(value, ty).map_err(|e| StateError::Value {
             what: "A resource's object".into(),
@@ -31,7 +32,7 @@ impl Attributes {
         Ok(Attributes::Json(RawJson(text.into())))
     }
 
-    /// The attributes decoded as a value of this type; the flat form has none.
+    /// Decodes the attributes as a value of this type. The flat form is an error.
     pub fn decode(&self, ty: &Type) -> Result<Value, StateError> {
         let bad = |message: String| StateError::Value {
             what: "A resource's object".into(),
@@ -52,7 +53,7 @@ impl Attributes {
 pub struct RawJson(Arc<str>);
 
 impl RawJson {
-    /// Takes text that must be one JSON value.
+    /// Parses text that must be exactly one JSON value.
     pub fn parse(text: &str) -> Result<RawJson, StateError> {
         let raw: &RawValue = serde_json::from_str(text).map_err(|e| StateError::Value {
             what: "JSON text".into(),
@@ -64,7 +65,7 @@ impl RawJson {
         })
     }
 
-    /// The text of a JSON value.
+    /// Encodes a JSON value.
     #[must_use]
     pub fn from_value(value: &serde_json::Value) -> RawJson {
         RawJson(cty::json::to_text(value, None).into())
@@ -130,13 +131,12 @@ impl RawJson {
         Some(RawJson(out.into()))
     }
 
-    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The value, with numbers in all their digits.
+    /// Parses the text, with numbers in all their digits.
     pub fn to_value(&self) -> Result<serde_json::Value, StateError> {
         serde_json::from_str(&self.0).map_err(|e| StateError::Value {
             what: "A resource's object".into(),
@@ -145,7 +145,7 @@ impl RawJson {
     }
 }
 
-/// Writes compact JSON over several lines, as it stands on a line that is indented by `level` steps.
+/// Writes compact JSON over several lines, for a place that is indented by `level` steps.
 pub(crate) fn indent(bytes: &[u8], level: usize, out: &mut Vec<u8>) {
     let mut level = level;
     let mut inside = false;
@@ -159,6 +159,8 @@ pub(crate) fn indent(bytes: &[u8], level: usize, out: &mut Vec<u8>) {
                 out.extend(bytes.get(i));
                 i += 1;
             }
+            // Long texts (policies, certificates) are copied up to the next quote or backslash at once, not byte by
+            // byte.
             _ if inside => {
                 let rest = &bytes[i..];
                 let plain = rest
@@ -188,13 +190,13 @@ pub(crate) fn indent(bytes: &[u8], level: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Begins a line.
+/// Appends a line break and the indentation of the next line.
 pub(crate) fn line(level: usize, out: &mut Vec<u8>) {
     out.push(b'\n');
     out.resize(out.len() + 2 * level, b' ');
 }
 
-/// Shows no content: attributes hold secrets, and logs do not need them.
+/// Prints the length only: attributes hold secrets, and logs do not need them.
 impl fmt::Debug for RawJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RawJson({} bytes)", self.0.len())

@@ -8,7 +8,7 @@ use files::Policy;
 
 use crate::StateError;
 
-/// The path of the file with the name of this one between a prefix and a suffix.
+/// Returns the path beside a file that has its name between a prefix and a suffix.
 pub(crate) fn beside(path: &Path, prefix: &str, suffix: &str) -> PathBuf {
     let mut name = std::ffi::OsString::from(prefix);
     name.push(path.file_name().unwrap_or_default());
@@ -16,7 +16,7 @@ pub(crate) fn beside(path: &Path, prefix: &str, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// The directory of a file.
+/// Returns the directory of a file; `.` for a bare name.
 pub(crate) fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
@@ -29,7 +29,7 @@ pub(crate) fn replace_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
     replace_with(path, text, Policy::STATE)
 }
 
-/// The same for a file that need not survive a crash of the machine: without syncing to disk.
+/// Writes a whole file that need not survive a crash of the machine: without syncing to disk.
 pub(crate) fn replace_passing_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
     let policy = Policy {
         durable: false,
@@ -46,7 +46,8 @@ pub(crate) fn is_of_others(found: &fs::Metadata) -> bool {
 fn replace_with(path: &Path, text: &[u8], policy: Policy) -> Result<(), StateError> {
     let dir = directory(path);
     fs::create_dir_all(dir).map_err(|e| StateError::io("cannot create the directory", dir, e))?;
-    // In a directory that others can write, a link of theirs would have us overwrite a file that they cannot. Our own link is meant.
+    // In a directory that others can write, a foreign symlink would make us overwrite a file that its owner cannot
+    // write. The user's own symlinks are followed.
     let follows = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => !is_of_others(&found),
         Ok(found) => !found.is_file(),

@@ -1,4 +1,4 @@
-//! The text of a state, of whatever version.
+//! The text of a state, in any version of the format.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use crate::syntax::{parse, position};
 use crate::{FormatError, State, StateError, upgrade, v4};
 
-/// Reads the text of a state; `None` if the text is empty: the state was never written.
+/// Reads the text of a state; `None` if the text is empty, as a state that was never written is.
 pub fn decode(text: &[u8]) -> Result<Option<State>, FormatError> {
     if text.is_empty() {
         return Ok(None);
@@ -31,6 +31,8 @@ pub fn decode(text: &[u8]) -> Result<Option<State>, FormatError> {
     match v4::read(text) {
         Ok(Some(state)) => Ok(Some(state)),
         Ok(None) => older(text).map(Some),
+        // A version other than 4 may not parse as version 4 at all, so an error of that reading is only good for a text
+        // of that version.
         Err(error) => Err(match version(text) {
             Ok(4) => error,
             Ok(_) => return older(text).map(Some),
@@ -39,7 +41,7 @@ pub fn decode(text: &[u8]) -> Result<Option<State>, FormatError> {
     }
 }
 
-/// The text of a state, in the only version that is written.
+/// Encodes a state in version 4, the only one that is written.
 pub fn encode(state: &State) -> Result<Vec<u8>, StateError> {
     v4::write(state)
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a state.
+//! Errors of reading, writing and locking states.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,17 +6,15 @@ use std::path::PathBuf;
 use crate::lock::LockHeld;
 use crate::snapshots::StoreLocked;
 
-/// Why a state could not be read, written or locked.
+/// Error of an operation on a state.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// The operating system refused.
+    /// A system call failed.
     #[error("{operation} {}: {}", path.display(), files::io_reason(source))]
     Io {
-        /// What was being done, such as `cannot read`.
+        /// Operation that failed, such as `cannot read`.
         operation: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The refusal.
         source: io::Error,
     },
     /// The text is not a state.
@@ -31,11 +29,9 @@ pub enum StateError {
         )).unwrap_or_else(|| " Restore the file from a copy of yours; there is no backup file beside it.".into())
     )]
     File {
-        /// The file.
         path: PathBuf,
         /// The backup beside it, if there is one.
         backup: Option<PathBuf>,
-        /// What is wrong with it.
         source: Box<FormatError>,
     },
     /// Another process holds the lock.
@@ -44,20 +40,18 @@ pub enum StateError {
     /// Another program holds the lock of a state that is not in a file.
     #[error("{0}")]
     StoreLocked(Box<StoreLocked>),
-    /// A store that is not a file reports an error.
+    /// A state store reports an error.
     #[error("{detail}")]
     Store {
-        /// What is wrong, in one line.
+        /// Kind of the error, in one line.
         summary: String,
-        /// More about it.
         detail: String,
     },
     /// A value cannot be stored.
     #[error("{what} cannot be stored in the state: {message}")]
     Value {
-        /// Which value.
+        /// Subject of the message, such as `The output "x"`.
         what: String,
-        /// Why not.
         message: String,
     },
     /// The lock that should be released is not there, or is another one.
@@ -65,17 +59,16 @@ pub enum StateError {
     Unlock(String),
 }
 
-/// Why text is not a state.
+/// Reason why a text is not a state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// It is not JSON, or does not have the form of a state.
+    /// The text is not JSON, or does not have the form of a state.
     #[error("line {line}, column {column}: {message}")]
     Syntax {
-        /// The line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The column, from 1.
+        /// Column in bytes, from 1.
         column: usize,
-        /// What is wrong there.
         message: String,
     },
     /// The text is JSON, but there is no version of the format in it.
@@ -89,15 +82,14 @@ pub enum FormatError {
     )]
     UnsupportedVersion {
         version: String,
-        /// The version of Terraform that wrote it, if it is recorded.
+        /// Version of Terraform that wrote the text, if it is recorded.
         terraform_version: Option<String>,
     },
-    /// Its form is right, but something in it makes no sense.
+    /// The form is right, but something in the text makes no sense.
     #[error("{place}: {error}")]
     Content {
-        /// The address of what is wrong.
+        /// Address of the faulty part.
         place: String,
-        /// What is wrong there.
         error: ContentError,
     },
 }
@@ -138,11 +130,7 @@ pub enum ContentError {
     Provider(#[from] addrs::parse::ParseError),
     /// A provider configuration of an old state has no valid address.
     #[error("\"{address}\" of type {ty} is not the address of a provider configuration")]
-    OldProvider {
-        address: String,
-        /// The type of the resource.
-        ty: String,
-    },
+    OldProvider { address: String, ty: String },
     /// A key of a deposed object does not have the form of one.
     #[error("\"{0}\" is not a key of a deposed object")]
     DeposedKey(String),
@@ -166,12 +154,7 @@ pub enum ContentError {
     Private(#[from] base64::DecodeError),
     /// A dependency is not the address of a resource.
     #[error("its dependency \"{address}\" is not the address of a resource: {reason}")]
-    Dependency {
-        /// The text of the dependency.
-        address: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Dependency { address: String, reason: String },
     /// A step of the path to a sensitive attribute is not valid.
     #[error("a path to a sensitive attribute is not valid: {0}")]
     SensitivePath(String),
@@ -195,7 +178,7 @@ impl StateError {
         }
     }
 
-    /// One line that names the kind of problem, for the head of a diagnostic; the error's text is the detail.
+    /// Returns the kind of the problem in one line, as the summary of a diagnostic; the error's text is the detail.
     #[must_use]
     pub fn summary(&self) -> &str {
         match self {

@@ -1,16 +1,17 @@
-//! Keeping others out of a state file while it is in use, in a way that Terraform and this program both respect.
+//! Locks of state files, in a way that Terraform and this program both respect.
 //!
-//! The lock is an exclusive record lock on the state file itself, and so ends with the program that holds it, however
-//! that ends. A file beside it, `.NAME.lock.info`, records for others who holds it and what for; it means nothing
+//! The lock is an exclusive record lock on the state file itself, and so ends with the process that holds it, however
+//! that ends. A file beside it, `.NAME.lock.info`, records the holder and its operation for others; it means nothing
 //! without the lock.
 //!
 //! Terraform's record locks belong to the process, and vanish when the process closes *any* descriptor of the file: to
 //! evaluate `file("terraform.tfstate")` would be enough. Ours belong to the open file ("open file description locks"),
-//! which the system holds against the other kind, and against a second lock in this process, but does not lose that way.
+//! which the system holds against the other kind, and against a second lock in this process, but does not lose that
+//! way.
 //!
-//! Who waits for a lock may have opened the file long before it gets it, and Terraform goes on with what it opened. So
-//! the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not rename another
-//! over it.
+//! A program that waits for a lock may have opened the file long before it gets it, and Terraform goes on with what it
+//! opened. So the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not
+//! rename another over it.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -27,14 +28,13 @@ use nix::libc;
 use crate::StateError;
 use crate::beside::is_of_others;
 
-/// Why a lock could not be had.
+/// A lock that another holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockHeld {
-    /// The state file.
     pub path: PathBuf,
-    /// Who holds it, if that is known.
+    /// Holder of the lock, if it is known.
     pub info: Option<LockInfo>,
-    /// How long it was waited for.
+    /// Time for which the lock was waited for.
     pub waited: Duration,
 }
 
@@ -79,9 +79,9 @@ pub struct FileLock {
 }
 
 impl FileLock {
-    /// Locks a state file, which is created if there is none. If another holds the lock, it tries again for as long as
-    /// `timeout`: soon, then at longer and longer intervals, but at least every second. Meanwhile `cancelled` is asked
-    /// ten times a second whether to give up.
+    /// Locks a state file, which is created if there is none. If another holds the lock, it tries again until `timeout`
+    /// has passed, at intervals that grow from 125 milliseconds to a second. Meanwhile `cancelled` is asked ten times a
+    /// second whether to give up.
     pub fn acquire(
         path: &Path,
         info: &LockInfo,
@@ -118,7 +118,7 @@ impl FileLock {
         }
     }
 
-    /// Who holds the lock: this program.
+    /// Returns the record of this lock.
     #[must_use]
     pub fn info(&self) -> &LockInfo {
         &self.info
@@ -131,7 +131,7 @@ impl FileLock {
 
     fn end(&mut self) -> Result<(), StateError> {
         let Some(file) = self.file.take() else { return Ok(()) };
-        // Everything is removed while the lock is still held: the next holder's files are not ours to remove. The
+        // Everything is removed while the lock is still held: the files of the next holder are not ours to remove. The
         // information is removed last, right before the lock: a Terraform that finds a lock without it stops waiting.
         let mut result = Ok(());
         if self.created
@@ -141,7 +141,7 @@ impl FileLock {
             result = Err(StateError::io("cannot remove", &self.path, e));
         }
         let info = info_path(&self.path);
-        // What is no file was there before, and made the locking fail.
+        // A directory or device of that name was there before, and made the locking fail.
         let removed = match fs::metadata(&info) {
             Ok(found) if !found.is_file() => Ok(()),
             _ => fs::remove_file(&info),
@@ -171,7 +171,7 @@ impl Drop for FileLock {
     }
 }
 
-/// Waits; returns whether to continue.
+/// Sleeps; returns false if it was canceled meanwhile.
 fn sleep(time: Duration, cancelled: &dyn Fn() -> bool) -> bool {
     let end = Instant::now() + time;
     loop {
@@ -182,15 +182,16 @@ fn sleep(time: Duration, cancelled: &dyn Fn() -> bool) -> bool {
         if left.is_zero() {
             return true;
         }
+        // In short steps, so that an interrupt takes effect soon.
         std::thread::sleep(left.min(Duration::from_millis(100)));
     }
 }
 
-/// How often a file is opened again that was replaced between opening and locking.
+/// Attempts to open a file that was replaced between opening and locking.
 const REOPENED: usize = 100;
 
-/// Tries once; gives the locked file, and whether it was created. A file that is replaced again and again counts as locked, so that
-/// the caller's timeout and cancellation hold.
+/// Tries once; returns the locked file, and true if it was created. A file that is replaced again and again counts as
+/// locked, so that the caller's timeout and cancellation hold.
 fn attempt(path: &Path, stat: &dyn Fn(&File) -> io::Result<fs::Metadata>) -> Result<Option<(File, bool)>, StateError> {
     for _ in 0..REOPENED {
         let created = !path.exists();
@@ -208,8 +209,8 @@ fn attempt(path: &Path, stat: &dyn Fn(&File) -> io::Result<fs::Metadata>) -> Res
         if !try_lock(&file).map_err(|e| StateError::io("cannot lock", path, e))? {
             return Ok(None);
         }
-        // The previous holder may have removed the file between our opening and locking it. A server of files says the same by
-        // ESTALE; any other error would come again.
+        // The previous holder may have removed the file between our opening and locking it. An NFS server reports that
+        // as ESTALE; any other error would come again.
         let same = stat(&file).and_then(|found| Ok(is_same(&found, &fs::metadata(path)?)));
         match same {
             Ok(true) => return Ok(Some((file, created))),
@@ -225,7 +226,7 @@ fn attempt(path: &Path, stat: &dyn Fn(&File) -> io::Result<fs::Metadata>) -> Res
     Ok(None)
 }
 
-/// A request about a lock of this type (`F_WRLCK`, `F_UNLCK`) on a file from its beginning to its end.
+/// Describes a lock of this type (`F_WRLCK`, `F_UNLCK`) on a file from its beginning to its end.
 fn whole_file(lock_type: libc::c_int) -> libc::flock {
     libc::flock {
         l_type: lock_type as libc::c_short,
@@ -236,25 +237,27 @@ fn whole_file(lock_type: libc::c_int) -> libc::flock {
     }
 }
 
-/// Locks an open file for this process, unless another has locked it.
+/// Locks an open file, unless another has locked it; then returns false.
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     let whole = whole_file(libc::F_WRLCK);
     match fcntl(file, FcntlArg::F_OFD_SETLK(&whole)) {
         Ok(_) => Ok(true),
+        // POSIX allows either error for a lock that is held.
         Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Ends the lock of an open file. Closing the file alone would not do: a program that another thread starts has the same
-/// open file until it is executed, and keeps the lock for that long.
+/// Ends the lock of an open file.
 pub(crate) fn unlock(file: &File) {
+    // Closing the file would not be enough: a child process that another thread starts shares the open file until its
+    // exec, and would hold the lock for that long.
     let whole = whole_file(libc::F_UNLCK);
-    // If that fails, the lock ends when the last of them closes the file.
+    // If that fails, the lock ends when the last such process closes the file.
     let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&whole));
 }
 
-/// Whether nobody holds the lock of an open file.
+/// Returns true if nobody holds the lock of an open file.
 pub(crate) fn is_free(file: &File) -> io::Result<bool> {
     let mut whole = whole_file(libc::F_WRLCK);
     fcntl(file, FcntlArg::F_OFD_GETLK(&mut whole))?;
@@ -269,16 +272,16 @@ fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Where the information about a lock is stored: `.NAME.lock.info`.
+/// Returns the path of the lock information: `.NAME.lock.info`.
 fn info_path(path: &Path) -> PathBuf {
     crate::beside::beside(path, ".", ".lock.info")
 }
 
-/// The lock info of the holder; empty if it is missing or malformed.
+/// Reads the information about the holder; `None` if it is missing or malformed.
 #[must_use]
 pub fn read_info(path: &Path) -> Option<LockInfo> {
     let path = info_path(path);
-    // A pipe would be waited for without end, and a link of others could show what they must not read.
+    // Reading a pipe would block without end, and a foreign link could show a file that its owner must not read.
     let foreign = fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink() && is_of_others(&found));
     if foreign || !fs::metadata(&path).ok()?.is_file() {
         return None;
@@ -286,8 +289,8 @@ pub fn read_info(path: &Path) -> Option<LockInfo> {
     LockInfo::from_json(&fs::read(path).ok()?)
 }
 
-/// Clears what a program that is gone has left of the lock with this ID. The lock of a running program is not broken:
-/// the system would not let us, and that program would go on writing.
+/// Clears the information that a dead program has left of the lock with this ID. The lock of a running program is not
+/// broken: the system would not let us, and that program would go on writing.
 pub fn force_unlock(path: &Path, id: &str) -> Result<LockInfo, StateError> {
     let refuse = |message: String| Err(StateError::Unlock(message));
     let Some(info) = read_info(path) else {
@@ -369,7 +372,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.tfstate");
         let held = lock(&path, 0).unwrap();
-        // What a program that is being started has until it is executed.
+        // A child process has this descriptor until its exec.
         let inherited = held.file.as_ref().unwrap().try_clone().unwrap();
         fs::write(&path, "x").unwrap();
         held.release().unwrap();
@@ -401,7 +404,7 @@ mod tests {
         let failing = |code: i32| move |_: &File| Err(io::Error::from_raw_os_error(code));
         let error = attempt(&path, &failing(libc::EIO)).unwrap_err().to_string();
         assert!(error.contains("cannot read") && error.contains("s.tfstate"), "{error}");
-        // A file that a server has replaced is opened again, and not for ever.
+        // A file that a server has replaced is opened again, but not for ever.
         let count = std::cell::Cell::new(0);
         let stale = |_: &File| {
             count.set(count.get() + 1);

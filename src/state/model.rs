@@ -12,33 +12,30 @@ use crate::attributes::RawJson;
 /// A snapshot of everything known to exist.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// The version of the tool that wrote the snapshot; empty before the first write.
+    /// Version of the tool that wrote the snapshot; empty before the first write.
     pub terraform_version: String,
-    /// The number of the snapshot in its lineage.
+    /// Number of the snapshot in its lineage.
     pub serial: u64,
-    /// What snapshots of the same state have in common: a UUID assigned at the first write; empty before.
+    /// UUID that all snapshots of one state share, assigned at the first write; empty before.
     pub lineage: String,
-    /// The root module's output values.
     pub outputs: BTreeMap<Arc<str>, OutputValue>,
-    /// The resources that have instances.
+    /// Resources that have instances.
     pub resources: BTreeMap<AbsResource, ResourceState>,
-    /// How the checks of the configuration went when the snapshot was made; `None` when there were none to record.
+    /// Results of the configuration's checks when the snapshot was made; `None` if there were none to record.
     pub check_results: Option<Arc<[CheckResult]>>,
 }
 
 /// The value of an output of the root module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputValue {
-    /// The value, without marks.
     pub value: cty::Value,
-    /// Whether it must not be shown.
     pub sensitive: bool,
 }
 
 /// A resource: its instances, and the provider configuration that manages them.
 #[derive(Clone, Debug)]
 pub struct ResourceState {
-    /// The provider configuration that created the instances, and is needed to destroy them.
+    /// Provider configuration that created the instances, and is needed to destroy them.
     pub provider: AbsProviderConfig,
     pub instances: BTreeMap<InstanceKey, InstanceState>,
 }
@@ -46,26 +43,24 @@ pub struct ResourceState {
 /// The objects of one instance of a resource.
 #[derive(Clone, Debug, Default)]
 pub struct InstanceState {
-    /// The object in use.
     pub current: Option<Arc<Object>>,
-    /// Objects that were replaced and are still to be destroyed.
+    /// Replaced objects that are still to be destroyed.
     pub deposed: BTreeMap<DeposedKey, Arc<Object>>,
 }
 
 impl InstanceState {
-    /// Whether no object is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.current.is_none() && self.deposed.is_empty()
     }
 }
 
-/// The name of a deposed object among those of its instance: eight hexadecimal digits.
+/// Name of a deposed object among those of its instance: eight hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeposedKey(pub Arc<str>);
 
 impl DeposedKey {
-    /// A key for a random number.
+    /// Creates a random key.
     #[must_use]
     pub fn random() -> DeposedKey {
         let [a, b, c, d, ..] = *uuid::Uuid::new_v4().as_bytes();
@@ -79,42 +74,41 @@ impl fmt::Display for DeposedKey {
     }
 }
 
-/// Whether an object is as it should be.
+/// Condition of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ObjectStatus {
-    /// Created, and usable.
     #[default]
     Ready,
     /// To be replaced: its creation failed half-way, or the user marked it (`taint`).
     Tainted,
 }
 
-/// One remote object.
+/// A remote object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
-    /// Whether it is as it should be.
     pub status: ObjectStatus,
-    /// The version of the resource type's schema that the attributes follow.
+    /// Version of the resource type's schema that the attributes follow.
     pub schema_version: u64,
     pub attributes: Attributes,
-    /// The parts of the attributes that must not be shown.
+    /// Paths of the attributes that must not be shown.
     pub sensitive_paths: Vec<cty::Path>,
-    /// The private data of the provider.
+    /// Private data of the provider.
     pub private: Vec<u8>,
-    /// The resources that must outlive this object, sorted by their text.
+    /// Resources that must outlive this object, sorted by their text.
     pub dependencies: Arc<[ConfigResource]>,
-    /// Whether a replacement is created before this object is destroyed.
+    /// Set if a replacement is created before this object is destroyed.
     pub create_before_destroy: bool,
-    /// `lifecycle.destroy` was false when the object was last applied: it leaves the state without being destroyed.
+    /// Set if `lifecycle.destroy` was false when the object was last applied: it leaves the state without being
+    /// destroyed.
     pub skip_destroy: bool,
-    /// The types of the destroy-time provisioners in the block that the object was last applied with.
+    /// Types of the destroy-time provisioners in the block that the object was last applied with.
     pub destroy_provisioners: Arc<[Arc<str>]>,
-    /// The identity of the object; `None` if it has none, and the version of its schema is 0.
+    /// Identity of the object; `None` if there is none and its schema version is 0.
     pub identity: Option<Identity>,
 }
 
 impl Object {
-    /// An object that is ready and has these attributes, and nothing else to say.
+    /// Creates an object that is ready and has these attributes; everything else is empty.
     #[must_use]
     pub fn new(schema_version: u64, attributes: Attributes) -> Object {
         Object {
@@ -131,61 +125,54 @@ impl Object {
         }
     }
 
-    /// This object with another status.
     #[must_use]
     pub fn with_status(&self, status: ObjectStatus) -> Object {
         Object { status, ..self.clone() }
     }
 }
 
-/// What a resource type's provider knows an object by, wherever its state is (Terraform 1.12 and later write it).
+/// Identity of an object: the attributes by which its provider finds it, wherever its state is. Terraform 1.12 and
+/// later write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The version of the identity's schema.
+    /// Version of the identity's schema.
     pub schema_version: u64,
-    /// The identity, a JSON object.
+    /// Attributes, as a JSON object.
     pub value: Option<RawJson>,
 }
 
-/// How the checks of one object of the configuration went.
+/// Results of the checks of one object of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckResult {
-    /// What kind of object was checked: `resource`, `output`, `check` or `var`.
+    /// Kind of the object: `resource`, `output`, `check` or `var`.
     pub object_kind: Arc<str>,
-    /// Its address in the configuration.
+    /// Address in the configuration.
     pub config_addr: Arc<str>,
-    /// The worst result among its instances.
+    /// Worst result among the instances.
     pub status: CheckStatus,
-    /// Its instances, as far as it is known which there are.
+    /// Instances, as far as they are known.
     pub objects: Vec<CheckedObject>,
 }
 
-/// How the checks of one instance of something went.
+/// Results of the checks of one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedObject {
-    /// Its absolute address.
     pub object_addr: Arc<str>,
-    /// The result.
     pub status: CheckStatus,
-    /// The error messages of the failed conditions.
+    /// Error messages of the failed conditions.
     pub failure_messages: Vec<Arc<str>>,
 }
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CheckStatus {
-    /// All conditions hold.
     Pass,
-    /// A condition does not hold.
     Fail,
-    /// A condition could not be evaluated.
     Error,
-    /// A condition's result is not known yet.
     Unknown,
 }
 
 impl CheckStatus {
-    /// The word for it in files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -198,25 +185,23 @@ impl CheckStatus {
 }
 
 impl State {
-    /// A state in which nothing exists.
     #[must_use]
     pub fn new() -> State {
         State::default()
     }
 
-    /// Whether there is neither a resource nor an output.
+    /// Returns true if there is neither a resource nor an output.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.resources.is_empty() && self.outputs.is_empty()
     }
 
-    /// Whether there is any managed or data resource.
+    /// Returns true if there is a managed or a data resource.
     #[must_use]
     pub fn has_resources(&self) -> bool {
         !self.resources.is_empty()
     }
 
-    /// The objects of one instance.
     #[must_use]
     pub fn instance(&self, address: &AbsResourceInstance) -> Option<&InstanceState> {
         self.resources
@@ -225,13 +210,13 @@ impl State {
             .get(&address.resource.key)
     }
 
-    /// The object in use of one instance.
+    /// Returns the current object of an instance.
     #[must_use]
     pub fn current(&self, address: &AbsResourceInstance) -> Option<&Arc<Object>> {
         self.instance(address)?.current.as_ref()
     }
 
-    /// All instances with their resource, in the order of their addresses.
+    /// Returns all instances with their resources, in the order of addresses.
     pub fn instances(&self) -> impl Iterator<Item = (&AbsResource, &ResourceState, &InstanceKey, &InstanceState)> {
         self.resources.iter().flat_map(|(address, resource)| {
             resource
@@ -241,14 +226,14 @@ impl State {
         })
     }
 
-    /// How many instances have an object of any kind.
+    /// Returns the number of instances that have a current or a deposed object.
     #[must_use]
     pub fn instance_count(&self) -> usize {
         self.resources.values().map(|r| r.instances.len()).sum()
     }
 
-    /// Puts an object in use, or takes it out; the provider configuration becomes that of the whole resource. An
-    /// instance without objects, and a resource without instances, are dropped.
+    /// Sets or removes the current object of an instance; the provider configuration becomes that of the whole
+    /// resource. An instance without objects, and a resource without instances, are dropped.
     pub fn set_current(
         &mut self,
         address: &AbsResourceInstance,
@@ -258,7 +243,7 @@ impl State {
         self.change(address, Some(provider), |instance| instance.current = object);
     }
 
-    /// Puts a deposed object in its place, or takes it out, as [`State::set_current`] does.
+    /// Sets or removes a deposed object, as [`State::set_current`] does.
     pub fn set_deposed(
         &mut self,
         address: &AbsResourceInstance,
@@ -276,7 +261,7 @@ impl State {
         });
     }
 
-    /// Makes the object in use a deposed one; gives its new key, or `None` if there is no object in use.
+    /// Makes the current object a deposed one; returns its new key, or `None` if there is no current object.
     pub fn depose(&mut self, address: &AbsResourceInstance) -> Option<DeposedKey> {
         let instance = self
             .resources
@@ -285,6 +270,7 @@ impl State {
             .get_mut(&address.resource.key)?;
         let object = instance.current.take()?;
         let mut key = DeposedKey::random();
+        // Four random bytes can repeat, and an object under the same key would be lost.
         while instance.deposed.contains_key(&key) {
             key = DeposedKey::random();
         }
@@ -292,7 +278,7 @@ impl State {
         Some(key)
     }
 
-    /// Puts a deposed object back in use, if nothing else is; returns whether it did.
+    /// Makes a deposed object the current one, if there is none; returns true if it did.
     pub fn restore_deposed(&mut self, address: &AbsResourceInstance, key: &DeposedKey) -> bool {
         let Some(instance) = self
             .resources
@@ -308,7 +294,7 @@ impl State {
         instance.current.is_some()
     }
 
-    /// Forgets an instance with all its objects; gives what was there.
+    /// Removes an instance with all its objects, and returns it.
     pub fn remove_instance(&mut self, address: &AbsResourceInstance) -> Option<InstanceState> {
         let mut removed = None;
         self.change(address, None, |instance| removed = Some(std::mem::take(instance)));
@@ -331,6 +317,7 @@ impl State {
                 })
                 .provider = provider.clone();
         }
+        // Without a provider, there is nothing to create an entry with: a removal of what is not there ends here.
         let Some(resource) = self.resources.get_mut(&containing) else {
             return;
         };
@@ -344,10 +331,11 @@ impl State {
         }
     }
 
-    /// Whether two snapshots have equal contents, apart from version, serial and lineage.
+    /// Returns true if two snapshots have equal contents, apart from version, serial and lineage.
     #[must_use]
     pub fn same_content(&self, other: &State) -> bool {
         fn same_object(a: &Arc<Object>, b: &Arc<Object>) -> bool {
+            // Unchanged objects are shared between snapshots, so that most comparisons are of pointers.
             Arc::ptr_eq(a, b) || a == b
         }
         fn same_instance(a: &InstanceState, b: &InstanceState) -> bool {

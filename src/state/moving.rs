@@ -1,4 +1,4 @@
-//! Objects that change their address: what `state mv` does to a state, without asking any provider.
+//! Moved objects: the changes of `state mv`, without asking any provider.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource,
 
 use crate::model::{InstanceState, Object, ResourceState, State};
 
-/// The new addresses of moved resources, by which recorded dependencies are rewritten: they order the destruction of objects.
+/// New addresses of moved resources, by which recorded dependencies are rewritten. Dependencies order the destruction
+/// of objects.
 #[derive(Clone, Debug, Default)]
 pub struct Relocation {
     to: HashMap<ConfigResource, BTreeSet<ConfigResource>>,
@@ -15,7 +16,7 @@ pub struct Relocation {
 }
 
 impl Relocation {
-    /// From pairs of the old and the new address of an instance.
+    /// Collects pairs of the old and the new address of an instance.
     pub fn new<'m>(moved: impl IntoIterator<Item = (&'m AbsResourceInstance, &'m AbsResourceInstance)>) -> Relocation {
         let mut out = Relocation::default();
         for (from, to) in moved {
@@ -25,13 +26,13 @@ impl Relocation {
         out
     }
 
-    /// Rewrites the dependencies of all objects of the state that the instances were moved in.
+    /// Rewrites the dependencies of all objects in the state where the instances were moved.
     pub fn rewrite(mut self, state: &mut State) {
         self.drop_unchanged();
         if self.to.is_empty() {
             return;
         }
-        // Some instances of a resource may not have moved.
+        // Where only some instances of a resource have moved, dependents depend on the old address as well.
         for (resource, _, key, _) in state.instances() {
             if let Some(to) = self.to.get_mut(&resource.config())
                 && !self.moved.contains(&resource.instance(key.clone()))
@@ -44,8 +45,8 @@ impl Relocation {
         }
     }
 
-    /// Rewrites the dependencies of objects after a move to another state. Dependents that are still in the state where the instances were
-    /// get the new addresses, too: they may follow.
+    /// Rewrites the dependencies of objects after a move to another state. Dependents that remain in the old state get
+    /// the new addresses, too: they may follow.
     pub fn rewrite_between(mut self, from: &mut State, to: &mut State) {
         let mut of_moved = self.clone();
         of_moved.drop_unchanged();
@@ -55,7 +56,7 @@ impl Relocation {
                 of_moved.rewrite_objects(instance);
             }
         }
-        // Another resource of the state has that address.
+        // Another resource of the old state has that address, and a dependency on it would mean that one.
         let taken: HashSet<ConfigResource> = from.resources.keys().map(AbsResource::config).collect();
         self.to
             .retain(|_, to| to.iter().all(|address| !taken.contains(address)));
@@ -91,7 +92,7 @@ impl Relocation {
 }
 
 impl State {
-    /// The module instances that have resources of their own: this one and those below it, in the order of addresses.
+    /// Lists the module instances that have resources of their own, from this one down, in the order of addresses.
     #[must_use]
     pub fn modules_below(&self, module: &ModuleInstance) -> Vec<ModuleInstance> {
         let mut out: Vec<ModuleInstance> = Vec::new();
@@ -105,20 +106,20 @@ impl State {
         out
     }
 
-    /// Whether a module instance has resources of its own.
+    /// Returns true if a module instance has resources of its own.
     #[must_use]
     pub fn has_module(&self, module: &ModuleInstance) -> bool {
         self.resources.keys().any(|r| r.module == *module)
     }
 
-    /// Takes out everything that is in a module instance itself, not what is below it.
+    /// Removes the resources of a module instance, but not those of the modules below it.
     pub fn take_module(&mut self, module: &ModuleInstance) -> Vec<(AbsResource, ResourceState)> {
         let own: Vec<AbsResource> = self.resources.keys().filter(|r| r.module == *module).cloned().collect();
         let take = |address: AbsResource| self.resources.remove(&address).map(|state| (address, state));
         own.into_iter().filter_map(take).collect()
     }
 
-    /// Puts all objects of an instance under an address, where nothing is yet; the provider configuration becomes that of
+    /// Puts all objects of an instance under an address that has none yet; the provider configuration becomes that of
     /// the whole resource.
     pub fn put_instance(
         &mut self,
@@ -137,7 +138,7 @@ impl State {
         resource.instances.insert(address.resource.key.clone(), instance);
     }
 
-    /// Makes these all the objects that an instance has; none takes it out.
+    /// Replaces all objects of an instance; `None` removes it.
     pub fn set_instance(
         &mut self,
         address: &AbsResourceInstance,
@@ -150,7 +151,7 @@ impl State {
         }
     }
 
-    /// The resources with objects of a provider.
+    /// Returns the resources that have objects of a provider.
     pub fn resources_of(&self, provider: &Provider) -> impl Iterator<Item = &AbsResource> {
         let of = move |state: &ResourceState| state.provider.provider == *provider;
         self.resources
@@ -159,7 +160,7 @@ impl State {
             .map(|(address, _)| address)
     }
 
-    /// Assigns the objects of one provider to another, whatever the provider configuration is called.
+    /// Assigns the objects of one provider to another; names and aliases of provider configurations stay.
     pub fn replace_provider(&mut self, from: &Provider, to: &Provider) {
         for state in self.resources.values_mut().filter(|s| s.provider.provider == *from) {
             state.provider.provider = to.clone();
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn dependents_name_the_new_address() {
-        // One instance of the resource has stayed.
+        // One instance of the resource has not moved.
         let mut state = state(&["a.z", "a.r[0]", "module.n.a.s", "a.user"]);
         depend(&mut state, "a.user", &["a.old", "a.other", "a.r", "module.m.a.s"]);
         relocation(&[("a.old", "a.z"), ("a.r[1]", "a.y"), ("module.m.a.s", "module.n.a.s")]).rewrite(&mut state);
@@ -222,17 +223,17 @@ mod tests {
     fn dependents_that_move_later_name_the_new_address_too() {
         let (mut from, mut to) = (state(&["a.user"]), state(&["a.z", "a.own"]));
         depend(&mut from, "a.user", &["a.old"]);
-        // Other objects of the second state have dependencies of that state.
+        // Dependencies of the second state's own objects are not rewritten.
         depend(&mut to, "a.own", &["a.old"]);
         relocation(&[("a.old", "a.z")]).rewrite_between(&mut from, &mut to);
         assert_eq!(dependencies(&from, "a.user"), ["a.z"]);
         assert_eq!(dependencies(&to, "a.own"), ["a.old"]);
-        // Not where the first state has another resource with that address.
+        // A dependency stays where the first state has another resource with the new address.
         let (mut from, mut to) = (state(&["a.user", "a.z"]), state(&["a.z"]));
         depend(&mut from, "a.user", &["a.old"]);
         relocation(&[("a.old", "a.z")]).rewrite_between(&mut from, &mut to);
         assert_eq!(dependencies(&from, "a.user"), ["a.old"]);
-        // What moves together keeps its order.
+        // Objects that move together keep their order.
         let (mut from, mut to) = (state(&[]), state(&["module.n.a.r", "module.n.a.user"]));
         depend(&mut to, "module.n.a.user", &["module.m.a.r"]);
         relocation(&[("module.m.a.r", "module.n.a.r"), ("module.m.a.user", "module.n.a.user")])

@@ -1,7 +1,7 @@
-//! A write that was cut short: which of the state file and the pending snapshot beside it counts.
+//! A write that was cut short: the choice between the state file and the pending snapshot beside it.
 //!
-//! The times of the files say nothing: clocks are set, files are copied and restored. Lineage and serial decide.
-//! Whichever does not count may hold objects that nothing else knows of, so it is preserved, and the user is informed.
+//! Timestamps of the files prove nothing: clocks are set, files are copied and restored. Lineage and serial decide. The
+//! file that loses may hold objects that nothing else knows of, so it is preserved, and the user is informed.
 
 #![expect(clippy::disallowed_methods, reason = "backups have the time in their names")]
 
@@ -13,36 +13,35 @@ use crate::beside::beside;
 use crate::document::decode;
 use crate::{FormatError, State};
 
-/// Where the pending snapshot of a state file is: `.NAME.pending`.
+/// Returns the path of the pending snapshot of a state file: `.NAME.pending`.
 pub(crate) fn path_of(state: &Path) -> PathBuf {
     beside(state, ".", ".pending")
 }
 
-/// What a pending snapshot means.
+/// Relation of a pending snapshot to its state file.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// It equals the state file: only its removal is missing.
+    /// Both are equal: only the removal of the pending one is missing.
     Same,
-    /// It is the state. The state file is only the beginning of it, or nothing.
+    /// The pending snapshot is the state. The state file is only the beginning of it, or missing.
     Completes(State),
-    /// It is the state. The state file is an older snapshot, or damaged.
+    /// The pending snapshot is the state. The state file is an older snapshot, or damaged.
     Replaces(State),
     /// The state file is the state.
     Unused(Unused),
 }
 
-/// Why a pending snapshot is not used.
+/// Reason why a pending snapshot is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unused {
-    /// It cannot be read.
     Unreadable,
-    /// It belongs to another state.
+    /// The snapshot belongs to another state.
     OtherLineage,
     /// Another program has written the state since.
     NotNewer {
-        /// The serial of the pending snapshot.
+        /// Serial of the pending snapshot.
         pending: u64,
-        /// The serial of the state file.
+        /// Serial of the state file.
         state: u64,
     },
 }
@@ -55,7 +54,8 @@ pub(crate) fn judge(pending: &[u8], text: Option<&[u8]>, state: &Result<Option<S
     let Ok(Some(snapshot)) = decode(pending) else {
         return Verdict::Unused(Unused::Unreadable);
     };
-    // The beginning of the pending snapshot is a write cut short, even if only the line break at the end is missing.
+    // A state file that is a prefix of the pending snapshot is a write cut short, even if only the line break at the
+    // end is missing.
     if text.is_none_or(|text| pending.starts_with(text)) {
         return Verdict::Completes(snapshot);
     }
@@ -77,28 +77,26 @@ pub(crate) fn judge(pending: &[u8], text: Option<&[u8]>, state: &Result<Option<S
     })
 }
 
-/// What was done about a write that was cut short, to be reported to the user.
+/// Recovery from a write that was cut short, to be reported to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// The state file.
     pub path: PathBuf,
-    /// What was done.
     pub action: RecoveryAction,
-    /// Where the invalid snapshot is, if it was saved.
+    /// New path of the snapshot that lost, if it was saved.
     pub kept: Option<PathBuf>,
 }
 
-/// Which snapshot counts after a write that was cut short.
+/// Snapshot that was chosen after a write that was cut short.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecoveryAction {
     /// The pending one with this serial; the state file has its contents now.
     Completed(u64),
-    /// The state file.
+    /// The one in the state file.
     Unused(Unused),
 }
 
 impl Recovery {
-    /// One line for the head of a diagnostic.
+    /// Returns one line for the summary of a diagnostic.
     #[must_use]
     pub fn summary(&self) -> &'static str {
         match self.action {
@@ -145,7 +143,7 @@ impl fmt::Display for Recovery {
     }
 }
 
-/// `NAME.SECONDS.backup`, with a time that no other backup has.
+/// Returns the path `NAME.SECONDS.backup`, with a number that no other backup has.
 #[must_use]
 pub fn stamped_backup(path: &Path) -> PathBuf {
     let now = SystemTime::now()

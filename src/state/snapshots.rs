@@ -1,4 +1,4 @@
-//! What keeps the snapshots of one state, wherever that is.
+//! Stores for the snapshots of one state, in a file or elsewhere.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -9,11 +9,11 @@ use crate::{LockInfo, Recovery, State, StateError, Written};
 
 /// One state in a store: its snapshots, and its lock. [`crate::LocalStore`] keeps it in a file.
 pub trait SnapshotStore: Send {
-    /// Locks the state. While somebody else holds the lock, it tries again for as long as `timeout`, and asks `cancelled` often
-    /// whether to give up. What was read before is forgotten, since others may have changed it.
+    /// Locks the state. While somebody else holds the lock, it tries again until `timeout` has passed, and often asks
+    /// `cancelled` whether to give up. A state that was read before is forgotten, since others may have changed it.
     ///
     /// # Errors
-    /// The lock could not be had.
+    /// The lock could not be acquired.
     fn lock(&mut self, info: &LockInfo, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), StateError>;
 
     /// Releases the lock, if it is held.
@@ -25,33 +25,33 @@ pub trait SnapshotStore: Send {
     /// Reads the newest snapshot; `None` if there is no state yet.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The snapshot cannot be read.
     fn read(&mut self) -> Result<Option<State>, StateError>;
 
-    /// Writes a state as the next snapshot, if its content is new: sets the serial, and a lineage if it has none yet, and names
-    /// the version of the writer in it.
+    /// Writes a state as the next snapshot, if its content is new: sets the serial, and a lineage if it has none yet,
+    /// and names the version of the writer in it.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The snapshot cannot be written.
     fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError>;
 
-    /// Writes a snapshot with the number, lineage and version that it has: one that comes from elsewhere.
+    /// Writes a snapshot that comes from elsewhere, with the serial, lineage and version that it has.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The snapshot cannot be written.
     fn write_snapshot(&mut self, snapshot: State) -> Result<Written, StateError>;
 
-    /// Whether every snapshot that is written goes to a pipe or a device.
+    /// Returns true if snapshots are written to a pipe or a device, which gets each of them.
     fn is_stream(&self) -> bool {
         false
     }
 
-    /// What was done about a write that was cut short, since the last call.
+    /// Takes the report on a write that was cut short, since the last call.
     fn take_recovery(&mut self) -> Option<Recovery> {
         None
     }
 
-    /// What the journal of an earlier run meant for the state that was read, if there was one.
+    /// Returns the report on the journal that an earlier run has left for the state that was read.
     fn journal_report(&self) -> Option<&JournalReport> {
         None
     }
@@ -59,44 +59,44 @@ pub trait SnapshotStore: Send {
     /// Removes the journal of an earlier run, once its contents are in the state and have been reported.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The journal cannot be removed.
     fn forget_journal(&mut self) -> Result<(), StateError> {
         Ok(())
     }
 
-    /// Begins the journal of a run that changes what exists; `None` where the store has no journals.
+    /// Begins the journal of a run that changes objects; `None` where the store has no journals.
     ///
     /// # Errors
-    /// It cannot be created.
+    /// The journal cannot be created.
     fn begin_journal(&mut self, _operation: &str, _terraform_version: &str) -> Result<Option<Writer>, StateError> {
         Ok(None)
     }
 
-    /// The newest snapshot has all outcomes up to a number: a journal that has become large is made smaller.
+    /// Makes a large journal smaller: the newest snapshot has all outcomes up to the number `_included`.
     fn compact_journal(&self, _included: u64) {}
 
     /// Ends the journal: the newest snapshot has all of it.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The journal cannot be removed.
     fn end_journal(&mut self) -> Result<(), StateError> {
         Ok(())
     }
 
-    /// A snapshot that the store could not take is about to be elsewhere, and may become the state from there: the journal is to
-    /// know it.
+    /// Announces to the journal a snapshot that the store could not take: it is about to be written elsewhere, and may
+    /// become the state from there.
     ///
     /// # Errors
-    /// It has a value that cannot be stored.
+    /// The snapshot has a value that cannot be stored.
     fn announce_copy(&self, _snapshot: &State) -> Result<(), StateError> {
         Ok(())
     }
 
-    /// This snapshot is to take the place of what the store has, see [`SnapshotStore::write_snapshot`]: what a journal has is not
-    /// put into the state first if the snapshot has it.
+    /// Announces a snapshot that will replace the stored one, see [`SnapshotStore::write_snapshot`]: outcomes of a
+    /// journal are not put into the state first if the snapshot has them.
     ///
     /// # Errors
-    /// It has a value that cannot be stored.
+    /// The snapshot has a value that cannot be stored.
     fn expect_snapshot(&mut self, _snapshot: &State) -> Result<(), StateError> {
         Ok(())
     }
@@ -105,14 +105,14 @@ pub trait SnapshotStore: Send {
 /// A store that several threads write to.
 pub type SharedStore = Arc<Mutex<dyn SnapshotStore>>;
 
-/// The lock of a state that is not in a file is held by somebody else.
+/// The lock of a state in a store is held by somebody else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreLocked {
-    /// What the store says.
+    /// Message of the store.
     pub message: String,
-    /// Who holds it, if that is known.
+    /// Holder of the lock, if it is known.
     pub holder: Option<LockInfo>,
-    /// How long it was waited for.
+    /// Time for which the lock was waited for.
     pub waited: Duration,
 }
 

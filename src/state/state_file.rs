@@ -1,6 +1,6 @@
-//! The file of a state: how it is read while others may write it, and the two steps in which it is written.
+//! The file of a state: reading it while others may write it, and writing it in two steps.
 //!
-//! Why a write has two steps is told at the head of [`crate::store`].
+//! The head of [`crate::store`] has the reason for the two steps.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -15,17 +15,17 @@ use crate::document::{decode, encode};
 use crate::pending::{self, Verdict};
 use crate::{FormatError, State, StateError};
 
-/// What is in a state file and beside it.
+/// Contents of a state file and its pending snapshot.
 pub(crate) struct FoundFile {
-    /// The snapshot in the state file.
+    /// Snapshot in the state file.
     pub state: Option<State>,
     pub text: Vec<u8>,
-    /// What the pending snapshot beside it means, if there is one.
+    /// Relation of the pending snapshot, if there is one.
     pub pending: Option<Verdict>,
 }
 
 impl FoundFile {
-    /// The snapshot that counts.
+    /// Returns the snapshot that is the state.
     pub(crate) fn counts(&self) -> Option<&State> {
         match &self.pending {
             Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => Some(snapshot),
@@ -48,25 +48,26 @@ impl FoundFile {
     }
 }
 
-/// Reads a state file and what is pending beside it.
+/// Reads a state file and the pending snapshot beside it.
 pub(crate) fn read_file(path: &Path, locked: bool) -> Result<FoundFile, StateError> {
     if !is_replaceable(path) {
         return read_stream(path);
     }
-    // Without the lock, the file may be written while it is read; with it, the first reading is good.
+    // Without the lock, another program may write the file while it is read. With it, the first reading is good.
     let mut attempts = if locked { 1 } else { 20 };
     loop {
         attempts -= 1;
         let before = version_of(path);
         let text = read_if_there(path)?;
         let state = text.as_deref().map_or(Ok(None), decode);
-        // Read after the state file: what is pending there is at least as new.
+        // The pending file is read after the state file, so that it is at least as new.
         let pending = read_if_there(&pending::path_of(path))?.map(|p| pending::judge(&p, text.as_deref(), &state));
         if attempts > 0 && version_of(path) != before {
             std::thread::sleep(Duration::from_millis(5));
             continue;
         }
         let state = match &pending {
+            // The pending snapshot makes up for a state file that cannot be read.
             Some(Verdict::Completes(_) | Verdict::Replaces(_)) => state.ok().flatten(),
             _ => state.map_err(|source| unreadable(path, source))?,
         };
@@ -78,7 +79,7 @@ pub(crate) fn read_file(path: &Path, locked: bool) -> Result<FoundFile, StateErr
     }
 }
 
-/// What is no file of its own is read once: a pipe until its end; a device has no state.
+/// Reads a state that is not a regular file, once: a pipe until its end; a device has no state.
 fn read_stream(path: &Path) -> Result<FoundFile, StateError> {
     let kind = fs::metadata(path)
         .map_err(|e| StateError::io("cannot read", path, e))?
@@ -95,7 +96,7 @@ fn read_stream(path: &Path) -> Result<FoundFile, StateError> {
     })
 }
 
-/// What changes when a file is written.
+/// Returns inode, length and time of modification, one of which changes when a file is written.
 pub(crate) fn version_of(path: &Path) -> Option<(u64, u64, SystemTime)> {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.ino(), metadata.len(), metadata.modified().ok()?))
@@ -118,13 +119,13 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StateError> {
     }
 }
 
-/// Writes a state file in the two steps that the head of this file describes.
+/// Writes a state file in two steps; the head of [`crate::store`] has the reasons.
 pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError> {
     if !is_replaceable(path) {
         return replace_file(path, text);
     }
     let pending = pending::path_of(path);
-    // A link or a pipe of that name is none of ours.
+    // A link or a pipe of that name was not made by this program.
     remove_unless_file(&pending)?;
     replace_file(&pending, text)?;
     let created = !path.exists();
@@ -136,14 +137,15 @@ pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError>
         .open(path)
     {
         Ok(file) => file,
+        // Nothing was overwritten yet, so the old snapshot stays the state.
         Err(e) => return Err(withdraw(&pending, StateError::io("cannot write", path, e))),
     };
     if let Err(e) = reserve(&file, text.len() as u64) {
         return Err(withdraw(&pending, StateError::io("cannot write", path, e)));
     }
     let write = || {
-        // Emptied first: the beginning of a new snapshot before the end of an old one might pass for a state, but the
-        // beginning alone never does.
+        // Emptied first: the beginning of a new snapshot followed by the end of an old one might pass for a state, but
+        // the beginning alone never does.
         file.set_len(0)?;
         (&file).write_all(text)?;
         file.sync_all()
@@ -168,7 +170,7 @@ pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError>
 
 fn sync_directory(path: &Path) {
     if let Err(e) = File::open(directory(path)).and_then(|dir| dir.sync_all()) {
-        // Not every file system can; without it, only the latest write can be lost.
+        // Not every file system can sync a directory; without it, a power cut can lose the latest write only.
         tracing::debug!("the directory of {} cannot be synced: {e}", path.display());
     }
 }
@@ -182,7 +184,7 @@ fn remove_unless_file(path: &Path) -> Result<(), StateError> {
     }
 }
 
-/// Takes the pending file back, since the state file is untouched.
+/// Removes the pending file again, since the state file is untouched.
 fn withdraw(pending: &Path, error: StateError) -> StateError {
     remove_pending(pending);
     error

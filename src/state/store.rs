@@ -1,20 +1,19 @@
 //! A state in a local file.
 //!
-//! A write must leave, at every instant, a complete snapshot that the next command finds: before it the old one, after it
-//! the new one. Usually that is done by renaming a new file over the old. But the lock of a state is a lock on its file
+//! At every instant of a write, the next command must find a complete snapshot: the old one before it, the new one
+//! after it. Usually that is done by renaming a new file over the old. But the lock of a state is a lock on its file
 //! (see [`crate::lock`]), and a Terraform that waits for it has opened that file already: it would go on to read and
 //! write the old one, which has no name any more. So a write has two steps:
-//! 1. The snapshot goes to `.NAME.pending` beside the state: under a temporary name first, renamed when it is safely on
 //!    the disk. If this fails, nothing has happened.
 //! 2. The state file is emptied, written in place and brought to the disk; then the pending file is removed. Space is
 //!    reserved beforehand where the file system can do that.
 //!
-//! If the second step is cut short, the pending file is still there and complete; the next reader of the state decides by
-//! lineage and serial which of the two counts (see [`crate::pending`]). With the lock held, the step is also made up for.
-//! Links, owner and mode of the state file stay as they are, since it stays the same file.
+//! If the second step is cut short, the pending file is still there and complete; the next reader of the state decides
+//! by lineage and serial which of the two is the state (see [`crate::pending`]). A reader that holds the lock also
+//! completes the step. Links, owner and mode of the state file stay as they are, since it stays the same file.
 //!
-//! A state may also be a pipe or a device (`-state-out=/dev/stdout`). Such a one is neither locked nor read back, and
-//! gets each snapshot as it is.
+//! A state may also be a pipe or a device (`-state-out=/dev/stdout`), which is neither locked nor read back, and gets
+//! each snapshot as it is.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,28 +38,28 @@ pub struct LocalStore {
     path: PathBuf,
     backup: Option<PathBuf>,
     lock: Option<FileLock>,
-    /// What was read or written last; `None` before the first reading, and `Some(None)` if there was no state.
+    /// State that was read or written last; `None` before the first reading, and `Some(None)` if there was no state.
     known: Option<Option<State>>,
     backed_up: bool,
-    /// Whether what is known comes from a pending file, and the state file itself may not be readable.
+    /// Set if the known state comes from a pending file, and the state file itself may not be readable.
     pending: bool,
-    /// Whether what is known has results from a journal that the state file does not have.
+    /// Set if the known state has results from a journal that the state file does not have.
     replayed: bool,
     recovery: Option<Recovery>,
     keeper: Keeper,
 }
 
-/// What came of writing a state.
+/// Result of writing a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// The file has the same contents already, and was not written.
+    /// The file had the same contents already, and was not written.
     Unchanged,
-    /// A snapshot with this number was written.
+    /// A snapshot with this serial was written.
     Snapshot(u64),
 }
 
 impl LocalStore {
-    /// The state in the file at `path`, with the backup beside it in `NAME.backup`.
+    /// Creates a store for the state in the file at `path`, with the backup beside it in `NAME.backup`.
     pub fn new(path: impl Into<PathBuf>) -> LocalStore {
         let path = path.into();
         LocalStore {
@@ -77,7 +76,8 @@ impl LocalStore {
         }
     }
 
-    /// This store, writing to another file than it first reads (`-state-out`). The backup goes beside that one.
+    /// Sets the file that is written, if it is another one than is read first (`-state-out`). The backup goes beside
+    /// it.
     #[must_use]
     pub fn writing_to(self, path: impl Into<PathBuf>) -> LocalStore {
         let path = path.into();
@@ -88,20 +88,20 @@ impl LocalStore {
         }
     }
 
-    /// This store with its backup elsewhere, or with none.
+    /// Sets the file of the backup; `None` for no backup.
     #[must_use]
     pub fn with_backup(self, backup: Option<PathBuf>) -> LocalStore {
         LocalStore { backup, ..self }
     }
 
-    /// The file that is written.
+    /// Returns the path of the file that is written.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Locks the state; see [`FileLock::acquire`]. What was read before is forgotten, since others may have changed it.
-    /// A pipe or a device cannot be locked, and need not be.
+    /// Locks the state; see [`FileLock::acquire`]. A state that was read before is forgotten, since others may have
+    /// changed it. A pipe or a device cannot be locked, and need not be.
     pub fn lock(&mut self, info: &LockInfo, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), StateError> {
         if self.lock.is_none() && is_replaceable(&self.path) {
             self.lock = Some(FileLock::acquire(&self.path, info, timeout, cancelled)?);
@@ -115,19 +115,20 @@ impl LocalStore {
         self.lock.take().map_or(Ok(()), FileLock::release)
     }
 
-    /// Whether the state is written to a pipe or a device, which gets every snapshot that is written.
+    /// Returns true if the state is written to a pipe or a device, which gets every snapshot.
     #[must_use]
     pub fn is_stream(&self) -> bool {
         !is_replaceable(&self.path)
     }
 
-    /// What was done about a write that was cut short, since the last call.
+    /// Takes the report on a write that was cut short, since the last call.
     pub fn take_recovery(&mut self) -> Option<Recovery> {
         self.recovery.take()
     }
 
-    /// Reads the file; `None` if there is no state yet. What the journal of an earlier run has is in the state that is read
-    /// and, with the lock, also in the file. Call [`LocalStore::forget_journal`] when it has been told.
+    /// Reads the file; `None` if there is no state yet. Results in the journal of an earlier run are in the state that
+    /// is returned and, with the lock, also in the file. Call [`LocalStore::forget_journal`] when they have been
+    /// reported.
     pub fn read(&mut self) -> Result<Option<State>, StateError> {
         let locked = self.lock.is_some() && self.read_path == self.path;
         let mut attempts = if locked || !is_replaceable(&self.read_path) {
@@ -145,7 +146,7 @@ impl LocalStore {
                     .find(&JournalLocation::Beside(self.read_path.clone()), state.as_ref())?,
                 false => None,
             };
-            // Without the lock, a run may have written the state between the two.
+            // Without the lock, a run may have written the state between reading it and its journal.
             if attempts > 0 && version_of(&self.read_path) != before && !locked {
                 std::thread::sleep(Duration::from_millis(5));
                 continue;
@@ -158,7 +159,7 @@ impl LocalStore {
         }
     }
 
-    /// Reads the state file and what is pending beside it.
+    /// Reads the state file and the pending snapshot beside it.
     fn read_snapshot(&mut self, locked: bool) -> Result<Option<State>, StateError> {
         let found = read_file(&self.read_path, locked)?;
         self.pending = false;
@@ -175,7 +176,7 @@ impl LocalStore {
         Ok(found.into_state())
     }
 
-    /// Takes what the journal of an earlier run has into the state.
+    /// Puts the results in the journal of an earlier run into the state.
     fn replay(&mut self, found: Found, locked: bool) -> Result<(), StateError> {
         let known = self.known.as_ref().and_then(Option::as_ref);
         let shown = format!("the state {}", self.read_path.display());
@@ -187,7 +188,7 @@ impl LocalStore {
                 self.write(&state, &version)?;
             }
             Some((state, _)) => {
-                // What is written next must differ from the file, not from this.
+                // Not written without the lock. The next write must be compared with the file, not with this.
                 self.replayed = true;
                 self.known = Some(Some(state));
             }
@@ -196,19 +197,19 @@ impl LocalStore {
         self.keeper.settle(recovered)
     }
 
-    /// What the journal of an earlier run meant, if there was one.
+    /// Returns the report on the journal of an earlier run.
     #[must_use]
     pub fn journal_report(&self) -> Option<&JournalReport> {
         self.keeper.report()
     }
 
-    /// Removes the journal of an earlier run, once its contents are in the state file and have been told. Without the lock it
-    /// stays.
+    /// Removes the journal of an earlier run, once its contents are in the state file and have been reported. Without
+    /// the lock it stays.
     pub fn forget_journal(&mut self) -> Result<(), StateError> {
         self.keeper.forget(self.lock.is_some())
     }
 
-    /// Begins the journal of a run that changes what exists. A pipe or a device has none, as nobody would find it.
+    /// Begins the journal of a run that changes objects. A pipe or a device has none, as no later run would find it.
     pub fn begin_journal(&mut self, operation: &str, terraform_version: &str) -> Result<Option<Writer>, StateError> {
         if !is_replaceable(&self.path) {
             return Ok(None);
@@ -216,7 +217,8 @@ impl LocalStore {
         if self.known.is_none() {
             self.read()?;
         }
-        // The journal continues the state that it is beside, which has what was in an earlier one.
+        // The new journal takes the place of an earlier one and continues the state file, so that file must have the
+        // earlier results first.
         if let Some(Some(known)) = self.known.clone() {
             if self.read_path != self.path {
                 self.write_snapshot(known)?;
@@ -230,7 +232,7 @@ impl LocalStore {
         self.keeper.begin(&place, base, operation, terraform_version).map(Some)
     }
 
-    /// The state file has all outcomes up to a number: a journal that has become large is made smaller.
+    /// Makes a large journal smaller: the state file has all outcomes up to the number `included`.
     pub fn compact_journal(&self, included: u64) {
         self.keeper
             .compact(included, self.known.as_ref().and_then(Option::as_ref));
@@ -241,14 +243,15 @@ impl LocalStore {
         self.keeper.end(self.known.as_ref().and_then(Option::as_ref))
     }
 
-    /// Makes the state file say what counts, and removes the pending snapshot: it must not come back to life when
-    /// somebody restores an older state.
+    /// Makes the state file the snapshot that was chosen, and removes the pending one.
     fn settle(&mut self, pending: &Verdict, found: &FoundFile) -> Result<(), StateError> {
+        // A pending snapshot that stayed would come back to life when somebody restores an older state.
         let pending_path = pending::path_of(&self.path);
         match pending {
             Verdict::Same => remove_pending(&pending_path),
             Verdict::Completes(snapshot) | Verdict::Replaces(snapshot) => {
                 let kept = match pending {
+                    // The old contents are nowhere else, and may have objects that the pending snapshot does not know.
                     Verdict::Replaces(_) => Some(stamped_backup(&self.path)),
                     _ => None,
                 };
@@ -292,6 +295,7 @@ impl LocalStore {
         let (serial, lineage) = known.map_or((0, ""), |known| (known.serial, &*known.lineage));
         let snapshot = State {
             terraform_version: terraform_version.to_owned(),
+            // An unchanged state that only goes to another file (-state-out) is the same snapshot.
             serial: if same && !self.replayed {
                 serial
             } else {
@@ -307,19 +311,20 @@ impl LocalStore {
         self.write_snapshot(snapshot)
     }
 
-    /// Writes a snapshot with the number, lineage and version that it has: one that comes from elsewhere.
+    /// Writes a snapshot that comes from elsewhere, with the serial, lineage and version that it has.
     pub fn write_snapshot(&mut self, snapshot: State) -> Result<Written, StateError> {
         if self.known.is_none() {
             self.read()?;
         }
         let text = encode(&snapshot)?;
         self.back_up(&snapshot)?;
+        // Before the write: at every instant, the state file must be one that the journal knows.
         if self.keeper.is_writing() {
             self.keeper.announce(Base::from_state_text(&snapshot, &text));
         }
         write_in_place(&self.path, &text)?;
         let serial = snapshot.serial;
-        // From now on the state is where it was written, and that is what the next snapshot is compared with.
+        // From now on the state is in the file that was written, and the next snapshot is compared with that.
         self.known = Some(Some(snapshot));
         self.read_path.clone_from(&self.path);
         self.pending = false;
@@ -328,14 +333,14 @@ impl LocalStore {
         Ok(Written::Snapshot(serial))
     }
 
-    /// Saves what was there before the first write that changes it; there is nothing to save if this run began it.
+    /// Saves the previous contents before the first write that changes them; a state that this run created has none.
     fn back_up(&mut self, snapshot: &State) -> Result<(), StateError> {
         let Some(backup) = self.backup.clone().filter(|_| !self.backed_up) else {
             return Ok(());
         };
         if self.read_path != self.path {
-            // What is lost is in the file that is written, not in the one that was read. A pipe or a device loses
-            // nothing.
+            // The write destroys what is in the file that is written, not in the one that was read. A pipe or a device
+            // loses nothing.
             if is_replaceable(&self.path) {
                 let found = read_file(&self.path, self.lock.is_some())?;
                 if found.counts().is_some_and(|previous| !previous.same_content(snapshot)) {
@@ -350,6 +355,7 @@ impl LocalStore {
             return Ok(());
         };
         if !previous.same_content(snapshot) {
+            // A pending snapshot was read instead of the file, which may be damaged.
             let text = match self.pending {
                 true => encode(previous)?,
                 false => fs::read(&self.read_path).map_err(|e| StateError::io("cannot read", &self.read_path, e))?,
@@ -426,7 +432,7 @@ pub fn write_copy(path: &Path, state: &State) -> Result<(), StateError> {
     replace_file(path, &encode(state)?)
 }
 
-/// Reads the state in a file that is not locked; `None` if there is no state.
+/// Reads the state in a file that is not locked; `None` if there is none.
 pub fn read_copy(path: &Path) -> Result<Option<State>, StateError> {
     Ok(read_file(path, false)?.into_state())
 }

@@ -1,10 +1,10 @@
-//! JSON with errors that have a position.
+//! JSON parsing whose errors have a position.
 
 use serde::Deserialize;
 
 use crate::FormatError;
 
-/// Reads JSON.
+/// Parses JSON.
 ///
 /// # Errors
 /// The text is not JSON of the expected form.
@@ -23,7 +23,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FormatEr
     })
 }
 
-/// The line and the column of the byte behind a text, from 1.
+/// Returns line and column of the byte after a text, from 1.
 pub(crate) fn position(before: &[u8]) -> (usize, usize) {
     let line = before.iter().filter(|b| **b == b'\n').count() + 1;
     let column = before.iter().rev().take_while(|b| **b != b'\n').count() + 1;

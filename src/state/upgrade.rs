@@ -1,8 +1,8 @@
-//! States from before version 4 of the format (Terraform before 0.12), turned into what we work on.
+//! States from before version 4 of the format (Terraform before 0.12).
 //!
-//! Lost is only what has no counterpart: outputs of modules other than the root, and dependencies, which named whole
-//! blocks then and resources now; the next apply records them anew. Attributes stay in the flat form until the provider
-//! upgrades them. Nothing is written: the file has its old version until the first change is saved.
+//! Only parts without a counterpart are lost: outputs of modules other than the root, and dependencies, which named
+//! whole blocks then and resources now; the next apply records them anew. Attributes stay in the flat form until the
+//! provider upgrades them. Nothing is written: the file has its old version until the first change is saved.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -95,9 +95,9 @@ fn output(output: OutputV3) -> Result<OutputValue, ContentError> {
     })
 }
 
-/// The type that Terraform gives an old output: where all parts of a value have one type, it was a list or a map. The
-/// type that stands beside the value is no help: it has no types of the parts.
+/// Returns the type that Terraform gives an old output: a list or a map where all parts have one type.
 fn collected(ty: &Type) -> Type {
+    // The type that is recorded beside the value is of no use: it does not have the types of the parts.
     match ty {
         Type::Tuple(parts) => match parts.split_first() {
             Some((first, rest)) if rest.iter().all(|part| part == first) => Type::list(collected(first)),
@@ -155,6 +155,8 @@ fn add_resource(module: &ModuleInstance, key: &str, old: ResourceV3, state: &mut
     for (i, deposed) in old.deposed.unwrap_or_default().into_iter().enumerate() {
         instance
             .deposed
+            // Old formats have a list of deposed objects without keys, so keys are made from the positions: the same
+            // ones at each reading.
             .insert(DeposedKey(format!("{:08x}", i + 1).into()), Arc::new(object(deposed)?));
     }
     if !instance.is_empty() {
@@ -174,7 +176,7 @@ fn add_resource(module: &ModuleInstance, key: &str, old: ResourceV3, state: &mut
     Ok(())
 }
 
-/// Reads `TYPE.NAME`, `TYPE.NAME.INDEX` or either with `data.` in front.
+/// Parses `TYPE.NAME`, `TYPE.NAME.INDEX` or either with `data.` in front.
 fn resource_key(text: &str) -> Result<(Resource, InstanceKey), ContentError> {
     let bad = || ContentError::ResourceKey;
     let (data, rest) = match text.strip_prefix("data.") {
@@ -207,7 +209,8 @@ fn provider(module: &ModuleInstance, resource: &Resource, old: &ResourceV3) -> R
     if old.provider.contains("provider.") {
         return Ok(addrs::parse::provider_config(&old.provider)?);
     }
-    // Older still: a name and perhaps an alias, meant inside the module; or nothing, which means the type's own.
+    // Older states have a name and perhaps an alias, relative to the module; or nothing, which means the provider that
+    // the type implies.
     let (name, alias) = match old.provider.split_once('.') {
         Some((name, alias)) => (name, Some(alias)),
         None if old.provider.is_empty() => (resource.implied_provider(), None),
@@ -236,6 +239,7 @@ fn object(old: InstanceV3) -> Result<Object, ContentError> {
         attributes.insert("id".into(), old.id);
     }
     let mut meta = old.meta.unwrap_or_default();
+    // Old states have schema versions as strings or numbers; an empty string means 0.
     let schema_version = match meta.remove("schema_version") {
         None | Some(serde_json::Value::Null) => 0,
         Some(serde_json::Value::String(version)) if version.is_empty() => 0,

@@ -1,4 +1,4 @@
-//! Version 4 of the state format, as it stands in the file.
+//! Version 4 of the state format, as it is in the file.
 //!
 //! The text is JSON, indented by two blanks, with a line break at the end and the keys in a fixed order. Resources are
 //! ordered by the text of their module, then by mode, type and name; instances by key, and the deposed objects of an

@@ -1,4 +1,4 @@
-//! The surroundings of a command, as far as states depend on them.
+//! Interfaces between states and the command that uses them.
 
 use addrs::Program;
 use plugins::Host;
@@ -11,18 +11,18 @@ use crate::backend::migrate::Migration;
 use crate::backend::record::SupplyMode;
 use crate::backend::store::Store;
 
-/// The surroundings of a command, as far as states depend on them.
+/// Services and settings of a command that states depend on.
 #[derive(Clone, Copy)]
 pub struct Context<'c> {
-    /// The data directory: `.terraform`, or `TF_DATA_DIR`.
+    /// Data directory: `.terraform`, or `TF_DATA_DIR`.
     pub data_dir: &'c str,
-    /// The workspace that `TF_WORKSPACE` selects.
+    /// Workspace that `TF_WORKSPACE` selects.
     pub workspace: Option<&'c str>,
-    /// The names of the state stores of this executable.
+    /// Names of the built-in state stores.
     pub builtin: &'c [String],
     /// The plugins that this build leaves out: the name, and the feature of the package that brings it.
     pub left_out: &'c [(&'static str, &'static str)],
-    /// The name of the program in messages.
+    /// Name of the program in messages.
     pub program: Program,
     pub console: &'c dyn Console,
     pub plugins: &'c dyn Plugins,
@@ -36,16 +36,16 @@ impl Context<'_> {
     }
 }
 
-/// A question, which is answered by a line.
+/// A question that is answered by a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'q> {
     pub title: &'q str,
-    /// Paragraphs below the title, which are broken at the width of the terminal; lines that begin with a blank are laid out already.
-    /// May be empty.
+    /// Paragraphs below the title, which are broken at the width of the terminal; lines that begin with a blank are
+    /// laid out already. May be empty.
     pub explanation: &'q str,
-    /// The title is a warning.
+    /// Print the title as a warning.
     pub warns: bool,
-    /// The answer is not shown while it is typed.
+    /// Do not show the answer while it is typed.
     pub secret: bool,
 }
 
@@ -61,7 +61,7 @@ impl<'q> Question<'q> {
     }
 }
 
-/// The reason why a question has no answer.
+/// Reason why a question has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     /// The input has ended.
@@ -70,23 +70,22 @@ pub enum NoAnswer {
     Interrupted,
 }
 
-/// The emphasis of a note.
+/// Emphasis of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     Plain,
-    /// Something has succeeded.
     Success,
-    /// The first line is a title.
+    /// A title in the first line.
     Titled,
 }
 
-/// Whoever uses the command: a person, or a program that reads events.
+/// The user of the command: a person, or a program that reads events.
 pub trait Console {
     /// # Errors
     /// There is no answer.
     fn ask(&self, question: &Question<'_>) -> Result<String, NoAnswer>;
 
-    /// Returns true if somebody can correct an answer that does not fit.
+    /// Returns true if an answer that does not fit can be corrected.
     fn is_interactive(&self) -> bool;
 
     /// Reports progress.
@@ -101,11 +100,11 @@ pub trait Console {
     /// Reports that the lock of a state is waited for.
     fn waits_for_lock(&self);
 
-    /// Sees to it that everything so far is seen.
+    /// Shows everything that was buffered so far.
     fn flush(&self);
 }
 
-/// The provider of a third party's state store, selected and ready to be started.
+/// A selected provider of a state store.
 pub struct SelectedProvider {
     pub program: plugins::Program,
     /// `None` for providers without version selection.
@@ -113,9 +112,9 @@ pub struct SelectedProvider {
     pub supply_mode: SupplyMode,
 }
 
-/// The source of the plugins that serve state stores.
+/// Source of the plugins that serve state stores.
 pub trait Plugins {
-    /// The runtime for connections to a plugin.
+    /// Creates the runtime for connections to a plugin.
     ///
     /// # Errors
     /// No threads can be started.
@@ -128,7 +127,7 @@ pub trait Plugins {
     /// Selects a version of a provider.
     ///
     /// # Errors
-    /// None is available that meets the constraints.
+    /// No available version meets the constraints.
     fn select(
         &self,
         provider: &addrs::Provider,
@@ -137,21 +136,21 @@ pub trait Plugins {
     ) -> Result<SelectedProvider, Diagnostics>;
 }
 
-/// The workspaces of HCP Terraform, as far as they differ from those of other stores.
+/// Workspaces of HCP Terraform, as far as they differ from those of other stores.
 pub trait Cloud {
-    /// Checks whether this version may write the state of a workspace without an operation.
+    /// Checks that this version may write the state of a workspace without an operation.
     ///
     /// # Errors
     /// It may not, or the workspace cannot be read.
     fn check(&self, store: &Store, workspace: &str) -> Result<(), Diagnostics>;
 
-    /// Brings states along into the workspaces of a `cloud` block. Returns true if they are there now.
+    /// Migrates states into the workspaces of a `cloud` block. Returns true if they are there now.
     ///
     /// # Errors
-    /// A state cannot be read or written, or nobody agreed. What was there stays.
+    /// A state cannot be read or written, or nobody agreed. The old states stay.
     fn migrate(&self, migration: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics>;
 
-    /// The tags by which a `cloud` block selects its workspaces, in words; empty without tags.
+    /// Describes the tags by which a `cloud` block selects its workspaces; empty without tags.
     ///
     /// # Errors
     /// The settings contradict each other.

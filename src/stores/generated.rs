@@ -2,7 +2,7 @@
 
 use syntax::Diagnostic;
 
-/// Writes generated configuration to a new file: an existing one is not replaced.
+/// Writes generated configuration to a new file. An existing file is never replaced.
 pub fn write_new(path: &std::path::Path, text: &str) -> Result<(), Diagnostic> {
     let write = || {
         if files::is_replaceable(path) && path.exists() {
@@ -22,7 +22,8 @@ pub fn write_new(path: &std::path::Path, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-/// The error for a file that exists already, where generated configuration should go. A pipe or a device is written into.
+/// Creates the error for a file that exists already, where generated configuration should go. A pipe or a device is
+/// written into.
 pub fn target_exists(path: &str) -> Option<Diagnostic> {
     let exists = files::is_replaceable(path.as_ref()) && std::path::Path::new(path).exists();
     exists.then(|| {

@@ -1,4 +1,4 @@
-//! The journal of an operation, and the report about one that an earlier run has left: see [`state::journal`].
+//! The journal of an operation, and the report on one that an earlier run has left: see [`state::journal`].
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::Context;
 use crate::problem::{ERRORED_STATE, problem};
 
-/// How many addresses or files are named.
+/// Limit of the addresses or files that a message names.
 const NAMED: usize = 20;
 
-/// Reports what the journal of an earlier run meant for the state that was just read, and removes it after that.
+/// Reports the journal of an earlier run on the state that was just read, and removes it after that.
 pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Option<&State>) -> Result<(), Diagnostics> {
     let Some(left) = store.journal_report() else {
         return Ok(());
@@ -31,13 +31,14 @@ pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Optio
         }
         let warning = Diagnostic::warning(left.summary(), detail);
         context.warn(warning);
+        // The report must be on the screen before the journal is gone: nothing else can produce it again.
         context.console.flush();
     }
     store.forget_journal().map_err(|e| problem(&e))
 }
 
-/// Returns true if a state that could not be written to its store has objects, and all of them are in this one. A first state has another
-/// lineage in its copy than in the store, which got it later.
+/// Returns true if a state that could not be written to its store has objects, and all of them are in this one.
+/// Lineages are not compared: the copy of a first state has another one than the store, which got its own later.
 fn is_needless(copy: &Path, state: &State) -> bool {
     let Ok(Some(rescued)) = state::store::read_copy(copy) else {
         return false;
@@ -45,7 +46,7 @@ fn is_needless(copy: &Path, state: &State) -> bool {
     rescued.has_resources() && missing(state, &rescued).is_empty()
 }
 
-/// The instances whose objects in a copy are not those of a state.
+/// Returns the instances whose objects in a copy are not those of a state.
 fn missing(state: &State, rescued: &State) -> Vec<AbsResourceInstance> {
     changes(state, rescued)
         .into_iter()
@@ -54,8 +55,8 @@ fn missing(state: &State, rescued: &State) -> Vec<AbsResourceInstance> {
         .collect()
 }
 
-/// Names a state that an earlier run could not write to its store, where that has objects that the store does not have. A state of the store
-/// that is later than the copy is left alone: somebody has gone on without it.
+/// Warns of states that earlier runs could not write to their store and that have objects which the store does not
+/// have. Copies older than the stored state are ignored: somebody has gone on without them.
 pub fn report_copies(context: &Context<'_>, state: Option<&State>, is_file: bool) {
     let empty = State::new();
     let state = state.unwrap_or(&empty);
@@ -64,7 +65,7 @@ pub fn report_copies(context: &Context<'_>, state: Option<&State>, is_file: bool
             continue;
         };
         let same = rescued.lineage == state.lineage && rescued.serial >= state.serial;
-        // The first state of a directory has its lineage from the copy, or none.
+        // The first state of a directory has no lineage to compare.
         let first = !state.has_resources() && state.lineage.is_empty() && copy == Path::new(ERRORED_STATE);
         let missing = missing(state, &rescued);
         if missing.is_empty() || !(same || first) {
@@ -97,13 +98,14 @@ pub fn report_copies(context: &Context<'_>, state: Option<&State>, is_file: bool
     }
 }
 
-/// The places where a run leaves a state that it cannot save: the working directory, then the directory for temporary files.
+/// Lists the copies of states that could not be saved: in the working directory, then in the directory for temporary
+/// files.
 fn copies() -> Vec<PathBuf> {
     let suffix = format!(".{ERRORED_STATE}");
     let elsewhere = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = elsewhere
         .filter(|entry| entry.file_name().to_string_lossy().ends_with(&suffix))
-        // Others may put files of that name there.
+        // Other users may put files of that name there.
         .filter(|entry| {
             let own = |found: std::fs::Metadata| found.is_file() && found.uid() == rustix::process::geteuid().as_raw();
             entry.metadata().is_ok_and(own)
@@ -117,7 +119,8 @@ fn copies() -> Vec<PathBuf> {
     found
 }
 
-/// Begins the journal for a plan that changes something in a state: objects, or what is known about them. Where it cannot be created, the operation continues, with a warning.
+/// Begins the journal for a plan that changes something in a state: objects, or their recorded values. If it cannot be
+/// created, the operation continues with a warning.
 pub fn begin(before: &State, plan: &Plan, store: &SharedStore, operation: &str) -> (Option<Writer>, Diagnostics) {
     if plan.graph.operations() == 0 && changes(before, &plan.prior_state).is_empty() {
         return (None, Diagnostics::new());
@@ -142,8 +145,8 @@ fn started(store: &SharedStore, operation: &str) -> Result<Option<Writer>, State
     store.begin_journal(operation, TERRAFORM_VERSION)
 }
 
-/// Begins the journal of a command that makes one state of another without touching an object, and brings to the disk what the
-/// state is going to be. Where that fails the command goes on: nothing but the command itself could be lost.
+/// Begins the journal of a command that edits the state without touching objects, and makes its result durable. If that
+/// fails, the command goes on: nothing but its own result could be lost.
 pub fn begin_edit(store: &SharedStore, operation: &str, before: &State, after: &State) {
     let outcomes = changes(before, after);
     if outcomes.is_empty() {
@@ -164,7 +167,7 @@ pub fn begin_edit(store: &SharedStore, operation: &str, before: &State, after: &
     }
 }
 
-/// Begins the journal of the import of an object. Where that fails, the import goes on: it changes nothing but the state.
+/// Begins the journal of the import of an object. If that fails, the import goes on: it changes nothing but the state.
 pub fn begin_import(store: &SharedStore, operation: &str, address: &AbsResourceInstance, by: String) -> Option<Writer> {
     let intent = Intent {
         address: address.to_string(),

@@ -1,12 +1,13 @@
-//! Where states are kept for a command: backends, the opened and locked state, the journal of a run.
+//! States of commands: backends, the opened and locked state, the journal of a run.
 //!
-//! [`backend`] decides where the state of a configuration is, from the `backend` block and the record of the last `init`, and brings
-//! states along when that changes. [`session`] opens and locks one, writes it, and rescues it where it cannot be written; [`persist`]
-//! saves results while an apply runs, and [`journal`] writes down what a run is about to do. [`planfile`] reads and
-//! writes saved plans, which name the backend that they were made with; [`generated`] writes the configuration that a plan generates.
+//! [`backend`] finds the place of a configuration's states from the `backend` block and the record of the last `init`,
+//! and migrates states when that changes. [`session`] opens and locks a state, writes it, and rescues it where it
+//! cannot be written; [`persist`] saves results while an apply runs, and [`journal`] records the intents and results of
+//! a run. [`planfile`] reads and writes saved plans, which name the backend that they were made with; [`generated`]
+//! writes the configuration that a plan generates.
 //!
-//! Nothing here knows a command line, a terminal or the packages of plugins: a [`Context`] has what is needed of them. Begin reading
-//! with `context.rs` and `backend/mod.rs`.
+//! No module here knows a command line, a terminal or the packages of plugins: a [`Context`] has what is needed of
+//! them. Begin reading with `context.rs` and `backend/mod.rs`.
 
 #![allow(
     missing_docs,

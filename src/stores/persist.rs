@@ -1,13 +1,13 @@
-//! Saving results while an apply is running: on a thread of its own, which follows the results in a state of its own.
+//! Saving results during an apply: on a thread of its own, which updates its own copy of the state.
 //!
-//! The apply sends each result to that thread and continues without waiting for the disk; the state that it works with is
-//! never copied. A result is saved [`Schedule::interval`] after it is there, together with those that come meanwhile, and
-//! whether or not more come. A large state is written less often: no more than one part in [`SHARE`] of the time goes into
-//! it, as far as the processor is concerned, which the apply needs, too. To wait for the disk slows nothing down, so of that
-//! time writes may take half.
+//! The apply sends each result to that thread and continues without waiting for the disk; the state that it works with
+//! is never copied. A result is saved [`Schedule::interval`] after its arrival, together with later ones, even if more
+//! keep coming. A large state is written less often: at most one part in [`SHARE`] of the processor time goes into
+//! writing, since the apply needs the processor, too. Waiting for the disk slows nothing down, so writes may take half
+//! of the elapsed time.
 //!
-//! The journal of the run gets each result first, and what is about to happen before it does ([`state::journal`]). It is what
-//! a crash leaves; the file is for everybody else who reads it, and lets the journal be made smaller.
+//! The journal of the run gets each intent and each result first ([`state::journal`]). A crash leaves the journal; the
+//! file is for everybody else who reads the state, and lets the journal be made smaller.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -23,10 +23,10 @@ use state::journal::{Answers, Intent, Outcome, Writer};
 use state::{InstanceState, SharedStore, SnapshotStore, State};
 use syntax::Diagnostic;
 
-/// Of so much time, one part may be spent on writing: 5 %.
+/// Inverse of the share of processor time for writing: 5 %.
 const SHARE: u32 = 20;
 
-/// A journal of this size is not left to grow until results have waited long enough.
+/// Size in bytes at which a journal is no longer left to grow until results have waited long enough.
 const LARGE_JOURNAL: u64 = 64 << 20;
 
 /// Saves the results of one apply.
@@ -35,7 +35,7 @@ pub struct Persister {
     thread: JoinHandle<State>,
 }
 
-/// Where the results go. Clones lead to the same place.
+/// Sink of the results. Clones share one destination.
 #[derive(Clone)]
 pub struct Results {
     sender: Sender<Message>,
@@ -47,12 +47,12 @@ struct Received {
     address: AbsResourceInstance,
     provider: AbsProviderConfig,
     objects: Option<InstanceState>,
-    /// The number that the journal has given to this outcome.
+    /// Number of this outcome in the journal.
     number: u64,
 }
 
-/// The results stand in a list beside the channel: a message for each would wake the thread thousands of times for nothing, as it
-/// does something with them only when a write is due.
+/// A message to the thread. Results are in a list beside the channel: a message for each would wake the thread
+/// thousands of times for nothing, as it uses them only when a write is due.
 enum Message {
     /// The list has got its first result.
     Received,
@@ -104,16 +104,16 @@ impl ResultSink for Results {
         if let Some(journal) = &self.journal
             && let Err(why) = journal.sync().await
         {
-            // No other operation begins, and the end of this one saves the state or says why not.
+            // No other operation begins, and the end of this one saves the state or reports the reason.
             tracing::warn!("{why}");
         }
     }
 }
 
-/// Records that an operation is about to begin.
+/// Records an intent.
 ///
 /// # Errors
-/// It cannot be recorded.
+/// The intent cannot be recorded.
 pub async fn begin(journal: &Writer, intent: &Intent) -> Result<(), Diagnostic> {
     journal.begin(intent).await.map_err(|why| {
         Diagnostic::error(
@@ -135,12 +135,12 @@ impl Results {
         received.push(result);
         drop(received);
         if is_first {
-            // Once the thread has ended, the apply has, too.
+            // The thread ends only after the apply, so a failed send loses nothing.
             let _ = self.sender.send(Message::Received);
         }
     }
 
-    /// Saves the results so far at once; returns whether that was done within a time.
+    /// Saves the results so far at once; returns true if that was done within the limit.
     pub fn save(&self, limit: Duration) -> bool {
         let (answer, answered) = channel();
         self.sender.send(Message::Save(answer)).is_ok() && answered.recv_timeout(limit).is_ok()
@@ -148,10 +148,10 @@ impl Results {
 }
 
 impl Persister {
-    /// Begins with the state that the apply begins with.
+    /// Starts with the state that the apply starts with.
     ///
     /// # Errors
-    /// There can be no more threads.
+    /// No more threads can be started.
     pub fn start(
         state: State,
         store: SharedStore,
@@ -167,16 +167,18 @@ impl Persister {
         };
         let watched = journal;
         let work = move || {
+            // Read once: the path of the state does not change during an apply.
             let stream = lock(&store).is_stream();
             let write = |state: &State, included: u64| {
                 let mut store = lock(&store);
                 match store.write(state, TERRAFORM_VERSION) {
                     Ok(_) => {
+                        // Only now: the journal may drop the outcomes that the written state has.
                         store.compact_journal(included);
                         true
                     }
                     Err(e) => {
-                        // The end of the operation tries again, and reports.
+                        // The end of the operation tries again, and reports a failure.
                         tracing::warn!("the state could not be written meanwhile: {e}");
                         false
                     }
@@ -188,6 +190,8 @@ impl Persister {
                 &received,
                 state,
                 Schedule::new(interval),
+                // A pipe or a device gets only the snapshots that are asked for, since it cannot replace an earlier
+                // one.
                 !stream,
                 grown,
                 write,
@@ -197,13 +201,12 @@ impl Persister {
         Ok(Persister { results, thread })
     }
 
-    /// Where the results go.
     #[must_use]
     pub fn results(&self) -> Results {
         self.results.clone()
     }
 
-    /// Ends without another write; returns the state with all results, unless the thread has failed.
+    /// Ends without another write; returns the state with all results, or `None` if the thread has panicked.
     #[must_use]
     pub fn end(self) -> Option<State> {
         let _ = self.results.sender.send(Message::End);
@@ -215,7 +218,7 @@ fn lock<'s>(store: &'s Mutex<dyn SnapshotStore + 'static>) -> std::sync::MutexGu
     store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How long this thread has worked.
+/// Returns the processor time of this thread.
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
@@ -223,9 +226,9 @@ fn processor_time() -> Duration {
 
 #[derive(Debug)]
 struct Schedule {
-    /// How long a result waits for others.
+    /// Time for which a result waits for others.
     interval: Duration,
-    /// Not before this.
+    /// Earliest time of the next write.
     rest: Instant,
 }
 
@@ -237,18 +240,18 @@ impl Schedule {
         }
     }
 
-    /// When results are to be saved of which the first came at this time.
+    /// Returns the time at which results are to be saved, the first of which came at `first`.
     fn due(&self, first: Instant) -> Instant {
         (first + self.interval).max(self.rest)
     }
 
-    /// A write is over that took so much of the processor's time, and so long.
+    /// Plans the pause after a write that took `work` of the processor's time, and `elapsed`.
     fn wrote(&mut self, work: Duration, elapsed: Duration, ended: Instant) {
         self.rest = ended + elapsed.max(work * (SHARE - 1));
     }
 }
 
-/// Takes the results into the state. Returns the number of the last one.
+/// Moves the received results into the state. Returns the number of the last one.
 fn include(received: &Mutex<Vec<Received>>, state: &mut State) -> Option<u64> {
     let results = std::mem::take(&mut *received.lock().unwrap_or_else(PoisonError::into_inner));
     let last = results.last().map(|result| result.number);
@@ -274,9 +277,9 @@ fn follow(
     grown: impl Fn() -> bool,
     write: impl Fn(&State, u64) -> bool,
 ) -> State {
-    // The number of the last outcome that this state has.
+    // Number of the last outcome in this state.
     let mut included = 0;
-    // When the first result came that is not saved.
+    // Arrival of the first result that is not saved.
     let mut unsaved: Option<Instant> = None;
     loop {
         let due = unsaved.filter(|_| by_time).map(|first| match grown() {
@@ -286,7 +289,7 @@ fn follow(
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
         let message = match left {
             None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            // What is there already is saved together.
+            // A write is due: messages that have arrived already are covered by it.
             Some(Duration::ZERO) => messages.try_recv().map_err(|_| RecvTimeoutError::Timeout),
             Some(left) => messages.recv_timeout(left),
         };
@@ -310,7 +313,7 @@ fn follow(
         schedule.wrote(processor_time().saturating_sub(work).min(elapsed), elapsed, ended);
         unsaved = (!saved).then_some(ended);
         if let Some(answer) = answer {
-            // Who does not wait any more does not need to know.
+            // A caller that has given up waiting does not need the answer.
             let _ = answer.send(());
         }
     }
@@ -336,7 +339,7 @@ mod tests {
         }
     }
 
-    /// Follows messages on a thread of its own; every write sends how many instances it has.
+    /// Follows messages on a thread of its own; every write sends the number of instances that it has.
     fn following(interval: Duration, by_time: bool, fails: usize) -> (Results, Receiver<usize>, JoinHandle<State>) {
         let (sender, messages) = channel();
         let received = Arc::new(Mutex::default());

@@ -1,6 +1,6 @@
-//! A state from its opening to its closing: where it is, its lock, reading, writing, and where it goes when it cannot be written.
+//! A state during a command: opening, locking, reading and writing it, and rescuing it when it cannot be written.
 //!
-//! Everything that a command does with a state goes through this module, wherever the state is kept.
+//! All commands use states through this module, wherever the state is kept.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -17,20 +17,19 @@ use crate::backend::Source;
 pub use crate::problem::{ERRORED_STATE, problem};
 use crate::{Context, journal};
 
-/// The file that a copy of the state goes to before it is written for the first time.
+/// File for a copy of the state before its first write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backup {
     /// `NAME.backup`.
     Beside,
     None,
-    /// The file named by a flag.
+    /// File named by a flag.
     File(PathBuf),
-    /// A file with the time in its name.
     Stamped,
 }
 
 impl Backup {
-    /// The backup of a command whose flag may turn it off with `-`.
+    /// Returns the backup of a command whose flag may turn it off with `-`.
     #[must_use]
     pub fn optional(flag: Option<&str>) -> Backup {
         match flag {
@@ -40,7 +39,7 @@ impl Backup {
         }
     }
 
-    /// The backup of a command that always makes one.
+    /// Returns the backup of a command that always makes one.
     #[must_use]
     pub fn required(flag: Option<&str>) -> Backup {
         match flag {
@@ -52,22 +51,22 @@ impl Backup {
 
 pub struct Opening<'a> {
     pub source: Source,
-    /// The file to write, if it is another; not for a state in a store.
+    /// File to write, if it is another one; not for a state in a store.
     pub out: Option<PathBuf>,
-    /// Where the copy of the state goes before it is written; not for a state in a store, which has none.
+    /// Backup before the first write; not for a state in a store, which has none.
     pub backup: Backup,
-    /// The operation that the lock names.
+    /// Operation that the lock names.
     pub operation: &'a str,
-    /// How long to try for the lock; `None` for no lock.
+    /// Timeout for the lock; `None` for no lock.
     pub lock: Option<Duration>,
-    /// Asked while the lock is tried for: whether to give up.
+    /// Cancellation, which is checked while the lock is waited for.
     pub cancelled: &'a dyn Fn() -> bool,
-    /// A snapshot that is to take the place of the state.
+    /// Snapshot that will replace the state.
     pub replacement: Option<&'a State>,
 }
 
 impl<'a> Opening<'a> {
-    /// A state, with the usual backup.
+    /// Opens a state with the usual backup.
     #[must_use]
     pub fn new(source: Source, operation: &'a str, lock: Option<Duration>) -> Opening<'a> {
         Opening {
@@ -85,19 +84,19 @@ impl<'a> Opening<'a> {
 pub struct StateSession<'s> {
     context: Context<'s>,
     store: SharedStore,
-    /// Whether it is a file that a person can replace.
+    /// Set if the state is a file, which the user can replace by hand.
     is_file: bool,
-    /// The state as it was read; `None` if there is none.
+    /// State that was read; `None` if there is none.
     pub state: Option<State>,
-    /// The lineage and serial that were read.
+    /// Lineage and serial that were read.
     origin: (String, u64),
     operation: String,
-    /// The state as it was read, for a command that changes it without planning.
+    /// State that was read, for a command that edits it without planning.
     before: State,
 }
 
 impl<'s> StateSession<'s> {
-    /// Locks and reads a state. A warning about an interrupted write that was recovered is shown.
+    /// Locks and reads a state. Shows a warning about the recovery from an interrupted write.
     ///
     /// # Errors
     /// The lock is held by another process, or the state cannot be read.
@@ -119,10 +118,13 @@ impl<'s> StateSession<'s> {
     ) -> Result<StateSession<'s>, Diagnostics> {
         if let Some(timeout) = opening.lock {
             let info = LockInfo::new(opening.operation, TERRAFORM_VERSION);
+            // The lock may be waited for, and the user is to see everything before it.
             context.console.flush();
             let waiting = while_locking(&context, opening.cancelled);
             store.lock(&info, timeout, &waiting).map_err(|e| problem(&e))?;
         }
+        // Before the read, which would otherwise put the results of a journal into the state that is about to be
+        // replaced.
         if let Some(snapshot) = opening.replacement {
             store.expect_snapshot(snapshot).map_err(|e| problem(&e))?;
         }
@@ -132,6 +134,7 @@ impl<'s> StateSession<'s> {
             context.warn(warning);
         }
         journal::report(&context, &mut store, state.as_ref())?;
+        // A replacement may be the copy itself, brought back by `state push`.
         if opening.replacement.is_none() {
             journal::report_copies(&context, state.as_ref(), is_file);
         }
@@ -147,7 +150,7 @@ impl<'s> StateSession<'s> {
         })
     }
 
-    /// Opens a state for a command that changes it without planning.
+    /// Opens a state for a command that edits it without planning.
     ///
     /// # Errors
     /// The lock is held by another process, or the state cannot be read.
@@ -157,20 +160,21 @@ impl<'s> StateSession<'s> {
         Ok(opened)
     }
 
-    /// The store, for those that write while the operation runs.
+    /// Returns the store, for writers during an operation.
     #[must_use]
     pub fn store(&self) -> &SharedStore {
         &self.store
     }
 
-    /// Writes the next snapshot if its content differs. If the write is cut short, the next command makes up for it.
+    /// Writes the next snapshot if its content differs. If the write is cut short, the next command completes it.
     ///
     /// # Errors
     /// The store cannot be written.
     pub fn write(&mut self, state: &State) -> Result<(), Diagnostics> {
         journal::begin_edit(&self.store, &self.operation, &self.before, state);
         let result = self.lock_store().write(state, TERRAFORM_VERSION);
-        // A change that could not be written was not made; the next command does not make it by itself.
+        // The journal ends in any case: an edit that could not be written was not made, and the next command must not
+        // make it by itself.
         let mut problems = journal::end(&self.store);
         match result {
             Ok(_) => {
@@ -192,7 +196,7 @@ impl<'s> StateSession<'s> {
         self.lock_store().write_snapshot(snapshot).map(drop)
     }
 
-    /// Writes the next snapshot to the store or, where that fails, to `errored.tfstate`, or else to standard output.
+    /// Writes the next snapshot to the store or, if that fails, to `errored.tfstate`, or else to standard output.
     pub fn write_or_rescue(&self, state: &State) -> Diagnostics {
         let Err(error) = self.lock_store().write(state, TERRAFORM_VERSION) else {
             return Diagnostics::new();
@@ -209,6 +213,7 @@ impl<'s> StateSession<'s> {
             },
             ..state.clone()
         };
+        // The user may copy the file over the state; the journal must then know that state.
         if let Err(e) = self.lock_store().announce_copy(&snapshot) {
             tracing::warn!("{e}");
         }
@@ -216,12 +221,12 @@ impl<'s> StateSession<'s> {
         problems
     }
 
-    /// Keeps a state that cannot be written where it belongs: in the working directory, in that for temporary files, or else on
-    /// standard output.
+    /// Saves a state that cannot be written to its store: in the working directory, in the directory for temporary
+    /// files, or else on standard output.
     fn rescue(&self, snapshot: &State) -> Diagnostics {
         let copy = PathBuf::from(ERRORED_STATE);
         if copy.is_file() {
-            // It may be the only record of what an earlier run created.
+            // The older copy may be the only record of the objects of an earlier run.
             let renamed = stamped_backup(&copy);
             if let Err(e) = std::fs::rename(&copy, &renamed) {
                 tracing::warn!("{} cannot be moved to {}: {e}", copy.display(), renamed.display());
@@ -231,6 +236,7 @@ impl<'s> StateSession<'s> {
             Ok(()) => return self.rescued(ERRORED_STATE, "of the working directory").into(),
             Err(e) => e,
         };
+        // A name that nobody can guess: the directory is shared, and another user might put a link there.
         let elsewhere = std::env::temp_dir().join(format!("{}.{ERRORED_STATE}", uuid::Uuid::new_v4()));
         match write_copy(&elsewhere, snapshot) {
             Ok(()) => self
@@ -283,14 +289,16 @@ impl<'s> StateSession<'s> {
     }
 }
 
-/// The error of a command whose state was not written.
+/// Creates the error of a command whose state was not written.
 #[must_use]
 pub fn not_written(error: &state::StateError) -> Diagnostic {
     Diagnostic::error("Failed to save the state", error.to_string())
 }
 
-/// The callback for waiting for a lock: returns whether to give up. Reports once, after 400 ms, that the lock is waited for.
+/// Returns the cancellation callback for waiting for a lock. It reports once, after 400 ms, that the lock is waited
+/// for.
 fn while_locking(context: &Context<'_>, cancelled: impl Fn() -> bool) -> impl Fn() -> bool {
+    // Terraform waits as long before it reports that it acquires the lock; most locks are acquired sooner.
     const DELAY: Duration = Duration::from_millis(400);
     let began = Instant::now();
     let reported = Cell::new(false);
@@ -302,7 +310,7 @@ fn while_locking(context: &Context<'_>, cancelled: impl Fn() -> bool) -> impl Fn
     }
 }
 
-/// A file with the backup that is wanted.
+/// Creates the store of a file with the requested backup.
 fn local(path: &Path, opening: &Opening<'_>) -> LocalStore {
     let mut store = LocalStore::new(path);
     if let Some(out) = &opening.out {
@@ -322,7 +330,7 @@ fn local(path: &Path, opening: &Opening<'_>) -> LocalStore {
 /// Reads a state without a lock; `None` if there is none.
 ///
 /// # Errors
-/// It cannot be read.
+/// The state cannot be read.
 pub fn read_source(source: &Source) -> Result<Option<State>, Diagnostics> {
     match source {
         Source::File(path) => LocalStore::new(path).read(),

@@ -6,16 +6,17 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::Context;
 
-/// The workspace where none is selected.
+/// Name of the workspace where none is selected.
 pub const DEFAULT: &str = "default";
 
-/// The selected workspace.
+/// Returns the selected workspace.
 ///
 /// # Errors
-/// A workspace cannot have its name.
+/// The name is not valid for a workspace.
 pub fn selected(context: &Context<'_>) -> Result<String, Diagnostics> {
     let name = match context.workspace {
         Some(name) => name.to_owned(),
+        // Terraform stores the selection in this file, so that both programs use the same workspace.
         None => std::fs::read_to_string(Path::new(context.data_dir).join("environment"))
             .map(|text| text.trim().to_owned())
             .unwrap_or_default(),
@@ -36,7 +37,7 @@ pub fn selected(context: &Context<'_>) -> Result<String, Diagnostics> {
     Ok(name)
 }
 
-/// Returns true if a workspace may have this name, which is part of paths and URLs as it is.
+/// Returns true if a workspace may have this name, which becomes part of paths and URLs without escaping.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     let fits =
@@ -44,7 +45,7 @@ pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && name.chars().all(fits)
 }
 
-/// Selects a workspace for the commands that follow.
+/// Selects a workspace for later commands.
 ///
 /// # Errors
 /// The data directory cannot be written.

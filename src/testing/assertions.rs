@@ -25,7 +25,7 @@ use crate::events::Status;
 use crate::file::FileRun;
 use crate::setting::Setting;
 
-/// What there is after the operation of a run.
+/// Result of a run's operation, which its assertions refer to.
 #[derive(Clone, Copy)]
 pub(crate) struct After<'a> {
     pub state: &'a State,
@@ -35,17 +35,17 @@ pub(crate) struct After<'a> {
     pub timestamp: Option<&'a str>,
 }
 
-/// What the assertions of a run have come to.
+/// Results of a run's assertions.
 pub(crate) struct Evaluated {
     pub status: Status,
-    /// The outputs of the module.
+    /// Outputs of the module.
     pub outputs: Value,
     pub diagnostics: Diagnostics,
-    /// How many assertions do not hold.
+    /// Number of assertions that do not hold.
     pub failed: usize,
 }
 
-/// The scope of an assertion: that of the root module, with its outputs, those of earlier runs, and variables of the test.
+/// Scope of an assertion: the root module's, with its outputs, the outputs of earlier runs, and variables of the test.
 struct AssertionScope<'a, 's> {
     file: &'a FileRun<'s>,
     run: &'a str,
@@ -83,7 +83,7 @@ impl AssertionScope<'_, '_> {
         ))
     }
 
-    /// Whether a resource has no objects because the plan was limited to others.
+    /// Returns true if a resource has no objects because the plan was limited to others.
     fn is_left_out(&self, resource: &addrs::Resource) -> bool {
         let Some(plan) = self.after.plan.filter(|plan| plan.is_partial()) else {
             return false;
@@ -99,6 +99,7 @@ impl AssertionScope<'_, '_> {
         let Some((name, local)) = self.config.root.module.locals.get_key_value(local) else {
             return false;
         };
+        // Each local value is followed once: many may refer to the same one.
         seen.insert(name.clone())
             && refs::references_in_expr(&local.expr)
                 .0
@@ -110,7 +111,7 @@ impl AssertionScope<'_, '_> {
                 })
     }
 
-    /// The value of a resource without the instances that the plan has left out.
+    /// Removes the instances that the plan has left out from the value of a resource.
     fn without_left_out(&self, resource: &addrs::Resource, value: Value) -> Value {
         let Some(plan) = self.after.plan.filter(|plan| plan.is_partial()) else {
             return value;
@@ -124,6 +125,7 @@ impl AssertionScope<'_, '_> {
         let rest = match (plain.as_seq(), plain.entries()) {
             (Some(items), None) if matches!(plain.ty(), Type::Tuple(_)) => {
                 let is_there = |i: &usize| known(InstanceKey::Int(*i as u64));
+                // Indexes must stay the same, so that only instances behind the last known one can be left out.
                 let count = (0..items.len()).rev().find(is_there).map_or(0, |last| last + 1);
                 Value::tuple(items[..count].to_vec())
             }
@@ -161,6 +163,7 @@ impl AssertionScope<'_, '_> {
 impl Scope for AssertionScope<'_, '_> {
     fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         match &reference.subject {
+            // In a test file, `run.NAME`, `output.NAME` and `check.NAME` are parsed as resources of these types.
             Referenceable::Resource(r) if r.mode == Mode::Managed && &*r.ty == "run" => {
                 self.of_run(&r.name, &reference.range)
             }
@@ -230,7 +233,7 @@ impl Scope for AssertionScope<'_, '_> {
     }
 }
 
-/// What one assertion has come to.
+/// Result of one assertion.
 struct Judged {
     status: Status,
     diagnostics: Diagnostics,
@@ -249,6 +252,7 @@ impl FileRun<'_> {
         let results = Assertions::new(Results {
             config,
             state: after.state,
+            // After an apply, the state has the real values, where the plan has unknown ones.
             plan: after.plan.filter(|_| !after.applied),
             ephemerals: after.ephemerals,
             timestamp: after.timestamp,
@@ -274,8 +278,11 @@ impl FileRun<'_> {
                 after,
                 extra: &setting.variables.extra,
             };
+            // Collected for the first assertion: many runs have none.
             let mut references: Option<References> = None;
             for rule in &setting.run.asserts {
+                // References are checked before the evaluation, since a conditional that is not taken would hide a
+                // wrong one.
                 let references = references.get_or_insert_with(|| References::new(config, schemas));
                 let problems = check(rule, references, &scope, schemas);
                 let judged = if problems.has_errors() {
@@ -285,7 +292,7 @@ impl FileRun<'_> {
                     }
                 } else {
                     let mut judged = judge(rule, &scope);
-                    // What a reference failed for is told by what it refers to.
+                    // The object that a reference leads to reports its failure itself, into these diagnostics.
                     let found = results.take_diagnostics();
                     if found.has_errors() {
                         judged.status = Status::Error;
@@ -305,7 +312,7 @@ impl FileRun<'_> {
     }
 }
 
-/// The errors in the references of an assertion.
+/// Returns the errors in the references of an assertion.
 fn check(
     rule: &CheckRule,
     references: &mut References,
@@ -336,6 +343,7 @@ fn check(
             }
         }
         let found = references.check(scope.config, schemas, expr);
+        // The module's checker does not know these names, and its errors about them are wrong.
         let is_own = |d: &Diagnostic| {
             let at = d.subject.as_ref();
             at.is_some_and(|at| {
@@ -394,7 +402,7 @@ fn judge(rule: &CheckRule, scope: &AssertionScope<'_, '_>) -> Judged {
     Judged { status, diagnostics }
 }
 
-/// The message of an assertion, which is evaluated whether the assertion holds or not.
+/// Evaluates the message of an assertion, as Terraform does also for one that holds.
 fn error_message(rule: &CheckRule, scope: &AssertionScope<'_, '_>) -> (String, Diagnostics) {
     let (value, mut problems) = evaluate(&rule.error_message, Context::new(scope));
     if problems.has_errors() {
@@ -415,7 +423,8 @@ fn error_message(rule: &CheckRule, scope: &AssertionScope<'_, '_>) -> (String, D
     }
     match cty::convert(&value, &Type::String).as_ref().map(Value::as_str) {
         Ok(Some(text)) => (text.trim().to_owned(), problems),
-        // The assertion is judged all the same: it may hold, and if it does not, that is what matters.
+        // The assertion is judged all the same: it may hold, and if it does not, its failure is more important than the
+        // message.
         Ok(None) if !value.is_known() => {
             let text = "The error message of this assertion depends on values that are known only after apply.";
             (text.to_owned(), problems)
@@ -432,7 +441,7 @@ fn error_message(rule: &CheckRule, scope: &AssertionScope<'_, '_>) -> (String, D
     }
 }
 
-/// The failure with the values of both sides, if the condition is a binary operation.
+/// Adds the values of both sides to a failure, if the condition is a binary operation.
 fn with_sides(mut problem: Diagnostic, condition: &Expr, context: Context<'_>, in_full: bool) -> Diagnostic {
     let Expr::Binary { left, right, .. } = condition.plain() else {
         return problem;
@@ -458,7 +467,7 @@ fn with_sides(mut problem: Diagnostic, condition: &Expr, context: Context<'_>, i
     problem
 }
 
-/// A value as JSON with line breaks. What must not be shown, or is not known, is described.
+/// Renders a value as JSON with line breaks. Sensitive, ephemeral and unknown parts are replaced by a description.
 fn shown(value: &Value) -> String {
     let plain = value.transform(|_, part| {
         let marks = part.marks();

@@ -1,4 +1,4 @@
-//! Everything that a suite is run with.
+//! The context of a suite.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,56 +16,55 @@ use crate::coverage::Coverage;
 use crate::events::View;
 use crate::suite_file::SuiteFile;
 
-/// Everything that a suite is run with.
+/// Configuration and services of a suite.
 #[derive(Clone, Copy)]
 pub struct Suite<'s> {
-    /// The files, in order.
+    /// Files, in the order in which they are run.
     pub files: &'s [SuiteFile],
-    /// The module beside which the files stand.
+    /// Module in whose directory the test files are.
     pub root: &'s Config,
     /// Values of variables from outside.
     pub outside: &'s SetVariables,
-    /// The same for files in the directory for tests, which has variable files of its own.
+    /// Values from outside for files in the directory of tests, which has variable files of its own.
     pub outside_in_tests: &'s SetVariables,
-    /// Where providers come from.
     pub providers: &'s dyn ProviderSource,
-    /// How expressions are evaluated.
+    /// Evaluation environment of all modules.
     pub environment: &'s EvaluationEnvironment,
-    /// Tells the time, for reports.
+    /// Clock for reports.
     pub clock: fn() -> SystemTime,
-    /// Who watches.
     pub view: &'s dyn View,
     /// Stops the suite.
     pub stop: &'s Stop,
-    /// How many operations of a plan or apply may go on at a time.
+    /// Limit of concurrent operations in a plan or apply.
     pub parallelism: usize,
-    /// How many runs of a file may go on at a time.
+    /// Limit of concurrent runs of a file.
     pub run_parallelism: usize,
-    /// Whether expected failures are reported, too.
+    /// Report expected failures, too.
     pub verbose: bool,
-    /// Notes which objects runs have had. What they have evaluated is noted by the witness of the environment.
+    /// Records which resources had objects. Evaluated expressions are recorded by the witness of the environment.
     pub coverage: Option<&'s Coverage>,
-    /// Where what could not be destroyed is kept.
+    /// Storage for the states of objects that could not be destroyed.
     pub leftovers: Option<&'s dyn Leftovers>,
 }
 
-/// Keeps the states of objects that could not be destroyed, and records what may become one if this program is killed.
+/// Storage for the states of objects that could not be destroyed, and for records of objects that would be lost if this
+/// program were killed.
 pub trait Leftovers: Send + Sync {
-    /// Begins to record what is done to the objects of a state.
+    /// Begins to record the changes of a state's objects.
     ///
     /// # Errors
-    /// It cannot be recorded.
+    /// The record cannot be created.
     fn record(&self, file: &str, key: &str) -> Result<Arc<dyn Recorder>, Diagnostic>;
 
-    /// Keeps a state, and returns where.
+    /// Saves a state, and returns its path.
     ///
     /// # Errors
-    /// It cannot be kept.
+    /// The state cannot be saved.
     fn keep(&self, file: &str, key: &str, state: &state::State) -> Result<PathBuf, Diagnostics>;
 }
 
-/// Records what is done to the objects of one state of a file.
+/// Records the changes of the objects in one state of a file.
 pub trait Recorder: ResultSink {
-    /// Forgets the record: the objects are gone, or their state is kept elsewhere.
+    /// Removes the record: the objects are gone, or their state is saved elsewhere.
     fn forget(&self);
 }

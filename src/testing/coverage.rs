@@ -1,8 +1,8 @@
-//! What of a module the runs of a suite have come upon: resources that had objects, outputs, local values and conditions that were
-//! evaluated, and the branches of conditional expressions that were chosen.
+//! Coverage of a module by the runs of a suite: resources that had objects; outputs, local values and conditions that
+//! were evaluated; and the branches of conditional expressions that were chosen.
 //!
-//! A branch is one whose value was taken: both are always evaluated, in order to know the type of the result. What is
-//! chosen inside a result that is not taken does not count.
+//! A branch counts if its value was taken: both are always evaluated, in order to know the type of the result. Choices
+//! inside a branch that was not taken do not count.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use state::State;
 use syntax::Range;
 use syntax::ast::{Body, Expr};
 
-/// A stretch of a file, by bytes.
+/// A range of bytes in a file.
 type Place = (Arc<str>, u32, u32);
 
 fn place(range: &Range) -> Place {
@@ -25,38 +25,34 @@ fn place(range: &Range) -> Place {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// How often expressions were evaluated.
+    /// Number of evaluations of expressions.
     evaluated: HashMap<Place, u64>,
-    /// How often the conditions of conditionals were false, and true.
+    /// Number of conditionals that were false, and true.
     chosen: HashMap<Place, [u64; 2]>,
-    /// In how many runs resources had objects.
+    /// Number of runs in which resources had objects.
     resources: HashMap<Place, u64>,
 }
 
-/// Notes what is come upon while suites run.
+/// Coverage that is recorded while suites run.
 #[derive(Debug, Default)]
 pub struct Coverage(Mutex<Seen>);
 
-/// What can be come upon.
+/// Kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A managed resource, a data source or an ephemeral resource.
     Resource,
-    /// An output value.
     Output,
-    /// A local value.
     Local,
-    /// A condition: of a variable, an output, a resource or a check block.
     Condition,
     /// One of the two results of a conditional expression.
     Branch,
 }
 
 impl Kind {
-    /// All of them, in the order of reports.
+    /// All kinds, in the order of reports.
     pub const ALL: [Kind; 5] = [Kind::Resource, Kind::Output, Kind::Local, Kind::Condition, Kind::Branch];
 
-    /// The word for it in reports for programs.
+    /// Returns the name of the kind in machine-readable reports.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -68,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// The words for many, for people.
+    /// Returns the plural for people.
     #[must_use]
     pub fn many(self) -> &'static str {
         match self {
@@ -81,16 +77,14 @@ impl Kind {
     }
 }
 
-/// Something that runs may come upon.
+/// A part of a module that runs can cover.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// What it is.
     pub kind: Kind,
-    /// Its name, for people.
+    /// Name or description, for people.
     pub name: String,
-    /// Where it stands.
     pub range: Range,
-    /// How often it was come upon.
+    /// Number of times that the item was covered.
     pub hits: u64,
 }
 
@@ -111,19 +105,20 @@ impl Coverage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the objects of a plan.
+    /// Records the resources of a plan.
     pub(crate) fn planned(&self, config: &Config, plan: &Plan) {
         let planned = plan.changes.iter().map(|c| c.address.containing_resource());
         let read = plan.prior_state.resources.keys().cloned();
         self.objects(config, planned.chain(read));
     }
 
-    /// Notes the objects of a state.
+    /// Records the resources of a state.
     pub(crate) fn exist(&self, config: &Config, state: &State) {
         self.objects(config, state.resources.keys().cloned());
     }
 
     fn objects(&self, config: &Config, all: impl Iterator<Item = AbsResource>) {
+        // A set, since a run counts once, however many instances a resource has.
         let all: BTreeSet<_> = all.map(|r| (r.module.module(), r.resource)).collect();
         let mut seen = self.seen();
         for (module, resource) in all {
@@ -134,7 +129,7 @@ impl Coverage {
         }
     }
 
-    /// What there is in a module and in those that it calls from directories beside it, in the order of the files.
+    /// Lists the items of a module and of those that it calls from directories beside it, in the order of the files.
     #[must_use]
     pub fn measured(&self, root: &Config) -> Vec<Item> {
         let seen = self.seen();
@@ -142,9 +137,10 @@ impl Coverage {
         let mut dirs = BTreeSet::new();
         let mut open: Vec<&ModuleNode> = vec![&root.root];
         while let Some(node) = open.pop() {
-            // What comes from elsewhere has tests of its own.
+            // Modules from registries or repositories have tests of their own.
             let local = |child: &&ModuleNode| child.source.starts_with('.');
             open.extend(node.children.values().filter(local));
+            // A module that is called twice has its items once.
             if dirs.insert(node.module.source_dir.clone()) {
                 of_module(&node.module, &seen, &mut out);
             }
@@ -157,7 +153,7 @@ impl Coverage {
     }
 }
 
-/// How many of each kind were come upon, of how many.
+/// Returns for each kind the number of covered items and of all.
 #[must_use]
 pub fn totals(items: &[Item]) -> BTreeMap<Kind, (usize, usize)> {
     let mut out = BTreeMap::new();
@@ -169,7 +165,7 @@ pub fn totals(items: &[Item]) -> BTreeMap<Kind, (usize, usize)> {
     out
 }
 
-/// Collects the items of a module.
+/// Collector of a module's items.
 struct Items<'m> {
     seen: &'m Seen,
     out: &'m mut Vec<Item>,
@@ -236,7 +232,8 @@ fn of_module(module: &Module, seen: &Seen, out: &mut Vec<Item>) {
     }
     for (address, resource) in &module.resources {
         let hits = match address.mode {
-            // They leave nothing behind that could be counted.
+            // Neither leaves an object that could be counted, so the evaluation of an argument counts. A block without
+            // arguments counts as covered.
             addrs::Mode::Ephemeral | addrs::Mode::List => {
                 let exprs = resource.body.attributes.iter().map(|a| &a.expr);
                 exprs.map(|e| items.evaluated(e)).max().unwrap_or(1)

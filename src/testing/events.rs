@@ -1,4 +1,4 @@
-//! What happens in a suite, for those who watch.
+//! Events of a suite, for its view.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,24 +12,20 @@ use syntax::Diagnostics;
 
 use crate::suite_file::SuiteFile;
 
-/// How a run or a file went. The order is that of precedence: the status of a whole is the greatest of its parts.
+/// Result of a run or a file. The order is that of precedence: the status of a whole is the greatest of its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// It was never reached.
+    /// Not reached.
     #[default]
     Pending,
-    /// It was left out.
     Skip,
-    /// All is as it should be.
     Pass,
     /// An assertion does not hold, or an expected failure did not happen.
     Fail,
-    /// Something else went wrong.
     Error,
 }
 
 impl Status {
-    /// The word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -42,53 +38,48 @@ impl Status {
     }
 }
 
-/// What a run has come to, for those who want to see it.
+/// Result of a run, for -verbose.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The plan of a run that only plans.
+    /// Plan of a run that only plans.
     Planned(Box<Plan>),
-    /// The state after a run that applies.
+    /// State after a run that applies.
     Applied(Box<State>),
 }
 
 /// A run that is over.
 #[derive(Debug, Default)]
 pub struct Performed {
-    /// How it went.
     pub status: Status,
-    /// What was reported.
     pub diagnostics: Diagnostics,
-    /// What it has come to, if it got that far.
+    /// Plan or state, if the run got that far.
     pub outcome: Option<Outcome>,
-    /// The schemas of its providers.
     pub schemas: Schemas,
-    /// When it began, and how long it took; `None` if it never began.
+    /// Start and duration; `None` if the run never began.
     pub time: Option<(SystemTime, Duration)>,
-    /// The number of its assertions that do not hold.
+    /// Number of assertions that do not hold.
     pub failed_assertions: usize,
 }
 
-/// What the end of a run's state has come to.
+/// Result of destroying the objects of a state.
 #[derive(Debug, Default)]
 pub struct Destroyed {
-    /// What is left.
+    /// Objects that are left.
     pub left: State,
-    /// The problems.
     pub diagnostics: Diagnostics,
-    /// The state file in which what is left is recorded.
+    /// State file with the objects that are left.
     pub kept: Option<PathBuf>,
 }
 
 /// A state that was not destroyed because of a second interrupt.
 #[derive(Debug)]
 pub struct Left {
-    /// The key of the state.
+    /// Key of the state.
     pub key: Arc<str>,
-    /// What is in it.
     pub state: State,
-    /// Why it could not be kept.
+    /// Errors of saving it.
     pub diagnostics: Diagnostics,
-    /// The state file in which it is recorded.
+    /// State file in which it is saved.
     pub kept: Option<PathBuf>,
 }
 
@@ -98,29 +89,27 @@ pub enum Event<'e> {
     SuiteBegins(&'e [SuiteFile]),
     FileBegins(&'e SuiteFile),
     RunBegins(&'e SuiteFile, usize),
-    /// A run goes on: for how long it has.
+    /// A run is going on; has the time since its start.
     RunGoesOn(&'e SuiteFile, usize, Duration),
-    /// A run is over.
     RunEnds(&'e SuiteFile, usize, &'e Performed),
-    /// What the file has created is destroyed.
+    /// The destruction of the file's objects begins.
     TeardownBegins(&'e SuiteFile),
-    /// What is in the state that a run was the last one to change is destroyed.
+    /// The destruction of one state's objects is going on; has the run that was the last one to change it.
     TeardownOfRun(&'e SuiteFile, usize, Duration),
-    /// What could not be destroyed of it, and why.
+    /// The destruction of one state's objects is over.
     TeardownOfRunEnds(&'e SuiteFile, usize, &'e Destroyed),
     /// A file is over.
     FileEnds(&'e SuiteFile, Status, &'e Diagnostics),
-    /// A second interrupt has ended a file: what is in its states, and what its runs were about to create.
+    /// A second interrupt has ended a file: has its states, and the objects that its runs were about to create.
     Interrupted(&'e SuiteFile, &'e [Left], &'e [AbsResourceInstance]),
 }
 
-/// Watches a suite. Called from several tasks.
+/// Receiver of the events of a suite. It is called from several tasks.
 pub trait View: Send + Sync {
-    /// Something has happened.
     fn event(&self, event: &Event<'_>);
 }
 
-/// The objects of a state, as they are listed: with the keys of deposed ones.
+/// Lists the managed objects of a state, with the keys of deposed ones.
 #[must_use]
 pub fn objects(state: &State) -> Vec<(AbsResourceInstance, Option<DeposedKey>)> {
     let mut out = Vec::new();

@@ -1,25 +1,26 @@
-//! Failures that are expected.
+//! Expected failures of a run.
 
 use addrs::Referenceable;
 use config::TestRun;
 use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics, Severity};
 
-/// The problems of a plan or an apply, as a test sees them.
+/// Problems of a plan or an apply, compared with the expected failures.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// What was not expected, with an error for each expected failure that did not happen.
+    /// Unexpected problems, with an error for each expected failure that did not happen.
     pub rest: Diagnostics,
-    /// Whether there are errors that are not about an expected failure that did not happen.
+    /// Set if there are errors other than those about missing expected failures.
     pub other_errors: bool,
-    /// Whether an expected failure did not happen.
+    /// Set if an expected failure did not happen.
     pub missing: bool,
 }
 
-/// Whether a problem is a failed condition of this object. `condition_of` is the address of the object.
+/// Returns true if an object, whose address is `condition_of`, is the subject of an expectation.
 fn is_condition_of(condition_of: &str, subject: &Referenceable) -> bool {
     match subject {
         Referenceable::Resource(resource) => match addrs::parse::resource_instance(condition_of) {
+            // Only objects of the root module can be expected to fail: a test cannot name others.
             Ok(address) => address.module.is_root() && address.resource.resource == *resource,
             Err(_) => false,
         },
@@ -31,7 +32,7 @@ fn is_condition_of(condition_of: &str, subject: &Referenceable) -> bool {
     }
 }
 
-/// Which of the expected objects a problem is a failed condition of.
+/// Returns the index of the expectation that a problem fulfills.
 fn expected(run: &TestRun, problem: &Diagnostic) -> Option<usize> {
     let of = problem.condition_of.as_deref()?;
     run.expect_failures
@@ -39,7 +40,7 @@ fn expected(run: &TestRun, problem: &Diagnostic) -> Option<usize> {
         .position(|reference| is_condition_of(of, &reference.subject))
 }
 
-/// Makes errors of the failures of check blocks, which are warnings elsewhere.
+/// Turns failures of check blocks into errors; outside tests they are warnings.
 fn raised(mut problem: Diagnostic) -> Diagnostic {
     if problem.extra == Extra::OfCheck && problem.condition_of.is_some() {
         problem.severity = Severity::Error;
@@ -47,7 +48,7 @@ fn raised(mut problem: Diagnostic) -> Diagnostic {
     problem
 }
 
-/// Takes the failures that a run expects out of the problems of its plan or apply.
+/// Removes the failures that a run expects from the problems of its plan or apply.
 #[must_use]
 pub fn compare(run: &TestRun, problems: Diagnostics) -> Compared {
     let mut seen = vec![false; run.expect_failures.len()];
@@ -79,7 +80,8 @@ pub fn compare(run: &TestRun, problems: Diagnostics) -> Compared {
     out
 }
 
-/// The problems of a plan that is to be applied: what was expected of the apply, and failed while planning, is explained.
+/// Adds warnings to the problems of a plan that was to be applied, where a failure was expected of the apply and
+/// happened while planning.
 #[must_use]
 pub fn explain(run: &TestRun, problems: Diagnostics) -> Diagnostics {
     let mut out = Diagnostics::new();
@@ -96,6 +98,8 @@ pub fn explain(run: &TestRun, problems: Diagnostics) -> Diagnostics {
                     reference.subject
                 ),
             );
+            // Conditions of other objects show the failed condition itself; that of an output is most useful beside the
+            // expectation.
             if matches!(reference.subject, Referenceable::Output(_)) {
                 warning = warning.at(&reference.range);
             }
@@ -106,7 +110,7 @@ pub fn explain(run: &TestRun, problems: Diagnostics) -> Diagnostics {
     out
 }
 
-/// What is wrong with the expectations of a run, before it is run.
+/// Checks the expectations of a run, before it is run.
 #[must_use]
 pub fn check(run: &TestRun) -> Diagnostics {
     let mut out = Diagnostics::new();
@@ -119,7 +123,7 @@ pub fn check(run: &TestRun) -> Diagnostics {
                 | Referenceable::Resource(_)
                 | Referenceable::ResourceInstance(_)
         );
-        // What follows the name of an object, as in `var.settings.port`, is allowed and means nothing, as for Terraform.
+        // Anything after the name of an object, as in `var.settings.port`, is allowed and ignored, as in Terraform.
         if !checkable {
             out.push(
                 Diagnostic::error(

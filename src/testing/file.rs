@@ -1,4 +1,4 @@
-//! One test file: what its runs share, and in which order they go.
+//! One test file: the shared state of its runs, and their order.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -27,28 +27,28 @@ pub(crate) struct Kept {
     pub run: usize,
 }
 
-/// What is known so far.
+/// Results of the runs so far.
 #[derive(Default)]
 struct Memory {
     statuses: Vec<Status>,
     outputs: HashMap<Arc<str>, Value>,
-    /// The variables of the file; `None` while one is evaluated.
+    /// Variables of the file; `None` for one that is being evaluated.
     variables: HashMap<Arc<str>, Option<Result<Value, ()>>>,
     mocks: BTreeMap<LocalProviderConfig, Arc<Source>>,
-    /// The modules with the provider configurations of the file, by module and by run if that chooses its own.
+    /// Modules with the provider configurations of the file, by module, and by run if that chooses its own.
     modules: HashMap<(usize, Option<usize>), Arc<Config>>,
     states: BTreeMap<Arc<str>, Kept>,
     diagnostics: Diagnostics,
     sources: SourceMap,
-    /// The records of what is done to the objects of a state; `None` where there cannot be one.
+    /// Records of the changes to the objects of a state; `None` where a record could not be created.
     recorders: BTreeMap<Arc<str>, Option<Arc<dyn Recorder>>>,
-    /// What runs that were ended by a second interrupt were about to create.
+    /// Objects that runs were about to create when a second interrupt ended them.
     planned: Vec<AbsResourceInstance>,
 }
 
 type Configured = BTreeMap<(addrs::Provider, LocalProviderConfig), Result<Arc<dyn Provider>, ()>>;
 
-/// A file while it is run.
+/// A file that is being run.
 pub struct FileRun<'s> {
     pub(crate) suite: Suite<'s>,
     pub(crate) of: &'s SuiteFile,
@@ -57,21 +57,20 @@ pub struct FileRun<'s> {
     pub(crate) stop: Stop,
     memory: Mutex<Memory>,
     configured: tokio::sync::Mutex<Configured>,
-    /// For each run, those that it waits for.
+    /// For each run, the runs that it waits for.
     pub(crate) before: OnceLock<Vec<BTreeSet<usize>>>,
 }
 
-/// What a file has come to.
+/// Result of a file.
 #[derive(Debug)]
 pub struct FileResult {
-    /// The status of the whole.
+    /// Status of the file.
     pub status: Status,
-    /// The statuses of its runs.
+    /// Statuses of its runs.
     pub runs: Vec<Status>,
 }
 
 impl<'s> FileRun<'s> {
-    /// A file that is to be run.
     #[must_use]
     pub fn new(suite: Suite<'s>, of: &'s SuiteFile, pool: &'s Pool<'s>) -> FileRun<'s> {
         FileRun {
@@ -95,6 +94,8 @@ impl<'s> FileRun<'s> {
     /// Runs the file.
     pub async fn perform(self) -> FileResult {
         self.suite.view.event(&Event::FileBegins(self.of));
+        // Only the second interrupt is passed on to operations. The first lets the runs that have begun end, as in
+        // Terraform.
         let (whole, own) = (self.suite.stop.clone(), self.stop.clone());
         let link = tokio::spawn(async move {
             whole.cancelled().await;
@@ -104,6 +105,7 @@ impl<'s> FileRun<'s> {
             self.evaluate_the_rest();
         }
         let mut status = self.status_of_runs();
+        // After a second interrupt, nothing more is created or destroyed.
         if !self.suite.stop.is_cancelled() && !self.of.file.runs.is_empty() {
             self.suite.view.event(&Event::TeardownBegins(self.of));
             if self.teardown().await {
@@ -117,6 +119,7 @@ impl<'s> FileRun<'s> {
         if self.suite.stop.is_cancelled() {
             self.tell_interrupted();
         }
+        // At the end, as the destruction needs the configured providers, too.
         self.close().await;
         let (diagnostics, runs) = {
             let mut memory = self.memory();
@@ -134,10 +137,11 @@ impl<'s> FileRun<'s> {
     fn status_of_runs(&self) -> Status {
         let memory = self.memory();
         let runs = memory.statuses.iter().copied().max();
+        // A file without a run that was carried out counts as skipped, not as pending.
         runs.map_or(Status::Pass, |worst| worst.max(Status::Skip))
     }
 
-    /// Checks what can be checked before anything is run. If something is wrong, nothing is.
+    /// Checks everything that can be known before the runs. Returns false if none of them may begin.
     fn check(&self) -> bool {
         let mut fine = true;
         for problem in run_providers::check_overrides_of_file(&self.of.file, &self.of.modules) {
@@ -169,7 +173,7 @@ impl<'s> FileRun<'s> {
         fine
     }
 
-    /// Carries out the runs. Returns false if they wait for each other, so that none can be.
+    /// Carries out the runs. Returns false if they wait for each other in a circle, so that none can begin.
     async fn perform_runs(&self) -> bool {
         let runs = self.of.file.runs.iter().zip(&self.of.modules);
         let needs: Vec<Needs> = runs
@@ -198,6 +202,8 @@ impl<'s> FileRun<'s> {
             let memory = self.memory();
             before
                 .iter()
+                // A run that only failed has its outputs and its state; after an error, dependents would work on half
+                // of it.
                 .all(|i| matches!(memory.statuses[*i], Status::Pass | Status::Fail))
         };
         let has_variables = runnable && needs.variables.iter().all(|name| self.file_variable(name).is_ok());
@@ -212,20 +218,20 @@ impl<'s> FileRun<'s> {
         self.end(index, &done);
     }
 
-    /// Notes the end of a run.
+    /// Records the end of a run.
     fn end(&self, index: usize, done: &Performed) {
         self.memory().statuses[index] = done.status;
         self.suite.view.event(&Event::RunEnds(self.of, index, done));
     }
 
-    /// Evaluates the variables that no run needed: what is wrong with them is reported too.
+    /// Evaluates the variables that no run needed, since their errors are reported, too.
     fn evaluate_the_rest(&self) {
         if self.suite.stop.is_requested() {
             return;
         }
         let file = &self.of.file;
         for name in file.variables.keys().chain(file.definitions.keys()) {
-            // What refers to runs that were not carried out is as they are.
+            // A variable that refers to a run which was not carried out cannot be evaluated.
             let mut named = order::Named::default();
             file.variables.get(name).into_iter().for_each(|expr| named.add(expr));
             let done = |run: &Arc<str>| !self.has_run(run) || self.outputs_of(run).is_some();
@@ -233,13 +239,14 @@ impl<'s> FileRun<'s> {
                 continue;
             }
 
-            // What is wrong is reported there.
+            // An error has been reported by `file_variable`.
             let _: Result<Value, ()> = self.file_variable(name);
         }
     }
 
     async fn close(&self) {
         let configured = std::mem::take(&mut *self.configured.lock().await);
+        // A provider that hangs while it is closed must not keep a second interrupt from ending the program.
         let close = futures::future::join_all(configured.values().flatten().map(|p| p.close()));
         tokio::select! {
             _ = close => {}
@@ -247,7 +254,7 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    /// After a second interrupt: keeps the states of the file, and tells what is in them.
+    /// Saves the states of the file after a second interrupt, and reports their objects.
     fn tell_interrupted(&self) {
         let planned = std::mem::take(&mut self.memory().planned);
         let mut left = Vec::new();
@@ -284,7 +291,7 @@ impl<'s> FileRun<'s> {
         self.memory().diagnostics.push(problem);
     }
 
-    /// Reports problems of the file that several runs may come upon.
+    /// Reports problems of the file that several runs may find.
     pub(crate) fn report_once(&self, problems: Diagnostics) {
         let known = &mut self.memory().diagnostics;
         for problem in problems {
@@ -294,27 +301,25 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    /// Keeps the text of values from outside.
+    /// Adds the source texts of values from outside.
     pub(crate) fn add_sources(&self, sources: SourceMap) {
         self.memory().sources.extend(sources);
     }
 
-    /// Whether there is a run of this name.
     pub(crate) fn has_run(&self, name: &str) -> bool {
         self.of.file.runs.iter().any(|run| &*run.name == name)
     }
 
-    /// The outputs of a run that was carried out.
+    /// Returns the outputs of a run, if it was carried out.
     pub(crate) fn outputs_of(&self, name: &str) -> Option<Value> {
         self.memory().outputs.get(name).cloned()
     }
 
-    /// Keeps the outputs of a run.
     pub(crate) fn set_outputs(&self, name: &Arc<str>, outputs: Value) {
         self.memory().outputs.insert(name.clone(), outputs);
     }
 
-    /// The value of a variable that was evaluated.
+    /// Returns the value of a variable that was evaluated.
     pub(crate) fn known_variable(&self, name: &str) -> Option<Result<Value, ()>> {
         self.memory().variables.get(name).cloned().flatten()
     }
@@ -329,7 +334,6 @@ impl<'s> FileRun<'s> {
         true
     }
 
-    /// Keeps the value of a variable.
     pub(crate) fn end_variable(&self, name: &Arc<str>, value: Result<Value, ()>) {
         self.memory().variables.insert(name.clone(), Some(value));
     }
@@ -342,13 +346,14 @@ impl<'s> FileRun<'s> {
         self.memory().mocks.insert(address.clone(), source);
     }
 
-    /// A module with these provider blocks. Runs of one module share it, unless they choose their providers.
+    /// Returns a module with these provider blocks. Runs of one module share it, unless they choose their providers.
     pub(crate) fn with_blocks(
         &self,
         index: usize,
         module: &Arc<Config>,
         blocks: Vec<ProviderConfig>,
     ) -> Result<Arc<Config>, Diagnostics> {
+        // Sharing saves memory and the checks of the module, which can be large.
         let own = !self.of.file.runs[index].providers.is_empty();
         let key = (Arc::as_ptr(module) as usize, own.then_some(index));
         if let Some(known) = self.memory().modules.get(&key) {
@@ -360,12 +365,12 @@ impl<'s> FileRun<'s> {
         Ok(config)
     }
 
-    /// Notes what a run was about to create when a second interrupt ended it.
+    /// Records the objects that a run was about to create when a second interrupt ended it.
     pub(crate) fn set_planned(&self, planned: impl IntoIterator<Item = AbsResourceInstance>) {
         self.memory().planned.extend(planned);
     }
 
-    /// The record of a state. Without one a test is run all the same, with a warning.
+    /// Returns the record of a state. Where it cannot be created, the test is run all the same, with a warning.
     pub(crate) fn recorder(&self, key: &Arc<str>) -> Option<Arc<dyn Recorder>> {
         let leftovers = self.suite.leftovers?;
         if let Some(known) = self.memory().recorders.get(key) {
@@ -381,7 +386,7 @@ impl<'s> FileRun<'s> {
         self.memory().recorders.entry(key.clone()).or_insert(recorder).clone()
     }
 
-    /// Ends the record of a state whose objects are gone, or kept elsewhere.
+    /// Removes the record of a state whose objects are gone, or saved elsewhere.
     pub(crate) fn forget_record(&self, key: &str) {
         let recorder = self.memory().recorders.remove(key);
         if let Some(recorder) = recorder.flatten() {
@@ -389,7 +394,7 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    /// Ends the records of all states without objects.
+    /// Removes the records of all states without objects.
     fn forget_empty_records(&self) {
         let keys: Vec<Arc<str>> = self.memory().recorders.keys().cloned().collect();
         for key in keys {
@@ -399,7 +404,7 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    /// The state with this key, which is empty at first.
+    /// Returns the state with this key, which is empty at first.
     pub(crate) fn state(&self, key: &str) -> State {
         let memory = self.memory();
         memory
@@ -409,12 +414,12 @@ impl<'s> FileRun<'s> {
             .unwrap_or_default()
     }
 
-    /// Keeps a state that a run has changed.
+    /// Stores a state that a run has changed.
     pub(crate) fn set_state(&self, key: Arc<str>, state: State, run: usize) {
         self.memory().states.insert(key, Kept { state, run });
     }
 
-    /// All states, by key.
+    /// Returns all states with their keys.
     pub(crate) fn states(&self) -> Vec<(Arc<str>, Kept)> {
         let memory = self.memory();
         memory
@@ -424,12 +429,14 @@ impl<'s> FileRun<'s> {
             .collect()
     }
 
-    /// The provider that a block of the file configures, once for all runs. Its problems are the file's.
+    /// Returns the provider that a block of the file configures, started once for all runs. Its problems are reported
+    /// with the file.
     pub(crate) async fn configured(
         &self,
         provider: &addrs::Provider,
         block: &ProviderConfig,
     ) -> Result<Arc<dyn Provider>, ()> {
+        // Locked while the provider starts, so that runs which need it at the same time do not start it twice.
         let mut all = self.configured.lock().await;
         let key = (provider.clone(), block.address.clone());
         if let Some(known) = all.get(&key) {

@@ -1,4 +1,4 @@
-//! Values for computed attributes that nobody computes: given ones, and generated ones for the rest.
+//! Values for computed attributes of mocked objects: those that the test sets, and generated ones for the rest.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,21 +8,21 @@ use uuid::Uuid;
 
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedObject, Nesting};
 
-/// The characters of a generated string, and how many there are.
+/// Characters of a generated string, and its length.
 const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const LENGTH: usize = 8;
 
-/// Generated values of one object, the same for the same seed. Each depends on its place, so that it is the same whatever else is
-/// generated beside it.
+/// Generator of the values of one object; equal seeds give equal values. Each value depends on its path, so that it
+/// does not change with the values beside it.
 #[derive(Debug)]
 pub struct Draws {
     seed: Uuid,
-    /// How many have been drawn at a place: elements of blocks have no places of their own.
+    /// Number of values drawn at a path: elements of blocks share a path.
     drawn: HashMap<String, usize>,
 }
 
 impl Draws {
-    /// Draws from a seed.
+    /// Creates a generator with this seed.
     #[must_use]
     pub fn new(seed: Uuid) -> Draws {
         Draws {
@@ -37,13 +37,14 @@ impl Draws {
         *count += 1;
         let bytes = Uuid::new_v5(&self.seed, format!("{path} {count}").as_bytes());
         let letter = |byte: &u8| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]);
-        // The first bytes are random in whole; some later ones are not.
+        // In a UUID of version 5, bytes 6 to 9 hold the version and the variant or are beside them; all others are
+        // random.
         let (first, last) = (bytes.as_bytes()[..6].iter(), bytes.as_bytes()[10..].iter());
         first.chain(last).take(LENGTH).map(letter).collect()
     }
 }
 
-/// Which computed attributes get a value.
+/// Computed attributes that get a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holes {
     /// Those that are null.
@@ -52,12 +53,11 @@ pub enum Holes {
     Unknown,
 }
 
-/// Why a given value cannot be taken.
+/// A value of the test that does not fit its attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unsuitable {
-    /// The attribute.
     pub path: Path,
-    /// What is wrong with the value.
+    /// Reason, for a message.
     pub reason: String,
 }
 
@@ -68,11 +68,11 @@ impl fmt::Display for Unsuitable {
     }
 }
 
-/// The object with unknown values in its computed attributes that are null.
+/// Replaces null in the computed attributes of an object by unknown values.
 #[must_use]
 pub fn with_unknowns(schema: &BlockSchema, object: &Value) -> Value {
     let mut fill = |_: &Path, ty: &Type, _: Option<&Value>| Ok(Value::unknown(ty.clone()));
-    // What always gives a value does not fail.
+    // This function never fails.
     Filler {
         holes: Holes::Null,
         fill: &mut fill,
@@ -81,10 +81,10 @@ pub fn with_unknowns(schema: &BlockSchema, object: &Value) -> Value {
     .unwrap_or_else(|_| object.clone())
 }
 
-/// The object with values in its computed attributes: those that `given` has for them, or generated ones.
+/// Fills the computed attributes of an object, with the values that the test sets in `given`, or with generated ones.
 ///
 /// # Errors
-/// A given value does not fit its attribute.
+/// A value of the test does not fit its attribute.
 pub fn with_values(
     schema: &BlockSchema,
     object: &Value,
@@ -99,7 +99,7 @@ pub fn with_values(
     Filler { holes, fill: &mut fill }.block(schema, object, given, &Path::root())
 }
 
-/// The object without the values of its write-only attributes.
+/// Removes the values of write-only attributes from an object.
 #[must_use]
 pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
     let paths = schema.attributes.iter().filter(|(_, a)| a.write_only);
@@ -181,7 +181,7 @@ impl Filler<'_> {
             if let (AttributeType::Nested(nested), Some(_)) = (&attribute.ty, given)
                 && !nested.nesting.is_single()
             {
-                // As in Terraform, a whole collection of nested attributes is empty, whatever is given.
+                // As in Terraform, a whole collection of nested attributes is empty, whatever the test sets for it.
                 usable(given, path)?;
                 return (self.fill)(path, &attribute.implied_type(), None);
             }
@@ -218,7 +218,8 @@ impl Filler<'_> {
         })
     }
 
-    /// Fills the elements of a block or nested attribute. Keys are no part of what is given: it is for all elements.
+    /// Fills the elements of a block or nested attribute. The test's values have no keys of elements: they are for all
+    /// of them.
     fn elements(
         &mut self,
         nesting: Nesting,
@@ -233,6 +234,7 @@ impl Filler<'_> {
             return fill(self, value, path);
         }
         let mut problem = None;
+        // `map_parts` cannot fail, so that the first error is kept beside it.
         let out = value.map_parts(|_, element| match fill(self, element, path) {
             Ok(filled) => filled,
             Err(found) => {
@@ -244,7 +246,7 @@ impl Filler<'_> {
     }
 }
 
-/// What is given for the attributes of an object.
+/// Returns the test's values for the attributes of an object.
 fn usable<'g>(given: Option<&'g Value>, path: &Path) -> Result<Option<&'g Value>, Unsuitable> {
     match given {
         Some(value) if value.is_null() => Ok(None),
@@ -256,7 +258,7 @@ fn usable<'g>(given: Option<&'g Value>, path: &Path) -> Result<Option<&'g Value>
     }
 }
 
-/// A given value in a type, with generated values for what it does not have.
+/// Converts a value of the test to a type, with generated values for the attributes that it lacks.
 fn complete(ty: &Type, given: &Value, path: &Path, draws: &mut Draws) -> Result<Value, Unsuitable> {
     let unsuitable = |reason: String| Unsuitable {
         path: path.clone(),
@@ -303,7 +305,7 @@ fn complete(ty: &Type, given: &Value, path: &Path, draws: &mut Draws) -> Result<
     }
 }
 
-/// A value of a type that nobody gave.
+/// Generates a value of a type.
 fn generated(ty: &Type, path: &Path, draws: &mut Draws) -> Value {
     match ty {
         Type::String => Value::string(draws.text(path)),

@@ -1,12 +1,13 @@
 //! The test framework: runs the `run` blocks of test files against modules, in states that exist in memory only.
 //!
-//! A suite ([`suite`]) runs its files one after the other. A file ([`mod@file`]) has its own states, variables and providers; its
-//! runs ([`run`]) wait for those that they depend on ([`order`]), and may go on beside each other. A run plans, applies if it is
-//! to, compares failures with those that are expected ([`expected`]) and evaluates its assertions ([`assertions`]). At the end
-//! of the file, what exists is destroyed ([`teardown`]). Mocks are providers ([`mock`], [`generate`]) that the engine cannot tell
-//! from real ones. What of a module the runs have come upon is its [`coverage`]. What happens goes to a [`View`] as [`Event`]s.
+//! A suite ([`suite`]) runs its files one after the other. A file ([`mod@file`]) has its own states, variables and
+//! providers; its runs ([`run`]) wait for those that they depend on ([`order`]), and otherwise may run concurrently. A
+//! run plans, applies if its command is apply, compares failures with the expected ones ([`expected`]) and evaluates
+//! its assertions ([`assertions`]). At the end of the file, its objects are destroyed ([`teardown`]). Mocks are
+//! providers ([`mock`], [`generate`]) that the engine cannot tell from real ones. [`coverage`] records the parts of a
+//! module that the runs have reached. A [`View`] gets [`Event`]s of everything that happens.
 //!
-//! The engine plans and applies in process: nothing is written anywhere, and a provider's schema is asked for once.
+//! The engine plans and applies in process: no file is written, and the schema of a provider is requested once.
 //!
 //! Where to begin: [`suite::Suite`], then [`run`].
 

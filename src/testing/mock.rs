@@ -1,5 +1,5 @@
-//! Providers that only pretend: the real plugin gives its schemas, checks configurations and calls functions; objects are what
-//! the configuration says, and computed attributes get given or generated values.
+//! Mock providers: the real plugin gives the schemas, checks configurations and calls functions; objects are as the
+//! configuration says, and computed attributes get values from the test or generated ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,42 +16,38 @@ use uuid::Uuid;
 
 use crate::generate::{Draws, Holes, with_unknowns, with_values, without_write_only};
 
-/// The values for computed attributes of a resource type or of one object.
+/// Values for computed attributes of a resource type or of one object.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// The values, an object; `None` where all are generated.
+    /// An object with the values; `None` where all are generated.
     pub values: Option<Value>,
-    /// Whether they are known when planned.
+    /// Set if the values are known when planned.
     pub during_plan: bool,
 }
 
-/// What a mock provider gives to objects.
+/// Source of the values of a mock provider.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// By type, for managed resources and for data sources; and whether others are known when planned.
+    /// Values by type, for managed resources and for data sources.
     Types {
-        /// Managed resource types.
         resources: BTreeMap<Arc<str>, Given>,
-        /// Data sources.
         data: BTreeMap<Arc<str>, Given>,
-        /// What all others have.
+        /// `during_plan` of all other types.
         during_plan: bool,
     },
-    /// The same for every object, of which there is one.
+    /// Values of the only object: an override.
     One(Given),
 }
 
-/// A provider that only pretends.
+/// A provider without remote objects.
 pub struct Mock {
-    /// The real one, which is not configured.
+    /// Real provider, which is not configured.
     real: Arc<dyn Provider>,
     source: Arc<Source>,
-    /// What generated values are drawn from. An object is planned twice where something was unknown, and what was known the first
-    /// time must be the same the second time.
+    /// Seed of generated values.
     seed: Uuid,
 }
 
-/// A problem with what is given.
 fn problem(summary: &str, detail: String) -> Vec<PluginDiagnostic> {
     vec![PluginDiagnostic {
         diagnostic: Diagnostic::error(summary, detail),
@@ -67,7 +63,6 @@ fn fine<T>(value: T) -> Answer<T> {
 }
 
 impl Mock {
-    /// A mock of this provider.
     #[must_use]
     pub fn new(real: Arc<dyn Provider>, source: Arc<Source>, seed: Uuid) -> Mock {
         Mock { real, source, seed }
@@ -95,7 +90,7 @@ impl Mock {
         schema.resources.get(ty).cloned().ok_or_else(|| unknown_type(ty))
     }
 
-    /// An object with values in its holes.
+    /// Fills the holes of an object.
     fn filled(&self, schema: &Schema, ty: &str, object: &Value, given: &Given, holes: Holes) -> Answer<Value> {
         match with_values(
             &schema.block,
@@ -104,6 +99,7 @@ impl Mock {
             holes,
             Draws::new(self.seed),
         ) {
+            // As real providers do: the engine refuses an object that has values of write-only attributes.
             Ok(value) => fine(without_write_only(&schema.block, &value)),
             Err(unsuitable) => Answer {
                 value: object.clone(),
@@ -132,7 +128,7 @@ fn impossible(what: &str) -> Diagnostics {
     .into()
 }
 
-/// An ephemeral resource whose provider is mocked.
+/// Error for an ephemeral resource whose provider is mocked.
 pub(crate) fn no_ephemerals() -> Diagnostic {
     Diagnostic::error(
         "No ephemeral resource types in mock providers",
@@ -151,6 +147,7 @@ impl Provider for Mock {
         Ok(fine(()))
     }
 
+    // The real provider is never configured: a test with mocks needs no credentials.
     async fn configure(&self, _: Value) -> Result<Answer<()>, Diagnostics> {
         Ok(fine(()))
     }
@@ -169,6 +166,7 @@ impl Provider for Mock {
 
     async fn upgrade(&self, ty: &str, version: u64, state: RawState) -> Result<Answer<Value>, Diagnostics> {
         let schema = self.resource_schema(ty).await?;
+        // An object that already has the form of the current schema needs no upgrade; a mock has written it so.
         if let RawState::Json(bytes) = &state
             && let Ok(json) = serde_json::from_slice(bytes)
             && let Ok(value) = cty::json::from_json(&json, &schema.implied_type())
@@ -187,6 +185,7 @@ impl Provider for Mock {
         self.real.upgrade_identity(ty, version, identity).await
     }
 
+    // There is no remote object, so that nothing can have changed.
     async fn read(&self, _: &str, request: ReadRequest) -> Result<Answer<ObjectRead>, Diagnostics> {
         Ok(fine(ObjectRead {
             object: request.current,
@@ -210,6 +209,7 @@ impl Provider for Mock {
             return Ok(planned(request.proposed.clone(), Vec::new()));
         }
         let schema = self.resource_schema(ty).await?;
+        // A mock never replaces: computed values stay those of the first plan.
         if !request.prior.is_null() {
             return Ok(planned(
                 without_write_only(&schema.block, &request.proposed),
@@ -217,6 +217,7 @@ impl Provider for Mock {
             ));
         }
         let given = self.given(ty, false);
+        // The test wants these values in the plan, so that assertions of runs with command = plan can refer to them.
         if given.during_plan {
             let filled = self.filled(&schema, ty, &request.proposed, &given, Holes::Null);
             return Ok(planned(filled.value, filled.diagnostics));
@@ -235,6 +236,7 @@ impl Provider for Mock {
             },
             diagnostics,
         };
+        // An update or a deletion has no holes: the values are those of the prior object.
         if request.planned.is_null() || !request.prior.is_null() {
             return Ok(applied(request.planned.clone(), Vec::new()));
         }
@@ -244,6 +246,7 @@ impl Provider for Mock {
     }
 
     async fn import(&self, ty: &str, _: &ImportTarget) -> Result<Answer<Vec<Imported>>, Diagnostics> {
+        // Only an override knows which object is imported.
         let Source::One(given) = &*self.source else {
             return Err(impossible("Invalid import request"));
         };

@@ -1,4 +1,4 @@
-//! Which runs of a file wait for which.
+//! Order of the runs of a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use syntax::{Diagnostic, Range};
 
 use crate::run_providers;
 
-/// What an expression of a test file refers to outside its module.
+/// References of an expression to runs and variables of the test file.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
     pub runs: BTreeMap<Arc<str>, Range>,
@@ -20,7 +20,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// Adds what an expression refers to.
+    /// Adds the references of an expression.
     pub fn add(&mut self, expr: &Expr) {
         for traversal in refs::traversals(expr) {
             let Ok(reference) = refs::whole_reference(traversal) else {
@@ -44,20 +44,20 @@ impl Named {
     }
 }
 
-/// What a run needs of its file.
+/// Dependencies of a run on its file.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
-    /// The runs that it refers to, in whatever way.
+    /// Runs that it refers to, directly or through variables.
     pub runs: BTreeSet<usize>,
-    /// The variables of the file.
     pub variables: BTreeSet<Arc<str>>,
-    /// The runs that its own expressions refer to.
+    /// Runs that its own expressions refer to.
     own_runs: BTreeSet<usize>,
-    /// The variables of the file that these refer to, or that its module has.
+    /// Variables of the file that these expressions refer to, or that its module declares.
     own_variables: BTreeSet<Arc<str>>,
 }
 
-/// What a run needs of its file: what its expressions refer to, and the values that the file has for variables of its module.
+/// Finds the dependencies of a run: the references in its expressions, and the file's values for variables of its
+/// module.
 #[must_use]
 pub fn needs(file: &TestFile, run: &TestRun, module: &Config) -> Needs {
     let mut named = Named::default();
@@ -76,12 +76,14 @@ pub fn needs(file: &TestFile, run: &TestRun, module: &Config) -> Needs {
         .variables
         .extend(declared.filter(|name| !run.variables.contains_key(*name)).cloned());
     let index = |name: &Arc<str>| file.runs.iter().position(|r| r.name == *name);
+    // Names from outside are no dependency.
     let of_file = |name: &&Arc<str>| file.variables.contains_key(*name) || file.definitions.contains_key(*name);
     let mut out = Needs {
         own_runs: named.runs.keys().filter_map(index).collect(),
         own_variables: named.variables.iter().filter(of_file).cloned().collect(),
         ..Needs::default()
     };
+    // Variables of the file may refer to others and to runs, which the run then depends on, too.
     let mut open: Vec<Arc<str>> = named.variables.iter().cloned().collect();
     while let Some(name) = open.pop() {
         let expr = file.variables.get(&name);
@@ -99,13 +101,13 @@ pub fn needs(file: &TestFile, run: &TestRun, module: &Config) -> Needs {
     out
 }
 
-/// For each run, those that it waits for.
+/// Returns for each run the runs that it waits for.
 ///
 /// # Errors
-/// Some wait for each other.
+/// Runs wait for each other in a circle.
 pub fn order(file: &TestFile, needs: &[Needs]) -> Result<Vec<BTreeSet<usize>>, Diagnostic> {
     let mut out: Vec<BTreeSet<usize>> = Vec::with_capacity(file.runs.len());
-    // The last run that is not parallel: everything before it is done when it is.
+    // The last run that is not parallel. When it is done, so is everything before it.
     let mut barrier: Option<usize> = None;
     let mut by_key: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for (i, run) in file.runs.iter().enumerate() {
@@ -118,6 +120,7 @@ pub fn order(file: &TestFile, needs: &[Needs]) -> Result<Vec<BTreeSet<usize>>, D
         }
         if run.parallel {
             before.extend(barrier);
+            // Two runs with the same state must not change it at the same time.
             before.extend(by_key.get(&run.key()));
         } else {
             before.extend(barrier.unwrap_or(0)..i);
@@ -132,9 +135,9 @@ pub fn order(file: &TestFile, needs: &[Needs]) -> Result<Vec<BTreeSet<usize>>, D
     }
 }
 
-/// For each of these states, by key, those that are destroyed before it: the states of runs that came after those that made it.
-/// `before` is the order of the runs. Never do two wait for each other: of two that were made in turns, the one that was changed
-/// last goes first.
+/// Returns for each of these states, by key, the states that are destroyed before it: those of runs that waited for the
+/// runs of this one. `before` is the order of the runs. The result has no cycles: of two states that were changed in
+/// turns, the one that was changed last is destroyed first.
 #[must_use]
 pub fn teardown(file: &TestFile, before: &[BTreeSet<usize>], keys: &[Arc<str>]) -> Vec<BTreeSet<usize>> {
     let number: BTreeMap<&Arc<str>, usize> = keys.iter().enumerate().map(|(i, key)| (key, i)).collect();
@@ -155,7 +158,7 @@ pub fn teardown(file: &TestFile, before: &[BTreeSet<usize>], keys: &[Arc<str>]) 
                     continue;
                 }
                 open.push(*earlier);
-                // The state that was changed last goes first.
+                // This also excludes cycles, since the relation follows the order of the last runs.
                 if let Some(other) = of_run[*earlier].filter(|other| *other != state && last[*other] < last[state]) {
                     out[other].insert(state);
                 }
@@ -165,7 +168,7 @@ pub fn teardown(file: &TestFile, before: &[BTreeSet<usize>], keys: &[Arc<str>]) 
     out
 }
 
-/// Runs and variables that wait for each other.
+/// Finds runs and variables that wait for each other, for the message.
 fn cycle(file: &TestFile, needs: &[Needs], before: &[BTreeSet<usize>]) -> Option<Vec<String>> {
     let mut graph: DiGraph<String, ()> = DiGraph::new();
     let runs: Vec<NodeIndex> = file
@@ -179,7 +182,7 @@ fn cycle(file: &TestFile, needs: &[Needs], before: &[BTreeSet<usize>]) -> Option
         .map(|name| (name, graph.add_node(format!("var.{name}"))))
         .collect();
     for ((node, before), needs) in runs.iter().zip(before).zip(needs) {
-        // What is needed by way of variables is an edge of theirs.
+        // A dependency through a variable is an edge of that variable.
         let direct = before.difference(&needs.runs).chain(&needs.own_runs);
         direct.for_each(|other| {
             graph.add_edge(*node, runs[*other], ());
@@ -189,7 +192,7 @@ fn cycle(file: &TestFile, needs: &[Needs], before: &[BTreeSet<usize>]) -> Option
         }
     }
     for (i, run) in file.runs.iter().enumerate().skip(1) {
-        // Runs that are not parallel go on in their order, whatever they refer to.
+        // Runs that are not parallel keep their order, whatever they refer to.
         if !run.parallel {
             graph.add_edge(runs[i], runs[i - 1], ());
         }

@@ -1,4 +1,5 @@
-//! Which providers the local names of a test file mean: what the modules of its runs mean by them, those of earlier runs first.
+//! Providers that the local names of a test file mean: those that the modules of its runs mean by them, earlier runs
+//! first.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use addrs::{LocalProviderConfig, Provider};
 use config::{Config, Module, TestFile, TestProvider, TestRun};
 use syntax::{Diagnostic, Diagnostics, Range};
 
-/// The local names of a module, and the providers that they mean.
+/// Returns the local names of a module, and the providers that they mean.
 fn names(module: &Module) -> BTreeMap<Arc<str>, Provider> {
     let configured = module.provider_configs.keys().map(|c| c.name.clone());
     let all = module.required_providers.keys().cloned().chain(configured);
@@ -33,7 +34,7 @@ fn mismatch(file: &str, name: impl std::fmt::Display, of_file: &Provider, of_mod
     )
 }
 
-/// What is wrong with the local names that runs give to provider configurations of their file.
+/// Checks the local names that runs give to provider configurations of their file.
 #[must_use]
 pub fn check_provider_types(file: &TestFile, modules: &[Arc<Config>]) -> Diagnostics {
     let mut meant: BTreeMap<Arc<str>, Provider> = BTreeMap::new();
@@ -47,7 +48,7 @@ pub fn check_provider_types(file: &TestFile, modules: &[Arc<Config>]) -> Diagnos
                 meant.entry(name.clone()).or_insert_with(|| provider.clone());
             }
             if run.module.is_none() {
-                // Runs of one module have the same to say.
+                // Runs of the root module all find the same problems.
                 for problem in by_name(file, module, &own, &meant) {
                     if !out.iter().any(|known| *known == problem) {
                         out.push(problem);
@@ -61,7 +62,7 @@ pub fn check_provider_types(file: &TestFile, modules: &[Arc<Config>]) -> Diagnos
     out
 }
 
-/// The configurations that a run of the root module takes by their names.
+/// Checks the configurations that a run of the root module takes by their names.
 fn by_name(
     file: &TestFile,
     module: &Module,
@@ -87,7 +88,7 @@ fn by_name(
     wrong.collect()
 }
 
-/// The configurations that a run names in its "providers" argument.
+/// Checks the configurations that a run names in its "providers" argument.
 fn passed(file: &TestFile, run: &TestRun, module: &Module, meant: &mut BTreeMap<Arc<str>, Provider>) -> Diagnostics {
     let mut out = Diagnostics::new();
     for passed in &run.providers {

@@ -1,4 +1,4 @@
-//! The providers of a run: real ones, ones that the test file configures, mocks, and what stands in for single objects.
+//! Providers of a run: real ones, ones that the test file configures, mocks, and overrides of single objects.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,10 +14,10 @@ use uuid::Uuid;
 use crate::mock::{Given, Mock, Source};
 use crate::shared::{Shared, Valid};
 
-/// A provider that is started by the first who needs it.
+/// A provider that is started by the first run that needs it.
 type Started = Arc<OnceCell<Arc<dyn Provider>>>;
 
-/// The unconfigured providers of all runs: one process each gives the schema, checks configurations and calls functions.
+/// Unconfigured providers of all runs: one process each gives the schema, checks configurations and calls functions.
 pub struct Pool<'s> {
     source: &'s dyn ProviderSource,
     running: Mutex<HashMap<addrs::Provider, Started>>,
@@ -25,7 +25,6 @@ pub struct Pool<'s> {
 }
 
 impl<'s> Pool<'s> {
-    /// Providers from this source.
     #[must_use]
     pub fn new(source: &'s dyn ProviderSource) -> Pool<'s> {
         Pool {
@@ -40,21 +39,22 @@ impl<'s> Pool<'s> {
         running.entry(provider.clone()).or_default().clone()
     }
 
-    /// The unconfigured provider, which is started for the first of those that need it.
+    /// Returns the unconfigured provider, and starts it for the first caller.
     async fn unconfigured(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
         let cell = self.cell(provider);
+        // A failed start is not stored, so that a later run tries again.
         let running = cell.get_or_try_init(|| self.source.start(provider)).await?;
         Ok(running.clone())
     }
 
-    /// The unconfigured provider, as those see it for whom somebody else stands in for the configured one.
+    /// Returns the unconfigured provider for runs that use another one in place of the configured one.
     fn shared(&self, provider: &addrs::Provider, running: Arc<dyn Provider>) -> Arc<dyn Provider> {
         let mut valid = self.valid.lock().unwrap_or_else(PoisonError::into_inner);
         let valid = valid.entry(provider.clone()).or_default().clone();
         Arc::new(Shared::remembering(running, valid))
     }
 
-    /// The unconfigured provider, if it runs.
+    /// Returns the unconfigured provider, if it is running.
     fn running(&self, provider: &addrs::Provider) -> Option<Arc<dyn Provider>> {
         let running = self.cell(provider).get().cloned()?;
         Some(self.shared(provider, running))
@@ -66,6 +66,7 @@ impl<'s> Pool<'s> {
         provider: &addrs::Provider,
         config: impl FnOnce(&ProviderSchema) -> Result<Value, Diagnostics>,
     ) -> Result<(Arc<dyn Provider>, Vec<provider::PluginDiagnostic>), Diagnostics> {
+        // The unconfigured process checks the value, so that no other one is started for a wrong one.
         let shared = self.unconfigured(provider).await?;
         let value = config(&*shared.schema().await?)?;
         let checked = shared.validate_provider(value.clone()).await?;
@@ -79,7 +80,7 @@ impl<'s> Pool<'s> {
         Ok((own, problems))
     }
 
-    /// Ends all providers.
+    /// Closes all providers.
     pub async fn close(&self) {
         let all: Vec<_> = {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +90,7 @@ impl<'s> Pool<'s> {
     }
 }
 
-/// The overrides of a run, by what they stand in for.
+/// Overrides of a run, by resource and module.
 #[derive(Debug, Default)]
 pub struct Overrides {
     objects: HashMap<Resource, Vec<ObjectOverride>>,
@@ -99,14 +100,14 @@ pub struct Overrides {
 #[derive(Debug)]
 struct ObjectOverride {
     target: Target,
-    /// The mock provider whose objects it holds for; `None` for all.
+    /// Mock provider whose objects it is for; `None` for all.
     of: Option<AbsProviderConfig>,
     source: Arc<Source>,
 }
 
 impl ObjectOverride {
-    /// Returns true if an object is overridden by this, or one of those that are. As everywhere in test files, a module without a key
-    /// is one that is not repeated.
+    /// Returns true if the override is for this object. As everywhere in test files, a module without a key is one that
+    /// is not repeated.
     fn selects(&self, address: &AbsResourceInstance) -> bool {
         let unkeyed = |target: &Target| matches!(target, Target::ConfigResource(_));
         self.target.selects(address) && !(unkeyed(&self.target) && is_repeated(&address.module))
@@ -118,7 +119,8 @@ fn is_repeated(module: &ModuleInstance) -> bool {
 }
 
 impl Overrides {
-    /// Adds an override of objects. Those that come first win, among those that name an instance and among those that do not.
+    /// Adds an override of objects. Of those with the same precision, the first one wins: an override with an instance
+    /// key goes before one without.
     pub fn add_object(&mut self, target: Target, of: Option<AbsProviderConfig>, given: Given) {
         let resource = match &target {
             Target::ConfigResource(r) => r.resource.clone(),
@@ -133,7 +135,6 @@ impl Overrides {
         });
     }
 
-    /// Adds an override of a module.
     pub fn add_module(&mut self, target: Target, outputs: BTreeMap<Arc<str>, Value>) {
         self.modules.push((target, outputs));
     }
@@ -152,7 +153,7 @@ impl Overrides {
             Target::ModuleInstance(m) => m == instance,
             _ => false,
         };
-        // Only the last step names all instances; a step before it names the one of a module that is not repeated.
+        // A target without keys means all instances of its last module, but the modules before it must not be repeated.
         let whole = |target: &Target| match target {
             Target::Module(m) => {
                 *m == instance.module() && instance.parent().is_none_or(|(parent, _)| !is_repeated(&parent))
@@ -167,20 +168,19 @@ impl Overrides {
 
 pub struct RunProviders<'s> {
     pool: &'s Pool<'s>,
-    /// The mocks, by provider configuration of the module under test.
+    /// Mocks, by provider configuration of the module under test.
     pub mocks: BTreeMap<AbsProviderConfig, Arc<Source>>,
-    /// The providers that the test file configures, by provider configuration of the module under test.
+    /// Providers that the test file configures, by provider configuration of the module under test.
     pub configured: BTreeMap<AbsProviderConfig, Arc<dyn Provider>>,
-    /// The providers with a configuration that is neither of both.
+    /// Providers that have configurations of the module itself.
     pub real: BTreeSet<addrs::Provider>,
-    /// What stands in for single objects and modules.
     pub overrides: Overrides,
-    /// What the values of mocks are drawn from, another one in each run.
+    /// Seed of the values of mocks, another one in each run.
     seed: Uuid,
 }
 
 impl<'s> RunProviders<'s> {
-    /// Real providers.
+    /// Creates the providers of a run without mocks.
     #[must_use]
     pub fn new(pool: &'s Pool<'s>) -> RunProviders<'s> {
         RunProviders {
@@ -193,6 +193,7 @@ impl<'s> RunProviders<'s> {
         }
     }
 
+    // By address: an object is planned again in an apply, and must get the same values.
     fn seed_of(&self, address: &AbsResourceInstance) -> Uuid {
         Uuid::new_v5(&self.seed, address.to_string().as_bytes())
     }
@@ -204,7 +205,7 @@ impl ProviderSource for RunProviders<'_> {
         let mut stand_ins = self.mocks.keys().chain(self.configured.keys());
         let pretends = stand_ins.any(|config| config.provider == *provider);
         if pretends {
-            // What pretends needs the real one beside it.
+            // Mocks and configured providers take the schema and functions from an unconfigured process.
             let shared = self.pool.unconfigured(provider).await?;
             if !self.real.contains(provider) {
                 return Ok(self.pool.shared(provider, shared));

@@ -1,4 +1,4 @@
-//! The life of one run: plan, apply, compare failures with those that are expected, evaluate the assertions.
+//! A run: plan, apply, comparison with the expected failures, assertions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::setting::Setting;
 use crate::substitutes::NoProviders;
 use crate::{expected, run_providers};
 
-/// How often the time that a run has taken is told.
+/// Interval of the events about the duration of a run.
 const TICK: Duration = Duration::from_secs(2);
 
-/// The options of a run's plan.
+/// Returns the options of a run's plan.
 fn plan_options(run: &TestRun) -> PlanOptions {
     PlanOptions {
         mode: if run.options.refresh_only {
@@ -106,7 +106,8 @@ impl<'s> FileRun<'s> {
             variables,
         };
         if problems.has_errors() {
-            // A module that is wrong is reported in place of values that it does not get.
+            // A mistake in the module is the likely cause, and more useful than the error about values that it does not
+            // get.
             let invalid = self.validate(&setting).await;
             done.diagnostics
                 .extend(if invalid.has_errors() { invalid } else { problems });
@@ -130,7 +131,7 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    /// The record of a state, unless all objects of the run only pretend to exist.
+    /// Returns the record of a state, unless all objects of the run are mocked.
     pub(crate) fn recorder_of(&self, setting: &Setting<'_, '_>, key: &Arc<str>) -> Option<Arc<dyn Recorder>> {
         let providers = &setting.providers;
         let exist = !providers.real.is_empty() || !providers.configured.is_empty();
@@ -195,7 +196,7 @@ impl<'s> FileRun<'s> {
         done.outcome = planning.plan.map(|plan| Outcome::Planned(Box::new(plan)));
     }
 
-    /// Failed validations of variables are about their values, which this run or its file gives.
+    /// Points failed validations of variables at their values, which this run or its file sets.
     fn locate_values(&self, run: &TestRun, problems: &mut Diagnostics) {
         for problem in &mut problems.0 {
             let Some(name) = problem.condition_of.as_deref().and_then(|of| of.strip_prefix("var.")) else {
@@ -218,12 +219,13 @@ impl<'s> FileRun<'s> {
                 return;
             }
         };
-        // Assertions of check blocks are evaluated again.
+        // The assertions of check blocks are evaluated again in the apply.
         let kept = problems.into_iter().filter(|p| p.extra != Extra::OfCheck);
         done.diagnostics.extend(kept);
         let recorder = self.recorder_of(setting, &run.key());
         let sink: &dyn ResultSink = recorder.as_deref().map_or(&NoResults, |recorder| recorder);
         let result = engine::apply::apply(self.inputs(setting, &plan.prior_state), &plan, sink).await;
+        // Before anything else: the objects must be destroyed at the end, also after an error or an interrupt.
         self.set_state(run.key(), result.state.clone(), setting.index);
         if let Some(coverage) = self.suite.coverage {
             coverage.exist(&setting.config, &result.state);
@@ -231,7 +233,7 @@ impl<'s> FileRun<'s> {
         if self.suite.stop.is_cancelled() {
             return self.interrupted(Some(&plan), done);
         }
-        // An apply opens what its operations need; the others have the values of the plan.
+        // An apply opens only the ephemeral resources that its operations need; the others have the values of the plan.
         let mut ephemerals = planning.ephemerals;
         ephemerals.extend(result.ephemerals);
         let mut problems = result.diagnostics;
@@ -271,7 +273,7 @@ impl<'s> FileRun<'s> {
         done.outcome = Some(Outcome::Applied(Box::new(shown)));
     }
 
-    /// Evaluates the assertions of a run, and keeps its outputs.
+    /// Evaluates the assertions of a run, and stores its outputs.
     async fn evaluate(&self, setting: &Setting<'_, '_>, after: After<'_>, done: &mut Performed) {
         let functions = Functions::default();
         let called = self.called_providers(setting);
@@ -287,13 +289,14 @@ impl<'s> FileRun<'s> {
         done.status = done.status.max(status);
         done.failed_assertions = failed;
         done.diagnostics.extend(problems);
+        // The outputs of a run with an error may be incomplete, so that runs which refer to them are skipped.
         if matches!(done.status, Status::Pass | Status::Fail) {
             self.set_outputs(&setting.run.name, outputs);
         }
     }
 
-    /// The providers whose functions the assertions of a run call, or the configuration: assertions may refer to its locals and
-    /// outputs, which are evaluated with them.
+    /// Returns the providers whose functions the assertions of a run or the configuration call: assertions may refer to
+    /// local values and outputs, which are evaluated with them.
     fn called_providers(&self, setting: &Setting<'_, '_>) -> BTreeSet<addrs::Provider> {
         let required = &setting.config.root.module.required_providers;
         let rules = setting.run.asserts.iter();

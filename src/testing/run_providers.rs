@@ -1,4 +1,4 @@
-//! The provider configurations and overrides that a run uses, checked before anything is run.
+//! Provider configurations and overrides of a run, checked before anything is run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use syntax::{Diagnostic, Diagnostics};
 /// A provider and the alias of a configuration of it.
 pub(crate) type Key = (addrs::Provider, Option<Arc<str>>);
 
-/// The provider configurations that a module needs.
+/// Returns the provider configurations that a module needs.
 fn needed(module: &Module) -> BTreeSet<Key> {
     let mut out = BTreeSet::new();
     let mut local = |config: &LocalProviderConfig| {
@@ -32,17 +32,19 @@ fn needed(module: &Module) -> BTreeSet<Key> {
     out
 }
 
-/// All of a tree: called modules use the configurations of their callers.
+/// Returns the provider configurations that a module tree needs.
 pub(crate) fn needed_by_all(config: &Config) -> BTreeSet<Key> {
     let mut out = needed(&config.root.module);
     for node in config.nodes() {
+        // A called module inherits default configurations; those with an alias are passed by its caller, whose needs
+        // have them.
         let defaults = needed(&node.module).into_iter().filter(|(_, alias)| alias.is_none());
         out.extend(defaults);
     }
     out
 }
 
-/// The provider configurations of a file that a run uses: those that it names, or those that its module needs.
+/// Returns the provider configurations of a file that a run uses: those that it names, or those that its module needs.
 pub(crate) fn used<'f>(
     file: &'f config::TestFile,
     run: &'f TestRun,
@@ -75,7 +77,7 @@ pub(crate) fn undefined(parent: &config::ProviderRef) -> Diagnostic {
     .at(&parent.range)
 }
 
-/// What is wrong with the providers that a run asks for, before it is run.
+/// Checks the provider configurations that a run names.
 pub fn check_providers(file: &config::TestFile, run: &TestRun) -> Diagnostics {
     let wrong = run
         .providers
@@ -84,7 +86,7 @@ pub fn check_providers(file: &config::TestFile, run: &TestRun) -> Diagnostics {
     wrong.map(|passed| undefined(&passed.parent)).collect()
 }
 
-/// Whether a module has what an override stands in for.
+/// Returns true if a module has the target of an override.
 fn has_target(config: &Config, block: &Override) -> bool {
     match &block.target {
         Target::Module(module) => config.node(module).is_some(),
@@ -95,7 +97,8 @@ fn has_target(config: &Config, block: &Override) -> bool {
     }
 }
 
-/// The module call with instances that an override names without a key, so that it is for none of them.
+/// Returns the module call with instances that an override names without a key, so that the override applies to none of
+/// them.
 fn repeated_step(config: &Config, block: &Override) -> Option<addrs::Module> {
     let unkeyed = |module: &addrs::Module| module.0.iter().map(|name| (name.clone(), false)).collect::<Vec<_>>();
     let keyed = |module: &addrs::ModuleInstance| {
@@ -110,7 +113,7 @@ fn repeated_step(config: &Config, block: &Override) -> Option<addrs::Module> {
         Target::ResourceInstance(r) => keyed(&r.module),
     };
     if matches!(block.target, Target::Module(_)) {
-        // It names all instances.
+        // A module as the target means all its instances.
         steps.pop();
     }
     let mut parent = addrs::Module::root();
@@ -149,7 +152,7 @@ fn no_target(block: &Override, place: &str) -> Diagnostic {
     .at(&block.target_range)
 }
 
-/// The overrides of a run whose targets its module does not have.
+/// Warns of the overrides of a run whose targets its module does not have.
 #[must_use]
 pub fn check_overrides_of_run(run: &TestRun, module: &Config) -> Diagnostics {
     let problem = |o: &Override| match repeated_step(module, o) {
@@ -160,8 +163,8 @@ pub fn check_overrides_of_run(run: &TestRun, module: &Config) -> Diagnostics {
     run.overrides.iter().filter_map(problem).collect()
 }
 
-/// The provider blocks of a file for providers that none of these modules requires: most probably their names are wrong, and the runs
-/// would have other providers than their author thinks.
+/// Reports the provider blocks of a file for providers that none of these modules requires. Most probably their names
+/// are wrong, and the runs would have other providers than their author thinks.
 #[must_use]
 pub fn check_known_providers(file: &config::TestFile, modules: &[&Config]) -> Diagnostics {
     let required: Vec<(&Module, BTreeSet<Key>)> = modules
@@ -191,7 +194,7 @@ pub fn check_known_providers(file: &config::TestFile, modules: &[&Config]) -> Di
     file.providers.iter().filter_map(unknown).collect()
 }
 
-/// The overrides of a file, and of its mocked providers, whose targets none of its modules has.
+/// Warns of the overrides of a file, and of its mocked providers, whose targets none of its modules has.
 #[must_use]
 pub fn check_overrides_of_file(file: &config::TestFile, modules: &[Arc<Config>]) -> Diagnostics {
     let of_providers = file.providers.values().flat_map(|provider| match provider {

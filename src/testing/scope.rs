@@ -1,5 +1,5 @@
-//! What expressions of a test file can refer to, outside assertions: variables of the file, values from outside, and the outputs
-//! of runs that are done.
+//! Scope of the expressions of a test file outside assertions: variables of the file, values from outside, and the
+//! outputs of runs that are done.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,15 +12,13 @@ use addrs::{Mode, Referenceable};
 
 use crate::file::FileRun;
 
-/// The scope of a file's expressions.
+/// Scope of a file's expressions.
 pub struct FileScope<'f, 's> {
     file: &'f FileRun<'s>,
-    /// What is no error, but should be told.
     warnings: Mutex<Diagnostics>,
 }
 
 impl<'f, 's> FileScope<'f, 's> {
-    /// The scope of this file.
     #[must_use]
     pub fn new(file: &'f FileRun<'s>) -> FileScope<'f, 's> {
         FileScope {
@@ -29,14 +27,14 @@ impl<'f, 's> FileScope<'f, 's> {
         }
     }
 
-    /// What has come up while something was evaluated.
+    /// Returns the warnings of the evaluation.
     #[must_use]
     pub fn into_warnings(self) -> Diagnostics {
         self.warnings.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The warning about a variable that has a value from outside, but neither type nor value in the file.
+/// Warns of a variable that has a value from outside, but neither type nor value in the file.
 #[must_use]
 pub fn without_definition(name: &str, at: &Range) -> Diagnostic {
     Diagnostic::warning(
@@ -53,7 +51,7 @@ fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Eva
     Diagnostic::error(summary, detail).at(&reference.range).into()
 }
 
-/// The part of a value that the first attributes of a reference lead to.
+/// Returns the part of a value that the first attributes of a reference lead to.
 fn referenced<'v>(value: &'v Value, steps: &[TraversalStep]) -> &'v Value {
     let mut value = value;
     for step in steps {
@@ -73,6 +71,7 @@ impl Scope for FileScope<'_, '_> {
                 Ok(Some((value, defined))) => {
                     if !defined {
                         let warning = without_definition(name, &reference.range);
+                        // Several expressions may refer to the same variable at the same place.
                         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
                         if !warnings.iter().any(|w| *w == warning) {
                             warnings.push(warning);
@@ -99,6 +98,7 @@ impl Scope for FileScope<'_, '_> {
                     };
                     return Err(error(reference, "Reference to unknown run block", detail));
                 };
+                // Other outputs of that run may be unknown; only the part that is referred to must be known.
                 if !referenced(&outputs, &reference.remaining).is_wholly_known() {
                     return Err(error(
                         reference,
@@ -125,14 +125,15 @@ impl Scope for FileScope<'_, '_> {
     }
 }
 
-/// The scope of the values of mocks and overrides: functions only.
+/// Scope of the values of mocks and overrides: functions only.
 pub struct FunctionsOnly<'f>(pub &'f FunctionSettings);
 
 impl Scope for FunctionsOnly<'_> {
     fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         let mut at = reference.range.clone();
         if matches!(reference.subject, Referenceable::Variable(_)) {
-            // There is an object of variables, and it is empty.
+            // The position is that of the attribute after `var`: Terraform has an object of variables there, which is
+            // empty.
             at.start.byte += 3;
             at.start.column += 3;
         }

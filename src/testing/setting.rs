@@ -1,4 +1,4 @@
-//! Everything that a run is carried out with.
+//! Inputs of one run.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use config::{Config, TestRun};
 use crate::providers::RunProviders;
 use crate::variables::RunVariables;
 
-/// Everything that a run is carried out with.
 pub(crate) struct Setting<'f, 's> {
     pub run: &'f TestRun,
     pub index: usize,

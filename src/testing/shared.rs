@@ -1,4 +1,4 @@
-//! A provider that several operations use: it does not end with one of them.
+//! Providers that several operations share, so that none of them closes one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,11 +12,11 @@ use provider::{
 };
 use syntax::Diagnostics;
 
-/// How many configurations of a type are remembered as valid.
+/// Limit of the configurations of a type that are remembered as valid.
 const REMEMBERED: usize = 64;
 
-/// The configurations of objects that a provider without a configuration has found to be valid: it knows nothing but them, so that
-/// it would find the same again. Runs of a suite mostly have equal ones.
+/// Object configurations that an unconfigured provider has found valid. Nothing else affects its answer, so the answer
+/// would be the same again. The runs of a suite mostly have equal configurations.
 #[derive(Debug, Default)]
 pub struct Valid(Mutex<HashMap<(Mode, String), Vec<Value>>>);
 
@@ -40,23 +40,23 @@ impl Valid {
     }
 }
 
-/// A provider that is not closed by those who use it.
+/// A provider whose users cannot close it.
 pub struct Shared(Arc<dyn Provider>, Option<Arc<Valid>>);
 
 impl Shared {
-    /// The same provider.
+    /// Shares a provider.
     #[must_use]
     pub fn new(provider: Arc<dyn Provider>) -> Shared {
         Shared(provider, None)
     }
 
-    /// The same provider, which is not configured, and not asked again about what it has found to be valid.
+    /// Shares an unconfigured provider, and does not ask again about configurations that it has found valid.
     #[must_use]
     pub fn remembering(provider: Arc<dyn Provider>, valid: Arc<Valid>) -> Shared {
         Shared(provider, Some(valid))
     }
 
-    /// Asks about a configuration unless it is known to be valid.
+    /// Validates a configuration unless it is known to be valid.
     async fn checked(
         &self,
         mode: Mode,
@@ -69,6 +69,7 @@ impl Shared {
             return Ok(Answer::default());
         }
         let answer = ask(config.clone()).await?;
+        // Warnings are shown for each run, so that only an answer without any is remembered.
         if answer.diagnostics.is_empty() {
             valid.add(mode, ty, config);
         }
@@ -185,5 +186,6 @@ impl Provider for Shared {
         self.0.stop().await
     }
 
+    // The pool or the file closes the provider when the last run is over.
     async fn close(&self) {}
 }

@@ -1,4 +1,4 @@
-//! The provider configurations and overrides of a test file, as a run's module sees them.
+//! Provider configurations and overrides of a test file, applied to the module of a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,16 +16,15 @@ use crate::providers::RunProviders;
 use crate::run_providers::{Key, needed_by_all, undefined};
 use crate::scope::{FileScope, FunctionsOnly};
 
-/// Why a run cannot have its providers.
+/// Reason why a run cannot have its providers.
 pub(crate) enum NoProviders {
-    /// Something in the run is wrong.
     Wrong(Diagnostics),
     /// A provider of the file failed, which has been reported with the file.
     OfFile,
 }
 
 impl<'s> FileRun<'s> {
-    /// The module of a run with the provider configurations of the file, and its providers.
+    /// Returns the module of a run with the provider configurations of the file, and its providers.
     pub(crate) async fn substituted(&self, index: usize) -> Result<(Arc<Config>, RunProviders<'s>), NoProviders> {
         let run = &self.of.file.runs[index];
         let module = &self.of.modules[index];
@@ -56,7 +55,7 @@ impl<'s> FileRun<'s> {
                 }
                 TestProvider::Real(block) => {
                     let Ok(configured) = self.configured(&provider, block).await else {
-                        // What is wrong with the others is worth knowing as well.
+                        // The problems of the other providers are worth knowing as well.
                         failed = true;
                         continue;
                     };
@@ -84,7 +83,8 @@ impl<'s> FileRun<'s> {
             for resource in node.module.resources.values() {
                 let used = node_provider(&config, &node.path, resource);
                 if resource.address.mode == Mode::Ephemeral && out.mocks.contains_key(&used) {
-                    // Whether it has instances does not matter: a count that is 0 here is another one elsewhere.
+                    // Reported even where the block has no instances: a count that is 0 here may be another one in
+                    // other runs.
                     let about = resource.address.in_module(&node.path);
                     problems.push(no_ephemerals().at(&resource.range).about(&about));
                 }
@@ -101,7 +101,7 @@ impl<'s> FileRun<'s> {
         Ok((config, out))
     }
 
-    /// Which configuration of the file stands for which of the module.
+    /// Pairs the configurations of the module with those of the file.
     fn pairs(&self, run: &TestRun, module: &Config) -> Result<Vec<(Key, TestProvider)>, Diagnostics> {
         let of_file = &self.of.file.providers;
         let root = &module.root.module;
@@ -129,7 +129,7 @@ impl<'s> FileRun<'s> {
         Ok(pairs.filter(|(key, _)| needed.contains(key)).collect())
     }
 
-    /// A value of a mock or an override, which must be an object.
+    /// Evaluates a value of a mock or an override, which must be an object.
     fn object(&self, attribute: Option<&Attribute>, summary: &str) -> Result<Option<Value>, Diagnostics> {
         let Some(attribute) = attribute else { return Ok(None) };
         let expr = &attribute.expr;
@@ -176,7 +176,7 @@ impl<'s> FileRun<'s> {
         Ok(source)
     }
 
-    /// Adds the overrides of a run, of its file, and of mock providers: what comes first wins.
+    /// Adds the overrides of a run, of its file, and of mock providers. The first one wins.
     fn overrides(
         &self,
         run: &TestRun,
@@ -218,7 +218,7 @@ impl<'s> FileRun<'s> {
         Ok(())
     }
 
-    /// The value of a `provider` block of the file.
+    /// Evaluates the `provider` block of a file.
     pub(crate) fn provider_value(
         &self,
         block: &ProviderConfig,
@@ -231,7 +231,6 @@ impl<'s> FileRun<'s> {
     }
 }
 
-/// The provider configuration of a resource.
 fn node_provider(config: &Config, path: &addrs::Module, resource: &config::Resource) -> AbsProviderConfig {
     config.provider_for(&resource.address.in_module(path))
 }

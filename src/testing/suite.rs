@@ -10,21 +10,18 @@ use crate::file::FileRun;
 use crate::providers::Pool;
 pub use crate::suite_file::SuiteFile;
 
-/// How many runs had which status.
+/// Number of runs by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// All is as it should be.
     pub passed: usize,
-    /// An assertion does not hold.
+    /// Runs with an assertion that does not hold.
     pub failed: usize,
-    /// Something else went wrong.
+    /// Runs with any other error.
     pub errored: usize,
-    /// Left out.
     pub skipped: usize,
 }
 
 impl Counts {
-    /// Counts a run.
     pub fn add(&mut self, status: Status) {
         match status {
             Status::Pending => {}
@@ -36,20 +33,18 @@ impl Counts {
     }
 }
 
-/// What a suite has come to.
+/// Result of a suite.
 #[derive(Debug, Default)]
 pub struct SuiteResult {
-    /// The status of the whole.
+    /// Status of the suite.
     pub status: Status,
-    /// The runs.
     pub counts: Counts,
-    /// The files that were run, and how they went.
+    /// Files that were run, with their statuses.
     pub files: Vec<(Arc<str>, Status)>,
-    /// Texts that came up on the way, such as values of variables.
+    /// Source texts that were found on the way, such as values of variables.
     pub sources: SourceMap,
 }
 
-/// Runs a suite.
 pub async fn run(suite: Suite<'_>) -> SuiteResult {
     let pool = Pool::new(suite.providers);
     suite.view.event(&Event::SuiteBegins(suite.files));

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use config::{Config, TestFile};
 
-/// A test file with the modules that its runs are about.
+/// A test file with the modules of its runs.
 #[derive(Clone, Debug)]
 pub struct SuiteFile {
     pub file: Arc<TestFile>,
-    /// The module of each run.
+    /// Module of each run.
     pub modules: Vec<Arc<Config>>,
 }
 

@@ -1,5 +1,5 @@
-//! The end of a file: what its runs have created is destroyed: a state before those that it was made after, and the others beside
-//! each other.
+//! The end of a file: the objects of its runs are destroyed. States are destroyed in the reverse order of their
+//! dependencies, and independent ones concurrently.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::setting::Setting;
 use crate::substitutes::NoProviders;
 use crate::walk::walk;
 
-/// The same configuration in which nothing is protected from being destroyed.
+/// Returns the configuration without `prevent_destroy`.
 fn unprotected(config: &Arc<Config>) -> Arc<Config> {
     fn is_protected(node: &ModuleNode) -> bool {
         let mut resources = node.module.resources.values();
@@ -42,11 +42,11 @@ fn unprotected(config: &Arc<Config>) -> Arc<Config> {
 }
 
 impl FileRun<'_> {
-    /// Destroys what exists in the states of the file. Returns whether something could not be.
+    /// Destroys the objects in the states of the file. Returns true if some remain.
     pub(crate) async fn teardown(&self) -> bool {
         let mut states = self.states();
         states.retain(|(_, kept)| !objects(&kept.state).is_empty());
-        // Where nothing says otherwise, what was made last goes first.
+        // Without a dependency, the state that was changed last is destroyed first.
         states.sort_by_key(|(_, kept)| std::cmp::Reverse(kept.run));
         let keys: Vec<Arc<str>> = states.iter().map(|(key, _)| key.clone()).collect();
         let none = Vec::new();
@@ -63,7 +63,7 @@ impl FileRun<'_> {
         failed.into_inner()
     }
 
-    /// Destroys what exists in one state. Returns whether something could not be.
+    /// Destroys the objects in one state. Returns true if some remain, or a problem was found.
     async fn teardown_of(&self, key: &Arc<str>, kept: &Kept) -> bool {
         if self.suite.stop.is_cancelled() {
             return false;
@@ -73,7 +73,7 @@ impl FileRun<'_> {
         let (left, diagnostics) = self.destroy(key, kept).await;
         self.set_state(key.clone(), left.clone(), kept.run);
         if self.suite.stop.is_cancelled() {
-            // What is left of all states is told at once.
+            // The objects that remain in all states are reported together.
             return true;
         }
         let mut done = Destroyed {
@@ -120,8 +120,10 @@ impl FileRun<'_> {
             providers,
             variables,
         };
+        // As in Terraform: the objects of a test may be protected, and are destroyed at its end all the same.
         let options = PlanOptions {
             mode: Mode::Destroy,
+            // The objects were created or read moments ago.
             refresh: false,
             ..PlanOptions::default()
         };
@@ -137,7 +139,7 @@ impl FileRun<'_> {
     }
 }
 
-/// Warnings have been shown when the objects were created.
+/// Removes warnings, which have been shown when the objects were created.
 fn errors(problems: Diagnostics) -> Diagnostics {
     problems.into_iter().filter(Diagnostic::is_error).collect()
 }

@@ -1,4 +1,4 @@
-//! The values of variables: of a run, of its file, and from outside.
+//! Values of variables: of a run, of its file, and from outside.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::file::FileRun;
 use crate::order::Named;
 use crate::scope::{FileScope, without_definition};
 
-/// The values of the variables of a run.
+/// Values of the variables of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunVariables {
-    /// Those that the module declares.
+    /// Variables that the module declares.
     pub declared: Variables,
-    /// Those that only assertions refer to.
+    /// Variables that only assertions refer to.
     pub extra: BTreeMap<Arc<str>, Value>,
 }
 
@@ -39,15 +39,15 @@ fn missing(variable: &Variable) -> Diagnostic {
 }
 
 impl FileRun<'_> {
-    /// The value of a variable for an expression of the file: that of the file, or one from outside, and whether the file says
-    /// what the variable is. `None` if there is none.
+    /// Returns the value of a variable for an expression of the file, from the file or from outside, and true if the
+    /// file defines the variable. `None` if there is no value.
     pub(crate) fn value_of(&self, name: &Arc<str>, at: &Range) -> Result<Option<(Value, bool)>, Diagnostics> {
         if self.of.file.variables.contains_key(name) || self.of.file.definitions.contains_key(name) {
-            // A failure has been reported.
+            // `file_variable` has reported its failure.
             let value = self.file_variable(name);
             return value.map(|value| Some((value, true))).map_err(|()| Diagnostics::new());
         }
-        // What the module declares does not count here.
+        // The declarations of the module do not count here.
         let (mut values, mut problems) = self.outside_values([Variable::undeclared(name.clone(), at)]);
         if problems.has_errors() {
             problems.push(without_definition(name, at));
@@ -56,7 +56,7 @@ impl FileRun<'_> {
         Ok(values.remove(name).map(|value| (value, false)))
     }
 
-    /// The values that these variables have from outside. Those without one have none here.
+    /// Returns the values of these variables from outside. Variables without one are not in the result.
     fn outside_values(
         &self,
         variables: impl IntoIterator<Item = Variable>,
@@ -79,11 +79,12 @@ impl FileRun<'_> {
         (values.collect(), collected.diagnostics)
     }
 
-    /// The value of a variable of the file, which is evaluated once.
+    /// Returns the value of a variable of the file, which is evaluated once.
     pub(crate) fn file_variable(&self, name: &Arc<str>) -> Result<Value, ()> {
         if let Some(known) = self.known_variable(name) {
             return known;
         }
+        // Variables are evaluated on demand, so that a second beginning means that the first one led here.
         if !self.begin_variable(name) {
             self.report(Diagnostic::error(
                 format!("Cycle: {}.var.{name}", self.of.file.name),
@@ -130,7 +131,7 @@ impl FileRun<'_> {
         (value, problems)
     }
 
-    /// The values of the variables of a run. Errors are among the diagnostics.
+    /// Returns the values of the variables of a run. Errors are among the diagnostics.
     pub(crate) fn run_variables(&self, index: usize, module: &Config) -> (RunVariables, Diagnostics) {
         let file = &self.of.file;
         let run = &file.runs[index];
@@ -175,6 +176,7 @@ impl FileRun<'_> {
             }
         }
         self.add_outside(outside, declared, &extra, &mut out, &mut problems);
+        // A wrong value elsewhere is the better message: a variable may be missing because of it.
         let complete = !problems.has_errors();
         for (name, expr) in run.variables.iter().filter(|_| complete) {
             if !declared.contains_key(name) && !extra.contains_key(name) {
@@ -210,7 +212,8 @@ impl FileRun<'_> {
             match (values.remove(&name), declared.get(&name)) {
                 (Some(value), Some(variable)) => {
                     let default = variable.default.as_ref() == Some(&value);
-                    // Whether an ephemeral variable was set counts; its default is found without this.
+                    // For ephemeral variables it matters if they were set explicitly; the default is found without an
+                    // entry.
                     if !(variable.ephemeral && default) {
                         out.declared.values.insert(name, value);
                     }
@@ -220,7 +223,7 @@ impl FileRun<'_> {
                     out.extra.insert(name, value);
                 }
                 (None, Some(variable)) if !failed => problems.push(missing(variable)),
-                // It has a value, which cannot be read.
+                // There is a value, but it cannot be parsed.
                 (None, None) if failed => {
                     let at = extra.get(&name).filter(|at| self.value_of(&name, at).is_err());
                     problems.extend(at.map(|at| without_definition(&name, at)));
@@ -231,7 +234,7 @@ impl FileRun<'_> {
     }
 }
 
-/// The variables that a run's own expressions refer to, and where they do so last.
+/// Returns the variables that a run's own expressions refer to, with the last reference.
 fn referenced(run: &TestRun) -> BTreeMap<Arc<str>, Range> {
     let rules = run
         .asserts
@@ -247,7 +250,7 @@ fn referenced(run: &TestRun) -> BTreeMap<Arc<str>, Range> {
     out
 }
 
-/// Whether a value is not there because something it refers to has failed, which has been reported.
+/// Returns true if a value is missing because something that it refers to has failed, which has been reported.
 fn failed_silently(value: &Value, problems: &Diagnostics, expr: &syntax::ast::Expr, file: &FileRun<'_>) -> bool {
     if !problems.is_empty() || value.is_wholly_known() {
         return false;

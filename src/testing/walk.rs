@@ -1,4 +1,4 @@
-//! Carries out what waits for each other, a few at a time.
+//! Concurrent execution of work items that wait for each other.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc;
@@ -7,11 +7,11 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// What waits for what: numbers up to the number of all.
+/// Dependencies between work items, which are numbers from 0.
 struct Waiting {
-    /// How many each still waits for.
+    /// Number of unfinished dependencies of each item.
     open: Vec<usize>,
-    /// Those that wait for each.
+    /// Items that wait for each item.
     after: Vec<Vec<usize>>,
     ready: BTreeSet<usize>,
 }
@@ -37,8 +37,8 @@ impl Waiting {
     }
 }
 
-/// Carries out all work, what is ready first in its order. `before` says for each what it waits for, and has no cycles. Work that
-/// does not wait for other work uses all processors.
+/// Carries out all work; items that are ready go in their order. `before` has the dependencies of each item, without
+/// cycles. Independent items use all processors.
 pub(crate) async fn walk<F>(before: &[BTreeSet<usize>], at_a_time: usize, work: F)
 where
     F: AsyncFn(usize) + Sync,
@@ -46,6 +46,8 @@ where
     let waiting = Waiting::new(before);
     let handle = Handle::current();
     let one_by_one = waiting.ready.len() < 2 && waiting.after.iter().all(|after| after.len() < 2);
+    // Threads are worth their cost only if there is something to do at the same time. A current-thread runtime, as
+    // tests use it, has no threads to block.
     if one_by_one || at_a_time < 2 || handle.runtime_flavor() != RuntimeFlavor::MultiThread {
         beside_each_other(waiting, at_a_time.max(1), &work).await;
     } else {
@@ -69,12 +71,12 @@ async fn beside_each_other<F: AsyncFn(usize)>(mut waiting: Waiting, at_a_time: u
     }
 }
 
-/// Tells that work is over, however it ends.
+/// Reports that an item is done when it is dropped. A panic of the work drops it, too, so that nobody waits for ever.
 struct Told(mpsc::Sender<usize>, usize);
 
 impl Drop for Told {
     fn drop(&mut self) {
-        // Nobody listens after a panic.
+        // After a panic there may be no receiver.
         let _ = self.0.send(self.1);
     }
 }
@@ -95,7 +97,8 @@ fn in_threads<F: AsyncFn(usize) + Sync>(mut waiting: Waiting, at_a_time: usize, 
                 going += 1;
                 let thread = std::thread::Builder::new().name("run".to_owned());
                 if thread.spawn_scoped(scope, task).is_err() {
-                    // Too many threads: then here. That the other did not begin has been told.
+                    // Too many threads: the item is done on this one. Dropping the closure has reported it as done
+                    // already, but that is received later.
                     handle.block_on(work(i));
                 }
             }

@@ -1,4 +1,4 @@
-//! Requests and their answers: documents of JSON:API, errors among them.
+//! Requests to the API and their answers, which are JSON:API documents.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use serde_json::{Value as Json, json};
 /// The media type of JSON:API.
 const JSON_API: &str = "application/vnd.api+json";
 
-/// How often a request is tried again: with the pauses in between, for some minutes.
+/// Retries of a request: with the pauses in between, they last for some minutes.
 const RETRIES: u64 = 12;
 
-/// How large documents may be, and states.
+/// Limit of the size of a document in bytes, and of a state.
 const LIMIT: u64 = 64 * 1024 * 1024;
 const STATE_LIMIT: u64 = 1 << 30;
 
-/// How long one request may take, answer included.
+/// Time limit of one request, answer included.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Reason why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
-    /// The resource does not exist, or may not be seen.
+    /// The resource does not exist, or the token may not see it.
     #[error("resource not found")]
     NotFound,
     /// The token is not accepted.
@@ -30,10 +30,10 @@ pub enum ApiError {
     /// The request contradicts the state of the resource; the server's explanation, if there is one.
     #[error("{}", if .0.is_empty() { "conflict" } else { .0 })]
     Conflict(String),
-    /// The server refuses; its status and its explanation, if there is one.
+    /// The server refuses the request: its status, and its explanation if there is one.
     #[error("{}", if .1.is_empty() { format!("the server answered with status {}", .0) } else { .1.clone() })]
     Refused(u16, String),
-    /// There was no answer, or one that makes no sense.
+    /// There was no answer, or one that cannot be understood.
     #[error("{0}")]
     Failed(String),
 }
@@ -42,27 +42,27 @@ pub enum ApiError {
 #[derive(Clone)]
 pub(crate) struct Api {
     pub net: Client,
-    /// What the paths of requests are below; ends with a slash.
+    /// Base of the paths of requests; ends with a slash.
     pub base: Url,
     pub token: Token,
-    /// Whether requests are marked as those for a `cloud` block.
+    /// Set if requests are marked as those of a `cloud` block.
     pub integration: bool,
 }
 
-/// An answer: its document, and what its headers say about the server.
+/// A document, and the server's description of itself in the headers.
 pub(crate) struct Answer {
     pub document: Json,
     pub server: Server,
 }
 
-/// What a server says about itself.
+/// Description of a server, from the headers of its answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
-    /// The version of its API, if it says one.
+    /// Version of its API, if the server sends one.
     pub api_version: Option<(u64, u64)>,
-    /// What it is called, in sentences.
+    /// Name of the product, for messages.
     pub name: String,
-    /// Its release, if it is one of Terraform Enterprise: `v202302-1`.
+    /// Release of Terraform Enterprise, such as `v202302-1`; none for HCP Terraform.
     pub release: Option<String>,
 }
 
@@ -72,6 +72,7 @@ impl Server {
             let (major, minor) = text.split_once('.')?;
             Some((major.parse().ok()?, minor.parse().ok()?))
         });
+        // The name is printed in messages, so only the two known products are accepted from a server.
         let named = |name: &&str| matches!(*name, "HCP Terraform" | "Terraform Enterprise");
         Server {
             api_version: version,
@@ -87,7 +88,7 @@ impl Server {
         }
     }
 
-    /// Whether the API is of this version, or a later one.
+    /// Returns true if the API has this version, or a later one.
     #[must_use]
     pub fn is_at_least(&self, major: u64, minor: u64) -> bool {
         self.api_version.is_some_and(|version| version >= (major, minor))
@@ -111,7 +112,7 @@ impl Api {
         self.send(Method::DELETE, path, None).await.map(drop)
     }
 
-    /// Makes a request; the path may have a query.
+    /// Sends a request; the path may have a query.
     pub async fn send(&self, method: Method, path: &str, body: Option<&Json>) -> Result<Answer, ApiError> {
         let url = self
             .base
@@ -134,6 +135,7 @@ impl Api {
         let server = Server::from_headers(&response);
         let body = accepted(&mut response, LIMIT).await?;
         let document = match body.is_empty() {
+            // Actions such as unlocking are answered without a body.
             true => Json::Null,
             false => serde_json::from_slice(&body)
                 .map_err(|_| ApiError::Failed(format!("the answer of {} is no JSON document", shown(&response.url))))?,
@@ -141,17 +143,19 @@ impl Api {
         Ok(Answer { document, server })
     }
 
-    /// Gets what is no document.
+    /// Gets a text that is not a document.
     pub async fn text(&self, path: &str) -> Result<Vec<u8>, ApiError> {
         self.fetch(self.address(path)?, JSON_API).await
     }
 
-    /// Gets what is at an address that an answer has: it may be of another host, which gets no token then.
+    /// Gets the content of an address from an answer. The address may be on another host.
     pub async fn download(&self, address: &str) -> Result<Vec<u8>, ApiError> {
         self.fetch(self.address(address)?, "application/json").await
     }
 
     async fn fetch(&self, url: Url, accept: &str) -> Result<Vec<u8>, ApiError> {
+        // Only the host that the token is for gets it: logs and states are often on a storage host, at a signed
+        // address.
         let own = url.origin() == self.base.origin();
         let request = self.net.request(Method::GET, url).token(own.then_some(&self.token));
         let request = request
@@ -163,8 +167,9 @@ impl Api {
         accepted(&mut response, STATE_LIMIT).await
     }
 
-    /// Puts something at such an address, which is a secret by itself.
+    /// Puts a content to an address from an answer.
     pub async fn upload(&self, address: &str, body: Vec<u8>) -> Result<(), ApiError> {
+        // Without the token: the address is a secret by itself, and the storage host must not learn another one.
         let request = self.net.request(Method::PUT, self.address(address)?);
         let request = request.header("accept", "application/json, */*");
         let request = request
@@ -175,6 +180,7 @@ impl Api {
         accepted(&mut response, LIMIT).await.map(drop)
     }
 
+    // The address comes from the server; other schemes could name a local file.
     fn address(&self, address: &str) -> Result<Url, ApiError> {
         let url = self
             .base
@@ -185,7 +191,7 @@ impl Api {
     }
 }
 
-/// The body of an answer that is a success.
+/// Returns the body of a successful answer; turns any other answer into an error.
 async fn accepted(response: &mut Response, limit: u64) -> Result<Vec<u8>, ApiError> {
     let status = response.status();
     let body = response
@@ -203,7 +209,7 @@ async fn accepted(response: &mut Response, limit: u64) -> Result<Vec<u8>, ApiErr
     })
 }
 
-/// What the errors of a document say.
+/// Joins the messages of the errors in a document.
 fn error_text(body: &[u8]) -> String {
     let document: Json = serde_json::from_slice(body).unwrap_or_default();
     let errors = document.get("errors").and_then(Json::as_array);
@@ -224,7 +230,7 @@ fn error_text(body: &[u8]) -> String {
     lines.join("; ")
 }
 
-/// A part of a path, escaped.
+/// Escapes one segment of a path, or one value of a query.
 pub(crate) fn part(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -236,40 +242,41 @@ pub(crate) fn part(text: &str) -> String {
     out
 }
 
-/// A document with one object.
+/// Builds a document with one object.
 pub(crate) fn object(ty: &str, attributes: Json) -> Json {
     json!({"data": {"type": ty, "attributes": attributes}})
 }
 
-/// The object of a document.
+/// Returns the object of a document.
 pub(crate) fn data(document: &Json) -> &Json {
     document.get("data").unwrap_or(&Json::Null)
 }
 
-/// The objects of a document that is a list.
+/// Returns the objects of a list document.
 pub(crate) fn items(document: &Json) -> impl Iterator<Item = &Json> {
     document.get("data").and_then(Json::as_array).into_iter().flatten()
 }
 
-/// The page that follows, if there is one.
+/// Returns the number of the next page.
 pub(crate) fn next_page(document: &Json, page: u64) -> Option<u64> {
     let next = document.pointer("/meta/pagination/next-page").and_then(Json::as_u64);
+    // A server that repeats a page number must not keep us asking for ever.
     next.filter(|next| *next > page)
 }
 
-/// The identifier of an object.
+/// Returns the identifier of an object.
 pub(crate) fn id(data: &Json) -> Result<String, ApiError> {
     let id = data.get("id").and_then(Json::as_str);
     id.map(str::to_owned)
         .ok_or_else(|| ApiError::Failed("the answer of the server has no identifier in it".to_owned()))
 }
 
-/// An attribute of an object that is text.
+/// Returns a string attribute of an object.
 pub(crate) fn text<'d>(data: &'d Json, name: &str) -> Option<&'d str> {
     data.get("attributes")?.get(name)?.as_str()
 }
 
-/// The objects that another one refers to.
+/// Returns the identifiers of a relation to several objects.
 pub(crate) fn all_related(data: &Json, name: &str) -> Vec<String> {
     let all = data
         .pointer(&format!("/relationships/{name}/data"))

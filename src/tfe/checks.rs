@@ -1,4 +1,4 @@
-//! What is checked between a plan and its apply: policies, and what the plan would cost.
+//! Checks between a plan and its apply: policies and cost estimates.
 
 use std::time::Duration;
 
@@ -8,33 +8,33 @@ use crate::Connection;
 use crate::api::{self, ApiError, part};
 use crate::runs::truth;
 
-/// How often it is asked whether a policy check has ended.
+/// Pause between two requests for the status of a policy check.
 const PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyCheck {
-    /// What requests name it by.
+    /// Identifier of the check in requests.
     pub id: String,
     /// `organization` or `workspace`.
     pub scope: String,
-    /// How far it is: `passed`, `soft_failed`, `hard_failed`, `errored`, `pending`, `queued`, `unreachable`, …
+    /// `passed`, `soft_failed`, `hard_failed`, `errored`, `pending`, `queued`, `unreachable`, …
     pub status: String,
-    /// Whether the token may override it, now.
+    /// Set if the check can be overridden now, and the token may do it.
     pub can_be_overridden: bool,
 }
 
 /// An estimate of costs. Amounts are decimal numbers as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CostEstimate {
-    /// How far it is: `finished`, `pending`, `queued`, `errored`, `canceled`, `skipped_due_to_targeting`.
+    /// `finished`, `pending`, `queued`, `errored`, `canceled` or `skipped_due_to_targeting`.
     pub status: String,
-    /// How many resources have a price.
+    /// Number of resources that have a price.
     pub matched: u64,
-    /// How many there are.
+    /// Number of all resources.
     pub resources: u64,
-    /// What they will cost a month.
+    /// Estimated monthly cost after the apply.
     pub proposed: String,
-    /// The difference to what they cost now.
+    /// Difference to the current monthly cost.
     pub delta: String,
 }
 
@@ -42,7 +42,7 @@ impl Connection {
     /// Reads a policy check.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The request failed.
     pub async fn policy_check(&self, id: &str) -> Result<PolicyCheck, ApiError> {
         let document = self.api.get(&format!("policy-checks/{}", part(id))).await?;
         let data = api::data(&document);
@@ -51,16 +51,19 @@ impl Connection {
             id: api::id(data)?,
             scope: text("scope"),
             status: text("status"),
+            // The two attributes are independent: a policy may allow an override, and the token's user still lack the
+            // permission.
             can_be_overridden: truth(data, "/attributes/actions/is-overridable")
                 && truth(data, "/attributes/permissions/can-override"),
         })
     }
 
-    /// The output of a policy check, which is there when the check has ended: that is waited for.
+    /// Waits until a policy check has ended, and reads its output.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// A request failed.
     pub async fn policy_output(&self, id: &str) -> Result<String, ApiError> {
+        // The server has no output before the end of the check, and cannot notify a client of it.
         while matches!(&*self.policy_check(id).await?.status, "pending" | "queued") {
             tokio::time::sleep(PAUSE).await;
         }
@@ -80,7 +83,7 @@ impl Connection {
     /// Reads an estimate of costs.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The request failed.
     pub async fn cost_estimate(&self, id: &str) -> Result<CostEstimate, ApiError> {
         let document = self.api.get(&format!("cost-estimates/{}", part(id))).await?;
         let data = api::data(&document);

@@ -1,4 +1,4 @@
-//! Configuration versions: what a run works with, uploaded from a directory.
+//! Configuration versions: the archives that runs work with.
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use serde_json::json;
 use crate::api::{self, ApiError, part};
 use crate::{Connection, Workspace};
 
-/// How often, and after how long a pause each time, it is asked whether an upload has arrived: 30 seconds in all.
+/// Number of requests for the status of an upload, and the pause before each: 30 seconds in all.
 const POLLS: u32 = 60;
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What a configuration is for.
+/// Use of a configuration version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Plans that are never applied.
+    /// For plans that are never applied.
     Speculative,
-    /// Plans that may be applied at once.
+    /// For plans that may be applied at once.
     Apply,
-    /// A plan that is kept: the workspace stays with the configuration that it has until the plan is applied.
+    /// For a saved plan: the workspace keeps its current configuration until the plan is applied.
     SavedPlan,
 }
 
 /// A configuration version that is to be uploaded.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    /// What requests name it by.
+    /// Identifier of the configuration version in requests.
     pub id: String,
     upload: String,
 }
@@ -41,9 +41,11 @@ impl Connection {
         purpose: Purpose,
     ) -> Result<Configuration, ApiError> {
         let mut attributes = json!({
+            // Otherwise the server starts a run of its own as soon as the upload has arrived.
             "auto-queue-runs": false,
             "speculative": purpose == Purpose::Speculative,
         });
+        // Servers that `backend "remote"` still supports may not know the attribute.
         if self.settings.kind == crate::Kind::Cloud {
             attributes["provisional"] = (purpose == Purpose::SavedPlan).into();
         }
@@ -65,9 +67,10 @@ impl Connection {
     /// Uploads an archive as the content of a configuration version, and waits until the server has it.
     ///
     /// # Errors
-    /// The server refuses it, cannot be reached, or does not get it.
+    /// The server refuses the archive, cannot be reached, or does not report its arrival in time.
     pub async fn upload_configuration(&self, configuration: &Configuration, archive: Vec<u8>) -> Result<(), ApiError> {
         self.api.upload(&configuration.upload, archive).await?;
+        // The archive goes to a storage host. A run that is created before the server has processed it would fail.
         for _ in 0..POLLS {
             tokio::time::sleep(PAUSE).await;
             let path = format!("configuration-versions/{}", part(&configuration.id));

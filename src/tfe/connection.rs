@@ -1,4 +1,4 @@
-//! An organization of a host: found, and known to be there.
+//! Connections to the organization of a host.
 
 use net::discovery::{DiscoveryError, TFE};
 use net::{Client, Host, Method};
@@ -8,25 +8,25 @@ use crate::api::{Api, ApiError, Server, part};
 use crate::settings::DEFAULT_HOST;
 use crate::{Kind, Problem, Settings};
 
-/// The service of hosts for `backend "remote"`, and where operations are forced to run here.
+/// Service identifiers of `backend "remote"`: the full API, and the one for states where operations are forced to run
+/// locally.
 const REMOTE_SERVICE: &str = "tfe.v2.1";
 const STATE_SERVICE: &str = "state.v2";
 
-/// The lowest version of the API that `cloud` blocks work with.
+/// Lowest version of the API that `cloud` blocks work with.
 const API_VERSION: (u64, u64) = (2, 5);
 
-/// An organization of a host.
+/// A connection to an organization whose existence has been checked.
 #[derive(Clone)]
 pub struct Connection {
     pub(crate) api: Api,
-    /// What leads to it.
     pub settings: Settings,
-    /// Whether operations run here whatever the workspaces say.
+    /// Set if operations run locally, whatever the execution modes of workspaces are.
     pub forced_local: bool,
 }
 
 impl Connection {
-    /// Finds the organization.
+    /// Discovers the host's API and checks the organization.
     ///
     /// # Errors
     /// The host cannot be reached or does not offer the API, there is no token, or no such organization.
@@ -42,6 +42,7 @@ impl Connection {
         };
         let base = net.service(&host, service).await.map_err(|e| undiscovered(&host, &e))?;
         let token = match &settings.token {
+            // A token in the block takes precedence over the CLI configuration and the environment.
             Some(token) => Some(token.clone()),
             None => (net.token(&host).await)
                 .map_err(|e| Problem::new("Invalid token", format!("The token is not usable: {e}.")))?,
@@ -65,9 +66,11 @@ impl Connection {
             token,
             integration: settings.kind == Kind::Cloud,
         };
+        // `backend "remote"` works with earlier releases of Terraform Enterprise.
         if settings.kind == Kind::Cloud {
             check_api(&api).await?;
         }
+        // This request shows at once that the organization exists and that the token is valid for it.
         let organization = &settings.organization;
         let entitlements = api
             .get(&format!("organizations/{}/entitlement-set", part(organization)))
@@ -75,6 +78,7 @@ impl Connection {
             .map_err(|e| no_organization(&settings, &host, &e))?;
         let operations = entitlements.pointer("/data/attributes/operations");
         let connection = Connection {
+            // An organization without the entitlement to remote operations runs them locally, as in Terraform.
             forced_local: settings.forced_local || operations.and_then(Json::as_bool) == Some(false),
             api,
             settings,
@@ -83,20 +87,20 @@ impl Connection {
         Ok(connection)
     }
 
-    /// What the server says about itself.
+    /// Reads the server's description of itself.
     ///
     /// # Errors
-    /// It cannot be reached.
+    /// The server cannot be reached.
     pub async fn server(&self) -> Result<Server, ApiError> {
         Ok(self.api.send(Method::GET, "ping", None).await?.server)
     }
 
-    /// Below the organization.
+    /// Returns a path below the organization.
     pub(crate) fn path(&self, rest: &str) -> String {
         format!("organizations/{}/{rest}", part(&self.settings.organization))
     }
 
-    /// A workspace that the environment names must be there, and have the tags.
+    /// Checks that the workspace of `TF_WORKSPACE` exists and has all tags of the block.
     async fn check_selected(&self) -> Result<(), Problem> {
         let (Some(name), crate::Mapping::Tags(tags)) = (&self.settings.selected, &self.settings.mapping) else {
             return Ok(());
@@ -162,6 +166,7 @@ fn undiscovered(host: &Host, error: &DiscoveryError) -> Problem {
         _ => format!("Failed to discover the services of {host}"),
     };
     let mut detail = error.to_string();
+    // The text of the error is a clause; a diagnostic begins with a capital letter.
     if let Some(first) = detail.get(..1).map(str::to_uppercase) {
         detail.replace_range(..1, &first);
     }

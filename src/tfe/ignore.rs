@@ -1,22 +1,22 @@
-//! Which files of a directory stay out of an uploaded configuration: the rules of `.terraformignore`.
+//! Rules of `.terraformignore`: the files of a directory that are not uploaded.
 //!
-//! The patterns look like those of `.gitignore`, and differ in what they match: a pattern is compared with the whole path below
-//! the root, so that `name` leaves out a file of that name anywhere, while only `name/` leaves out what is in a directory. The
-//! last rule that matches decides. Source: the published documentation of the file, and the rules that Terraform has there.
+//! The patterns look like those of `.gitignore`, and differ in their meaning: a pattern is compared with the whole path
+//! below the root, so that `name` excludes a file of that name anywhere, while only `name/` excludes the contents of a
+//! directory. The last matching rule decides. Source: the published documentation of the file, and the rules that
+//! Terraform has there.
 
 use regex::Regex;
 
-/// The name of the file, in the root of the upload.
 pub const FILE: &str = ".terraformignore";
 
-/// What is left out in any case, unless a rule lets it in again.
+/// Rules before those of the file, which can revoke them.
 const DEFAULTS: &str = ".terraform/\n!.terraform/modules/\n.git/\n";
 
-/// The rules for a directory.
+/// Rules for a directory.
 #[derive(Debug)]
 pub struct Rules {
     rules: Vec<Rule>,
-    /// Lines that are no rules.
+    /// Lines that are not valid rules.
     pub invalid: Vec<String>,
 }
 
@@ -26,17 +26,17 @@ struct Rule {
     negated: bool,
 }
 
-/// What the rules say about a path.
+/// Decision of the rules about a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// It is left out.
+    /// The path is excluded.
     pub excluded: bool,
-    /// And so is everything below it: no later rule lets anything in.
+    /// Everything below the path is excluded, too: no later rule includes anything.
     pub below_too: bool,
 }
 
 impl Rules {
-    /// The rules in the text of a file, behind those that always hold.
+    /// Parses the text of a file, and puts its rules after the default ones.
     #[must_use]
     pub fn parse(text: &str) -> Rules {
         let mut rules = Vec::new();
@@ -58,7 +58,7 @@ impl Rules {
         Rules { rules, invalid }
     }
 
-    /// What they say about a path below the root, in which slashes separate; that of a directory ends with one.
+    /// Decides about a path below the root, with slashes as separators. The path of a directory ends with a slash.
     #[must_use]
     pub fn verdict(&self, path: &str) -> Verdict {
         let last = self.rules.iter().rposition(|rule| rule.pattern.is_match(path));
@@ -68,12 +68,13 @@ impl Rules {
         let later = self.rules.get(last + 1..).unwrap_or_default();
         Verdict {
             excluded: !rule.negated,
+            // A later negated rule may match something below, so the directory has to be read as long as there is one.
             below_too: !rule.negated && !later.iter().any(|rule| rule.negated),
         }
     }
 }
 
-/// A pattern as a regular expression: `*` and `?` do not match slashes, `**` does.
+/// Translates a pattern into a regular expression: `*` and `?` do not match slashes, `**` does.
 fn expression(pattern: &str) -> String {
     let pattern = match pattern.strip_suffix('/') {
         Some(dir) => format!("{dir}/**"),
@@ -88,18 +89,20 @@ fn expression(pattern: &str) -> String {
     while let Some(c) = rest.next() {
         match c {
             '*' if rest.next_if_eq(&'*').is_some() => {
+                // `**/` also matches no directory at all, so that the slash belongs to it.
                 rest.next_if_eq(&'/');
                 out.push_str(if rest.peek().is_none() { ".*" } else { "(?:.*/)?" });
             }
             '*' => out.push_str("[^/]*"),
             '?' => out.push_str("[^/]"),
-            // A set of characters is written alike in both.
+            // Sets of characters are written alike in patterns and regular expressions, but for their negation.
             '[' => {
                 out.push('[');
                 if rest.next_if_eq(&'!').is_some() || rest.next_if_eq(&'^').is_some() {
                     out.push('^');
                 }
                 for c in rest.by_ref() {
+                    // Both would have a meaning in the regular expression that they do not have in the pattern.
                     if c == '[' || c == '\\' {
                         out.push('\\');
                     }

@@ -9,7 +9,6 @@ use crate::api;
 /// The objects that were requested along with a run.
 #[derive(Clone, Debug, Default)]
 pub struct Included {
-    /// Objects, by their types and identifiers.
     pub(crate) objects: BTreeMap<(String, String), Json>,
 }
 

@@ -1,14 +1,14 @@
-//! The API of HCP Terraform and Terraform Enterprise (version 2), as far as it is needed to keep states there and to have runs
-//! there: workspaces, their locks, variables and the versions of their states; configurations, runs, and what is checked in them.
+//! Client of the API of HCP Terraform and Terraform Enterprise (version 2), for states and runs: workspaces, their
+//! locks, variables and state versions; configurations, runs, and the checks in them.
 //!
-//! - [`Settings`]: what a `backend "remote"` or a `cloud` block says, with what the environment adds.
+//! - [`Settings`]: the arguments of a `backend "remote"` or a `cloud` block, completed from the environment.
 //! - [`Connection`]: an organization of a host, found by service discovery.
 //! - `workspaces`: finding, creating, listing, deleting and locking them.
 //! - `states`: reading a state, and writing a new version of it.
-//! - `configurations`: uploading the configuration that a run works with, a [`Slug`] of a directory without what `ignore` leaves
-//!   out.
-//! - `runs`: starting a run and following it; [`Log`]: what its plan and its apply print; `checks` and `stages`: policies, costs and
-//!   tasks.
+//! - `configurations`: uploading the configuration of a run as a [`Slug`], an archive of a directory without the files
+//!   that `ignore` excludes.
+//! - `runs`: starting a run and following it; [`Log`]: the output of its plan and its apply; `checks` and `stages`:
+//!   policies, costs and tasks.
 //! - `variables`: the variables of a workspace; `outputs`: those of its newest state.
 //! - [`compatible`]: which versions of the program may change the state of a workspace.
 //!
@@ -51,14 +51,13 @@ pub use variables::WorkspaceVariable;
 pub use versions::{Compatibility, compatible};
 pub use workspaces::{EnsureError, LockProblem, Workspace};
 
-/// Something that a person is told.
+/// A problem with a setting or a request, to be shown to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong.
     pub summary: String,
-    /// Why, and what to do.
+    /// Reason, and what to do.
     pub detail: String,
-    /// The argument of the block that it is about.
+    /// Argument of the block that the problem is about.
     pub argument: Option<&'static str>,
 }
 

@@ -1,8 +1,8 @@
 //! The logs of plans and applies, read while they are written.
 //!
-//! A log is read in pieces, by its address with an offset and a limit. Servers put the control characters STX before its first
-//! byte and ETX behind its last, so that a log that is whole can be told from one that goes on; older servers have neither, and
-//! there the end is where the plan or apply has ended and nothing more comes.
+//! A log is read in pieces, by its address with an offset and a limit. Servers put the control characters STX before
+//! its first byte and ETX after its last, so that a complete log can be told from one that goes on. Older servers send
+//! neither; there the log ends when the plan or apply has ended and no more bytes come.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::{Connection, RunPlan};
 const STX: u8 = 2;
 const ETX: u8 = 3;
 
-/// How much is asked for at a time.
+/// Bytes that are requested at a time.
 const LIMIT: usize = 64 * 1024;
 
-/// The pauses while nothing new comes: the first, and the longest.
+/// Pauses while there are no new bytes: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// After how many readings in vain it is asked whether a log that has begun is ever going to end.
+/// Empty readings after which the status of the plan or apply is requested, once its log has begun.
 const GIVING_UP: u32 = 10;
 
-/// Whose log it is.
+/// Operation that a log belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogOf {
     Plan,
@@ -36,14 +36,14 @@ pub struct Log {
     id: String,
     address: String,
     text: Text,
-    /// Readings in a row that gave nothing.
+    /// Number of empty readings in a row.
     idle: u32,
-    /// A line whose end has not come yet.
+    /// Beginning of a line whose end has not come yet.
     begun: Vec<u8>,
     ended: bool,
 }
 
-/// What is known from the bytes of a log.
+/// Progress in the bytes of a log.
 #[derive(Debug, Default)]
 struct Text {
     offset: usize,
@@ -52,8 +52,9 @@ struct Text {
 }
 
 impl Text {
-    /// Takes the marks off a piece.
+    /// Removes STX and ETX from a piece.
     fn take<'b>(&mut self, mut piece: &'b [u8]) -> &'b [u8] {
+        // The marks count for the offset, as the server sees them as part of the log.
         self.offset += piece.len();
         if !self.started
             && let [STX, rest @ ..] = piece
@@ -70,11 +71,14 @@ impl Text {
         piece
     }
 
-    /// Whether it should be asked if the plan or apply has ended, when nothing has come so many times.
+    /// Returns true if the plan or apply may have ended, after so many empty readings.
     fn is_doubtful(&self, idle: u32) -> bool {
         match (self.started, self.ended) {
+            // After the end mark nothing more comes, so the status is requested at once.
             (true, true) => true,
+            // The process that writes the log may have died without the end mark.
             (true, false) => idle.is_multiple_of(GIVING_UP),
+            // An older server without marks, or a log that has not begun.
             (false, _) => idle > 1,
         }
     }
@@ -84,7 +88,7 @@ impl Connection {
     /// Opens the log of a plan or an apply.
     ///
     /// # Errors
-    /// It has none, or cannot be read.
+    /// There is no log, or the request failed.
     pub async fn log(&self, of: LogOf, id: &str) -> Result<Log, ApiError> {
         let subject = self.subject(of, id).await?;
         let address = subject
@@ -108,10 +112,10 @@ impl Connection {
         }
     }
 
-    /// The next lines of a log, without their ends; waits until there are any. `None` when it has ended.
+    /// Returns the next lines of a log, without their ends; waits until there are any. `None` at the end of the log.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// A request failed.
     pub async fn log_lines(&self, log: &mut Log) -> Result<Option<Vec<String>>, ApiError> {
         if log.ended {
             return Ok(None);
@@ -128,9 +132,10 @@ impl Connection {
                 if !lines.is_empty() {
                     return Ok(Some(lines));
                 }
+                // A part of a line was read: the rest is likely there already, so there is no pause.
                 continue;
             }
-            // The first mark may come alone.
+            // STX may come alone, before the first bytes of the log.
             let only_marks = !piece.is_empty() && !log.text.ended;
             if !only_marks && log.text.is_doubtful(log.idle) && self.subject(log.of, &log.id).await?.is_finished() {
                 log.ended = true;
@@ -143,15 +148,17 @@ impl Connection {
     }
 }
 
-/// How long to wait after so many readings in vain.
+/// Returns the pause after so many empty readings.
 fn pause(idle: u32) -> Duration {
+    // The exponent is limited so that the power stays finite; the pause has reached its longest long before.
     FIRST_PAUSE
         .mul_f64(2_f64.powf(f64::from(idle.min(20)) / 5.0))
         .min(LONGEST_PAUSE)
 }
 
-/// Takes whole lines off the bytes.
+/// Removes the complete lines from the buffer and returns them.
 fn lines(begun: &mut Vec<u8>) -> Vec<String> {
+    // Lines are cut at bytes, and decoded only when they are complete: a piece may end inside a character.
     let Some(end) = begun.iter().rposition(|b| *b == b'\n') else {
         return Vec::new();
     };

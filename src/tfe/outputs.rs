@@ -1,4 +1,4 @@
-//! The outputs of the newest state of a workspace, which may be seen by those who may not see the state.
+//! Outputs of the newest state of a workspace. Users who may not read the state may be allowed to read them.
 
 use serde_json::Value as Json;
 
@@ -10,10 +10,9 @@ use crate::{Connection, Workspace};
 #[derive(Clone, PartialEq)]
 pub struct StateOutput {
     pub name: String,
-    /// Its type, as the language writes types in JSON.
+    /// Type, in the language's JSON notation.
     pub ty: Json,
     pub value: Json,
-    /// Whether it must not be shown.
     pub sensitive: bool,
 }
 
@@ -27,11 +26,11 @@ impl std::fmt::Debug for StateOutput {
 }
 
 impl Connection {
-    /// The outputs of the newest state of a workspace. `None` if there is no state, or if it is of a release that did not write
-    /// down the types of outputs: then the state itself has to be read.
+    /// Reads the outputs of the newest state of a workspace. Returns `None` if there is no state, or if a release has
+    /// written it that did not record the types of outputs: then the state itself has to be read.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// A request failed.
     pub async fn outputs(&self, workspace: &Workspace) -> Result<Option<Vec<StateOutput>>, ApiError> {
         let path = format!("workspaces/{}/current-state-version-outputs", part(&workspace.id));
         let document = match self.api.get(&path).await {
@@ -48,7 +47,7 @@ impl Connection {
             let sensitive = truth(data, "/attributes/sensitive");
             let value = match sensitive {
                 false => attribute(data, "value"),
-                // Secrets are told one by one.
+                // Lists never contain the values of sensitive outputs; each has to be requested by itself.
                 true => {
                     let path = format!("state-version-outputs/{}", part(&api::id(data)?));
                     attribute(api::data(&self.api.get(&path).await?), "value")

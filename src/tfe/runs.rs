@@ -1,4 +1,4 @@
-//! Runs: a plan of an uploaded configuration, and perhaps its apply, carried out by the server.
+//! Runs: plans of an uploaded configuration, and their applies, on the server.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use crate::included::Included;
 use crate::stages::Stage;
 use crate::{Connection, Workspace};
 
-/// What a run is to do.
+/// Options of a new run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunOptions {
-    /// The configuration version.
+    /// Identifier of the configuration version.
     pub configuration: String,
-    /// Whether the objects are read before they are planned for.
+    /// Refresh before planning.
     pub refresh: bool,
-    /// Whether nothing else is done than to read them.
+    /// Only refresh, and propose no other changes.
     pub refresh_only: bool,
-    /// Whether everything is destroyed.
+    /// Plan to destroy everything.
     pub destroy: bool,
-    /// Whether the plan is applied without confirmation; `None` for what the workspace says.
+    /// Apply the plan without confirmation; `None` for the setting of the workspace.
     pub auto_apply: Option<bool>,
-    /// Whether the plan is kept, to be applied later; `None` for servers that may not know such plans.
+    /// Save the plan, to be applied later; `None` for servers that may not know saved plans.
     pub save_plan: Option<bool>,
-    /// Whether configuration may be generated for imported objects.
+    /// Generate configuration for imported objects.
     pub generate_configuration: bool,
     /// Addresses that the plan is limited to.
     pub targets: Vec<String>,
@@ -36,34 +36,30 @@ pub struct RunOptions {
     pub variables: BTreeMap<String, String>,
 }
 
-/// How far a run is; see the published list of run states. Those that nothing here depends on are [`RunStatus::Other`].
+/// Status of a run; see the published list of run states. Those that nothing here depends on are [`RunStatus::Other`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunStatus {
-    /// It waits for its turn.
+    /// The run waits for its turn.
     Pending,
-    /// Somebody has confirmed it.
+    /// Somebody has confirmed the run.
     Confirmed,
-    /// It waits for its apply.
+    /// The run waits for its apply.
     ApplyQueued,
-    /// It is being applied.
     Applying,
-    /// It has been applied.
     Applied,
-    /// Its plan is made.
     Planned,
-    /// Its plan is made, and nothing is left to do.
+    /// The plan is made, and nothing is left to do.
     PlannedAndFinished,
     /// A policy has failed that may be overridden.
     PolicyOverride,
     /// Tasks after the plan wait for a decision.
     PostPlanAwaitingDecision,
-    /// Somebody has cancelled it.
+    /// Somebody has canceled the run.
     Canceled,
-    /// Somebody has discarded it.
+    /// Somebody has discarded the run.
     Discarded,
-    /// It has failed.
     Errored,
-    /// Anything else, by its name.
+    /// Any other status, by its name.
     Other(String),
 }
 
@@ -86,7 +82,7 @@ impl RunStatus {
         }
     }
 
-    /// Its name in the API.
+    /// Returns the name in the API.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -109,29 +105,28 @@ impl RunStatus {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// What requests name it by.
+    /// Identifier of the run in requests.
     pub id: String,
-    /// How far it is.
     pub status: RunStatus,
-    /// Whether its plan changes anything.
+    /// Set if its plan changes anything.
     pub has_changes: bool,
-    /// Whether it destroys everything.
+    /// Set if the run destroys everything.
     pub is_destroy: bool,
-    /// Whether it only reads the objects.
+    /// Set if the run only refreshes the state.
     pub refresh_only: bool,
-    /// Whether it can be cancelled now.
+    /// Set if the run can be canceled now.
     pub is_cancelable: bool,
-    /// Whether it can be confirmed now.
+    /// Set if the run can be confirmed now.
     pub is_confirmable: bool,
-    /// Whether it can be discarded now.
+    /// Set if the run can be discarded now.
     pub is_discardable: bool,
-    /// Whether the token may have it applied.
+    /// Set if the token may have the run applied.
     pub can_apply: bool,
     pub plan: Option<String>,
     pub apply: Option<String>,
     pub cost_estimate: Option<String>,
     pub policy_checks: Vec<String>,
-    /// The workspace that it is of.
+    /// Identifier of its workspace.
     pub workspace: Option<String>,
 }
 
@@ -147,18 +142,17 @@ impl Included {
     }
 }
 
-/// The plan of a run, or its apply, as far as its log is concerned.
+/// A plan or an apply of a run, with its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunPlan {
-    /// What requests name it by.
+    /// Identifier in requests.
     pub id: String,
-    /// How far it is.
     pub status: String,
-    /// Whether it changes anything.
+    /// Set if the plan changes anything.
     pub has_changes: bool,
-    /// Whether configuration was generated.
+    /// Set if configuration was generated for imported objects.
     pub generated_configuration: bool,
-    /// Where its log is read.
+    /// Address of the log.
     pub(crate) log: Option<String>,
 }
 
@@ -175,7 +169,7 @@ impl RunPlan {
         })
     }
 
-    /// Whether it has come to its end.
+    /// Returns true if the plan or apply has ended.
     pub(crate) fn is_finished(&self) -> bool {
         matches!(&*self.status, "canceled" | "errored" | "finished" | "unreachable")
     }
@@ -185,7 +179,7 @@ pub(crate) fn truth(data: &Json, pointer: &str) -> bool {
     data.pointer(pointer).and_then(Json::as_bool).unwrap_or_default()
 }
 
-/// The object that another one refers to.
+/// Returns the identifier of a relation to one object.
 pub(crate) fn related(data: &Json, name: &str) -> Option<String> {
     let id = data.pointer(&format!("/relationships/{name}/data/id"))?;
     id.as_str().map(str::to_owned)
@@ -213,6 +207,7 @@ impl Run {
 }
 
 fn attributes(options: &RunOptions) -> Json {
+    // Attributes that have their default are left out, as an older server may not know them.
     let mut attributes = json!({ "refresh": options.refresh });
     for (name, set) in [
         ("refresh-only", options.refresh_only),
@@ -248,7 +243,7 @@ impl Connection {
     /// Starts a run.
     ///
     /// # Errors
-    /// The server refuses it, or cannot be reached.
+    /// The server refuses, or cannot be reached.
     pub async fn create_run(&self, workspace: &Workspace, options: &RunOptions) -> Result<Run, ApiError> {
         let mut body = api::object("runs", attributes(options));
         let of = |ty: &str, id: &str| json!({"data": {"type": ty, "id": id}});
@@ -262,15 +257,15 @@ impl Connection {
     /// Reads a run.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The request failed.
     pub async fn run(&self, id: &str) -> Result<Run, ApiError> {
         Ok(self.run_with(id, "").await?.0)
     }
 
-    /// Reads a run with what it refers to: names of relations, with commas between them.
+    /// Reads a run together with related objects: `include` has names of relations, separated by commas.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The request failed.
     pub async fn run_with(&self, id: &str, include: &str) -> Result<(Run, Included), ApiError> {
         let query = match include {
             "" => String::new(),
@@ -280,16 +275,17 @@ impl Connection {
         Ok((Run::read(api::data(&document))?, Included::read(&document)))
     }
 
-    /// The stages of tasks that a run has; none where the server does not know such.
+    /// Reads the task stages of a run; none where the server does not know them.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The request failed.
     pub async fn task_stages(&self, run: &str) -> Result<Vec<Stage>, ApiError> {
         match self.run_with(run, "task_stages").await {
             Ok((_, included)) => included
                 .of_type("task-stages")
                 .map(|data| Stage::read(data, &Included::default()))
                 .collect(),
+            // An older server refuses the name of the relation, and has no stages then.
             Err(ApiError::Refused(_, said)) if said.contains("Invalid include parameter") => Ok(Vec::new()),
             Err(e) => Err(e),
         }
@@ -324,10 +320,11 @@ impl Connection {
         self.act(run, "cancel").await
     }
 
-    /// What the server warns of at the start of a run: enforcement levels that it has changed, and policy sets that it ignores.
+    /// Reads the server's warnings at the start of a run: enforcement levels that it has changed, and policy sets that
+    /// it ignores.
     ///
     /// # Errors
-    /// The events cannot be read.
+    /// The request failed.
     pub async fn run_warnings(&self, run: &str) -> Result<Vec<String>, ApiError> {
         let document = self.api.get(&format!("runs/{}/run-events", part(run))).await?;
         let warned = |data: &&Json| {
@@ -342,8 +339,8 @@ impl Connection {
         Ok(texts.filter(|text| !text.is_empty()).map(str::to_owned).collect())
     }
 
-    /// How many runs of the workspace go before this one: those behind it in the list of the newest first, up to the current one.
-    /// Planned ones do not count for a run that is only a plan.
+    /// Counts the runs of the workspace that go before this one: those after it in the list, which has the newest
+    /// first, up to the current one. Planned runs do not count for a run that is only a plan.
     ///
     /// # Errors
     /// The runs cannot be listed.
@@ -359,10 +356,13 @@ impl Connection {
                     continue;
                 }
                 match other.status {
+                    // These runs have ended and block nothing.
                     RunStatus::Applied | RunStatus::Canceled | RunStatus::Discarded | RunStatus::Errored => continue,
+                    // A run that waits for its confirmation delays applies, but no plans.
                     RunStatus::Planned if plan_only => continue,
                     _ => before += 1,
                 }
+                // Runs older than the current one have ended.
                 if workspace.current_run.as_deref() == Some(&other.id) {
                     return Ok(before);
                 }
@@ -374,7 +374,7 @@ impl Connection {
         }
     }
 
-    /// How many runs of the organization are to end before this one starts; 0 if it is not in the queue.
+    /// Counts the runs of the organization that must end before this one starts; 0 if it is not in the queue.
     ///
     /// # Errors
     /// The queue cannot be read.
@@ -398,6 +398,7 @@ impl Connection {
         if position == 0 {
             return Ok(0);
         }
+        // The position counts the running runs, which do not wait.
         let document = self.api.get(&self.path("capacity")).await?;
         let running = document.pointer("/data/attributes/running").and_then(Json::as_u64);
         Ok(position.saturating_sub(running.unwrap_or_default()))
@@ -406,7 +407,7 @@ impl Connection {
     /// Reads the plan of a run.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The request failed.
     pub async fn run_plan(&self, id: &str) -> Result<RunPlan, ApiError> {
         RunPlan::read(api::data(&self.api.get(&format!("plans/{}", part(id))).await?))
     }
@@ -414,15 +415,16 @@ impl Connection {
     /// Reads the apply of a run.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The request failed.
     pub async fn run_apply(&self, id: &str) -> Result<RunPlan, ApiError> {
         RunPlan::read(api::data(&self.api.get(&format!("applies/{}", part(id))).await?))
     }
 
-    /// A plan as JSON: what is needed to show it, without secrets; or all of it, for which more rights are needed.
+    /// Reads a plan as JSON: redacted, that is without secrets and with all that is shown; or complete, which needs
+    /// more permissions.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The request failed.
     pub async fn plan_json(&self, plan: &str, redacted: bool) -> Result<Vec<u8>, ApiError> {
         let path = format!("plans/{}/json-output", part(plan));
         match redacted {
@@ -488,7 +490,7 @@ mod tests {
             let outcome = crate::stages::SetOutcome::read(&of("/attributes/outcomes"));
             assert!(outcome.policies.is_empty());
         }
-        // So are whole members with the lists in them.
+        // Whole members with lists in them can be null, too.
         for whole in ["/relationships", "/relationships/policy-checks", "/attributes"] {
             let object = with(whole, Some(Json::Null));
             assert!(Run::read(&object).unwrap().policy_checks.is_empty(), "{whole}");

@@ -1,4 +1,4 @@
-//! What the two kinds of blocks say, and what the environment says where they say nothing.
+//! Settings of the two kinds of blocks, completed from the environment.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,9 @@ use serde_json::{Map, Value as Json};
 
 use crate::Problem;
 
-/// The host where none is named.
+/// Host of a block that names none.
 pub(crate) const DEFAULT_HOST: &str = "app.terraform.io";
 
-/// The two kinds of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `backend "remote"`.
@@ -19,34 +18,28 @@ pub enum Kind {
     Cloud,
 }
 
-/// The arguments of a block. What is not there is `None`.
+/// Arguments of a block; `None` for those that are not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
-    /// The host.
     pub hostname: Option<String>,
     pub organization: Option<String>,
-    /// The token for the host.
     pub token: Option<String>,
-    /// The name of the only workspace.
+    /// Name of the only workspace.
     pub name: Option<String>,
-    /// What the names of all workspaces begin with; of `backend "remote"` only.
+    /// Prefix of the names of all workspaces. Of `backend "remote"` only.
     pub prefix: Option<String>,
-    /// The tags of all workspaces; of `cloud` only, as the next one.
+    /// Tags of all workspaces. Of `cloud` only, as is the project.
     pub tags: Option<Tags>,
-    /// The project of the workspaces.
     pub project: Option<String>,
 }
 
-/// Tags of workspaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tags {
     Names(Vec<String>),
-    /// Names and values.
     Pairs(BTreeMap<String, String>),
 }
 
 impl Tags {
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -55,7 +48,7 @@ impl Tags {
         }
     }
 
-    /// All names with their values; names alone have empty ones.
+    /// Returns all names with their values; tags without values have empty ones.
     #[must_use]
     pub fn pairs(&self) -> Vec<(&str, &str)> {
         match self {
@@ -64,12 +57,11 @@ impl Tags {
         }
     }
 
-    /// All names.
     pub(crate) fn names(&self) -> Vec<&str> {
         self.pairs().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// For people: `a, b` or `a=1, b=2`.
+    /// Returns the tags as text for messages: `a, b` or `a=1, b=2`.
     #[must_use]
     pub fn describe(&self) -> String {
         let text = |(name, value): &(&str, &str)| match self {
@@ -81,13 +73,13 @@ impl Tags {
 }
 
 impl Arguments {
-    /// The arguments of a block as an object of JSON, which records of the last `init` have.
+    /// Reads the arguments of a block from the JSON object in the record of the last `init`.
     #[must_use]
     pub fn of_json(block: &Map<String, Json>) -> Arguments {
         let workspaces = block.get("workspaces").and_then(Json::as_object);
         let text = |name: &str| block.get(name).and_then(Json::as_str).map(str::to_owned);
         let inner = |name: &str| workspaces?.get(name)?.as_str().map(str::to_owned);
-        // A value whose type its schema leaves open goes with that type.
+        // The schema leaves the type of "tags" open, so that the record has an object of type and value.
         let tags = workspaces.and_then(|w| w.get("tags"));
         let tags = tags.map(|tags| match (tags.get("type"), tags.get("value")) {
             (Some(Json::Array(_)), Some(value)) => value,
@@ -116,49 +108,45 @@ impl Arguments {
     }
 }
 
-/// Which workspaces of the organization are meant.
+/// Selection of workspaces in the organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mapping {
     Name(String),
-    /// Those whose names begin so; the rest of the name is what it is called here.
+    /// Workspaces whose names begin with the prefix; the rest is the local name.
     Prefix(String),
-    /// Those with these tags.
     Tags(Tags),
 }
 
-/// All of it together.
+/// Complete settings of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Which kind of block it is.
     pub kind: Kind,
-    /// The host, as it is written.
+    /// Host, as the user wrote it.
     pub hostname: String,
     pub organization: String,
-    /// The token, if it is not one of the CLI configuration or the environment.
+    /// Token of the block; `None` for the one of the CLI configuration or the environment.
     pub(crate) token: Option<net::Token>,
-    /// Which workspaces are meant.
     pub mapping: Mapping,
-    /// The project of the workspaces.
     pub project: Option<String>,
-    /// Whether operations run here even if the workspace is for remote ones.
+    /// Set if operations run locally even where the workspace is for remote ones.
     pub forced_local: bool,
-    /// The workspace that `TF_WORKSPACE` names.
+    /// Workspace that `TF_WORKSPACE` names.
     pub(crate) selected: Option<String>,
-    /// The run in which this program runs itself.
+    /// Identifier of the run in which this program is started by the server (`TFE_RUN_ID`).
     pub(crate) run: Option<String>,
 }
 
 const WORKSPACES: &str = "Invalid workspaces configuration";
 
 impl Settings {
-    /// What a block and the environment say together. No request is made.
+    /// Combines the arguments of a block with the environment. No request is made.
     ///
     /// # Errors
-    /// Something is missing, or contradicts something else.
+    /// A setting is missing, or contradicts another one.
     pub fn new(kind: Kind, arguments: Arguments, environment: &Environment) -> Result<Settings, Vec<Problem>> {
         let given = |value: Option<String>| value.filter(|text| !text.is_empty());
         let variable = |name: &str| environment.get(name).map(str::to_owned);
-        // An empty token is none, as everywhere.
+        // Providers of tokens in scripts often leave an empty string, which would be refused as a token.
         let token = given(arguments.token).map(net::Token::new);
         let (hostname, organization, mapping, project);
         let mut problems = Vec::new();
@@ -174,6 +162,7 @@ impl Settings {
                 mapping = remote_mapping(given(arguments.name), given(arguments.prefix));
             }
             Kind::Cloud => {
+                // Only `cloud` blocks take these from the environment, as in Terraform.
                 hostname = given(arguments.hostname).or_else(|| variable("TF_CLOUD_HOSTNAME"));
                 organization = given(arguments.organization).or_else(|| variable("TF_CLOUD_ORGANIZATION"));
                 project = given(arguments.project).or_else(|| variable("TF_CLOUD_PROJECT"));
@@ -205,19 +194,21 @@ impl Settings {
             token,
             mapping,
             project,
+            // Terraform checks only that the variable is set; its value does not matter.
             forced_local: environment.get("TF_FORCE_LOCAL_BACKEND").is_some(),
             selected: variable("TF_WORKSPACE"),
             run: variable("TFE_RUN_ID"),
         })
     }
 
-    /// The name that a workspace has in the organization; `None` if there can be none of this name.
+    /// Returns the name of a workspace in the organization; `None` if there can be no workspace of this local name.
     #[must_use]
     pub fn remote_name(&self, workspace: &str) -> Option<String> {
         match (&self.mapping, self.kind) {
             (Mapping::Name(name), Kind::Remote) => (workspace == "default").then(|| name.clone()),
             (Mapping::Name(name), Kind::Cloud) => (workspace == name).then(|| name.clone()),
             _ if workspace == "default" => None,
+            // A user may also write the full name, which is not prefixed again.
             (Mapping::Prefix(prefix), _) if !workspace.starts_with(prefix) => Some(format!("{prefix}{workspace}")),
             (Mapping::Prefix(_) | Mapping::Tags(_), _) => Some(workspace.to_owned()),
         }

@@ -1,7 +1,7 @@
-//! A directory as it is uploaded: a tar archive, compressed with gzip, without what `.terraformignore` leaves out.
+//! Archives of directories for uploads: tar, compressed with gzip, without the files that `.terraformignore` excludes.
 //!
-//! Links that lead to something inside the directory stay links. What others lead to is in the archive in their place, since it
-//! would be missing elsewhere. Sockets and devices are left out.
+//! Links to something inside the directory stay links. The target of any other link is archived in its place, since it
+//! would be missing on the server. Sockets and devices are left out.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Write};
@@ -13,24 +13,22 @@ use tar::{Builder, EntryType, Header};
 
 use crate::ignore::{self, Rules};
 
-/// How many links may lead to directories outside, one inside the other: more are a circle.
+/// Limit of links to outside directories, one inside the other: more are taken for a cycle.
 const DEPTH: usize = 16;
 
 /// An archive that is ready to be uploaded.
 #[derive(Debug)]
 pub struct Slug {
-    /// Its bytes.
     pub archive: Vec<u8>,
-    /// Lines of `.terraformignore` that are no rules, and are ignored.
+    /// Lines of `.terraformignore` that are not valid rules, and are ignored.
     pub invalid_rules: Vec<String>,
 }
 
-/// Why a directory could not be packed.
+/// Error of packing a directory.
 #[derive(Debug)]
 pub struct SlugError {
-    /// What could not be read.
+    /// Path that could not be read.
     pub path: PathBuf,
-    /// Why.
     pub error: io::Error,
 }
 
@@ -38,8 +36,9 @@ impl Slug {
     /// Packs a directory. The archive is held in memory.
     ///
     /// # Errors
-    /// Something in it cannot be read.
+    /// A file or directory cannot be read.
     pub fn create(root: &Path) -> Result<Slug, SlugError> {
+        // Targets of links are compared with the root, and are canonical themselves.
         let root = fs::canonicalize(root).map_err(|error| failed(root, error))?;
         let file = root.join(ignore::FILE);
         let text = match fs::read(&file) {
@@ -50,6 +49,7 @@ impl Slug {
         let mut rules = Rules::parse(&text);
         let invalid_rules = std::mem::take(&mut rules.invalid);
         let mut packer = SlugWriter {
+            // The archive is uploaded once, so that time counts more than its size.
             tar: Builder::new(GzEncoder::new(Vec::new(), Compression::fast())),
             root: &root,
             rules: &rules,
@@ -77,10 +77,11 @@ struct SlugWriter<'p, W: Write> {
 }
 
 impl<W: Write> SlugWriter<'_, W> {
-    /// Packs what is in a directory, whose path in the archive ends with a slash unless it is the root.
+    /// Packs the contents of a directory, whose name in the archive ends with a slash unless it is the root.
     fn directory(&mut self, dir: &Path, name: &str, depth: usize) -> Result<(), SlugError> {
         let entries = fs::read_dir(dir).and_then(Iterator::collect::<io::Result<Vec<_>>>);
         let mut entries = entries.map_err(|error| failed(dir, error))?;
+        // A fixed order makes equal directories equal archives.
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
             let path = entry.path();
@@ -94,7 +95,8 @@ impl<W: Write> SlugWriter<'_, W> {
 
     fn entry(&mut self, path: &Path, name: &str, depth: usize) -> Result<(), SlugError> {
         let metadata = fs::symlink_metadata(path).map_err(|error| failed(path, error))?;
-        // A directory is left out by a rule that ends with a slash; what is in it is asked about by itself.
+        // A directory is excluded by a rule that ends with a slash, and its contents may be included again: `inner`
+        // decides.
         if self.rules.verdict(name).excluded && !metadata.is_dir() {
             return Ok(());
         }
@@ -116,6 +118,7 @@ impl<W: Write> SlugWriter<'_, W> {
         if verdict.below_too {
             return Ok(());
         }
+        // An excluded directory is read nevertheless if a later rule may include something in it.
         if !verdict.excluded {
             let mut header = header(metadata, EntryType::Directory, 0);
             self.append(&mut header, path, &name, io::empty())?;
@@ -126,7 +129,7 @@ impl<W: Write> SlugWriter<'_, W> {
     fn file(&mut self, path: &Path, name: &str, metadata: &Metadata) -> Result<(), SlugError> {
         let file = File::open(path).map_err(|error| failed(path, error))?;
         let mut header = header(metadata, EntryType::Regular, metadata.len());
-        // What grows meanwhile would not fit its header.
+        // The header has the size from before; bytes that were appended meanwhile would be taken for the next header.
         self.append(&mut header, path, name, file.take(metadata.len()))
     }
 
@@ -134,6 +137,7 @@ impl<W: Write> SlugWriter<'_, W> {
         let target = fs::read_link(path).map_err(|error| failed(path, error))?;
         let resolved = fs::canonicalize(path).map_err(|error| failed(path, error))?;
         if resolved.starts_with(self.root) {
+            // An absolute path does not exist on the server.
             let target = match target.is_absolute() {
                 true => relative(&resolved, path.parent().unwrap_or(self.root)),
                 false => target,
@@ -147,6 +151,7 @@ impl<W: Write> SlugWriter<'_, W> {
         if !metadata.is_dir() {
             return self.file(&resolved, name, &metadata);
         }
+        // A link to the root or above it would be packed into itself without end.
         if depth >= DEPTH || self.root.starts_with(&resolved) {
             return Err(failed(path, io::Error::other("the link leads around in a circle")));
         }
@@ -169,7 +174,7 @@ fn header(metadata: &Metadata, ty: EntryType, size: u64) -> Header {
     header
 }
 
-/// The way from a directory to a path, both absolute.
+/// Returns the relative path to `to` from the directory `from`; both are absolute.
 fn relative(to: &Path, from: &Path) -> PathBuf {
     let (to, from): (Vec<_>, Vec<_>) = (to.components().collect(), from.components().collect());
     let shared = to.iter().zip(&from).take_while(|(a, b)| a == b).count();
@@ -184,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    /// The names in an archive with their contents, or what they lead to.
+    /// Reads the names in an archive, with their contents or targets.
     fn content(slug: &Slug) -> BTreeMap<String, String> {
         let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(&*slug.archive));
         let mut out = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Stages of tasks in a run: programs of others that are asked before the plan, after it, and before the apply; and policies that
-//! are evaluated there.
+//! Task stages of a run: external services that are called before the plan, after it, and before the apply; and
+//! policies that are evaluated then.
 
 use serde_json::{Value as Json, json};
 
@@ -7,68 +7,59 @@ use crate::Connection;
 use crate::api::{self, ApiError, all_related, part};
 use crate::included::Included;
 
-/// A stage of a run.
+/// A task stage of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// What requests name it by.
+    /// Identifier of the stage in requests.
     pub id: String,
-    /// When it is: `pre_plan`, `post_plan`, `pre_apply`, `post_apply`.
+    /// `pre_plan`, `post_plan`, `pre_apply` or `post_apply`.
     pub stage: String,
-    /// How far it is: `pending`, `running`, `passed`, `failed`, `awaiting_override`, `canceled`, `errored`, `unreachable`.
+    /// `pending`, `running`, `passed`, `failed`, `awaiting_override`, `canceled`, `errored` or `unreachable`.
     pub status: String,
-    /// What its tasks have come to, where that was asked for.
+    /// Results of its tasks, where they were requested.
     pub results: Vec<TaskResult>,
-    /// What its policies have come to, where that was asked for.
+    /// Results of its policies, where they were requested.
     pub evaluations: Vec<Evaluation>,
 }
 
-/// What a task has come to.
+/// Result of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskResult {
-    /// The task.
     pub name: String,
-    /// `passed`, `failed`, `errored`, `running`, `pending`, `unreachable`.
+    /// `passed`, `failed`, `errored`, `running`, `pending` or `unreachable`.
     pub status: String,
-    /// `mandatory` or `advisory`.
     pub level: String,
-    /// What it says.
     pub message: String,
-    /// Where it says more.
+    /// Address of a page with more details.
     pub url: String,
 }
 
-/// What the policies of a kind have come to.
+/// Results of the policies of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evaluation {
-    /// What requests name it by.
+    /// Identifier of the evaluation in requests.
     pub id: String,
-    /// `passed`, `failed`, `errored`, `running`, `pending`, `queued`, `unreachable`.
+    /// `passed`, `failed`, `errored`, `running`, `pending`, `queued` or `unreachable`.
     pub status: String,
-    /// `opa` or `sentinel`.
     pub kind: String,
-    /// How many policies were evaluated.
+    /// Number of evaluated policies.
     pub evaluated: u64,
-    /// How many have failed that are advice only.
+    /// Number of failed policies whose level is `advisory`.
     pub advisory_failed: u64,
 }
 
-/// What the policies of a set have come to.
+/// Results of the policies of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetOutcome {
-    /// The set.
     pub name: String,
     pub policies: Vec<PolicyOutcome>,
 }
 
-/// What a policy has come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyOutcome {
     pub name: String,
-    /// `passed` or `failed`.
     pub status: String,
-    /// `advisory` or `mandatory`.
     pub level: String,
-    /// What it is about.
     pub description: String,
 }
 
@@ -79,7 +70,7 @@ impl Stage {
             all_related(data, "task-results"),
             all_related(data, "policy-evaluations"),
         );
-        // In the order in which the stage has them.
+        // In the order of the stage: the included objects are sorted by their identifiers.
         let find = |ty: &'static str, ids: Vec<String>| {
             let found = move |id: String| included.of_type(ty).find(|data| api::id(data).is_ok_and(|i| i == id));
             ids.into_iter().filter_map(found)
@@ -150,14 +141,14 @@ impl Connection {
     /// Reads a stage with the results of its tasks and policies.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The request failed.
     pub async fn stage(&self, id: &str) -> Result<Stage, ApiError> {
         let path = format!("task-stages/{}?include=task_results%2Cpolicy_evaluations", part(id));
         let document = self.api.get(&path).await?;
         Stage::read(api::data(&document), &Included::read(&document))
     }
 
-    /// Overrides what has failed in a stage.
+    /// Overrides the failures of a stage.
     ///
     /// # Errors
     /// The server refuses.
@@ -166,10 +157,10 @@ impl Connection {
         self.api.post(&path, &json!({})).await.map(drop)
     }
 
-    /// What the policies of an evaluation have come to.
+    /// Reads the results of an evaluation's policies.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// A request failed.
     pub async fn policy_outcomes(&self, evaluation: &str) -> Result<Vec<SetOutcome>, ApiError> {
         let (mut all, mut page) = (Vec::new(), 1_u64);
         loop {

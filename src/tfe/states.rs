@@ -1,4 +1,4 @@
-//! Versions of the state of a workspace.
+//! State versions of a workspace.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -9,20 +9,18 @@ use serde_json::{Map, Value as Json, json};
 use crate::api::{self, ApiError, part};
 use crate::{Connection, Workspace};
 
-/// What a server without addresses for uploads says.
+/// Part of the error of a server that gives no addresses for uploads.
 const NO_UPLOADS: &str = "param is missing or the value is empty: state";
 
-/// What a state says about itself.
+/// Serial and lineage of a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Its number.
     pub serial: u64,
-    /// Its identity.
     pub lineage: String,
 }
 
 impl Snapshot {
-    /// Reads it from the text of a state; `None` if that is not one.
+    /// Reads them from the text of a state; `None` if the text is not a state.
     #[must_use]
     pub fn read(state: &[u8]) -> Option<Snapshot> {
         Snapshot::from_document(&serde_json::from_slice(state).ok()?)
@@ -36,16 +34,14 @@ impl Snapshot {
     }
 }
 
-/// A state to write.
 #[derive(Clone, Debug)]
 pub struct Upload {
-    /// Its text.
     pub state: Vec<u8>,
-    /// Whether it takes the place of the one that is there even if that is newer, or another.
+    /// Replace the stored state even if that is newer, or has another lineage.
     pub force: bool,
 }
 
-/// The outputs of a state, as the API takes them: `{NAME: {sensitive, type, value}}`.
+/// Returns the outputs of a state in the form of the API: `{NAME: {sensitive, type, value}}`.
 fn outputs(document: &Json) -> Json {
     let outputs = document.get("outputs").and_then(Json::as_object);
     let output = |(name, output): (&String, &Json)| {
@@ -58,10 +54,10 @@ fn outputs(document: &Json) -> Json {
 }
 
 impl Connection {
-    /// The newest state of a workspace; `None` if there is none.
+    /// Reads the newest state of a workspace; `None` if there is none.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// A request failed.
     pub async fn read_state(&self, workspace: &Workspace) -> Result<Option<Vec<u8>>, ApiError> {
         let path = format!("workspaces/{}/current-state-version", part(&workspace.id));
         let document = match self.api.get(&path).await {
@@ -80,7 +76,8 @@ impl Connection {
     /// Writes a new version of the state of a workspace.
     ///
     /// # Errors
-    /// The server refuses it, or could not be given it whole: then the workspace has the state that it had.
+    /// The server refuses the state, or it could not be uploaded completely: then the workspace keeps the state that it
+    /// had.
     pub async fn write_state(&self, workspace: &Workspace, upload: Upload) -> Result<(), ApiError> {
         let invalid = || ApiError::Failed("what is to be written is not a state".to_owned());
         let document: Json = serde_json::from_slice(&upload.state).map_err(|_| invalid())?;
@@ -97,11 +94,13 @@ impl Connection {
                 "json-state-outputs": outputs,
             }),
         );
+        // The server lists this version among the results of the run that has started this program.
         if let Some(run) = &self.settings.run {
             body["data"]["relationships"]["run"] = json!({"data": {"type": "runs", "id": run}});
         }
         let path = format!("workspaces/{}/state-versions", part(&workspace.id));
         let created = match self.api.post(&path, &body).await {
+            // An older release of Terraform Enterprise expects the state in the document itself.
             Err(ApiError::Refused(_, said)) if said.contains(NO_UPLOADS) => {
                 body["data"]["attributes"]["state"] = BASE64.encode(&upload.state).into();
                 return self.api.post(&path, &body).await.map(drop);

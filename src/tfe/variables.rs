@@ -1,4 +1,4 @@
-//! The variables of a workspace.
+//! Input variables of a workspace.
 
 use serde_json::Value as Json;
 
@@ -6,13 +6,13 @@ use crate::api::{self, ApiError, part};
 use crate::runs::truth;
 use crate::{Connection, Workspace};
 
-/// An input variable that a workspace has a value for.
+/// An input variable with a value in a workspace.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WorkspaceVariable {
     pub name: String,
-    /// Its value: text, or an expression. A secret one is not told.
+    /// Text or an expression; `None` for a sensitive value, which the server does not disclose.
     pub value: Option<String>,
-    /// Whether the value is an expression of the language, and not plain text.
+    /// Set if the value is an expression of the language, and not plain text.
     pub is_expression: bool,
 }
 
@@ -26,10 +26,11 @@ impl std::fmt::Debug for WorkspaceVariable {
 }
 
 impl Connection {
-    /// The input variables that a workspace has values for, its variable sets' among them. Where they may not be seen there are none.
+    /// Reads the input variables that a workspace has values for, including those of its variable sets. There are none
+    /// where the token may not see them.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// A request failed.
     pub async fn variables(&self, workspace: &Workspace) -> Result<Vec<WorkspaceVariable>, ApiError> {
         let (mut all, mut page) = (Vec::new(), 1_u64);
         loop {
@@ -39,6 +40,7 @@ impl Connection {
                 Err(ApiError::NotFound) => return Ok(all),
                 Err(e) => return Err(e),
             };
+            // The other category is environment variables of the runs.
             let inputs = api::items(&document).filter(|data| api::text(data, "category") == Some("terraform"));
             all.extend(inputs.filter_map(variable));
             match api::next_page(&document, page) {

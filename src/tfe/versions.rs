@@ -1,22 +1,22 @@
-//! Which versions of the program may change the state of a workspace.
+//! Versions of the program that may change the state of a workspace.
 
 use versions::{Constraints, Version};
 
 use crate::Workspace;
 
-/// Whether a version fits a workspace.
+/// Relation of a version to the one of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compatibility {
-    /// It does, or the workspace does not say.
+    /// The version fits, or the workspace has no version.
     Compatible,
-    /// It does not: what the workspace asks for.
+    /// The version does not fit; has the constraint of the workspace.
     Incompatible(String),
-    /// The workspace asks for something that cannot be understood.
+    /// The version or constraint of the workspace cannot be parsed.
     Unknown,
 }
 
-/// Whether this version may change the state of a workspace. Where operations run in the workspace, its version counts: a state
-/// that a later one has written would not be read there any more.
+/// Decides if this version may change the state of a workspace. Where operations run in the workspace, its version
+/// counts: it could not read a state that a later one has written.
 #[must_use]
 pub fn compatible(workspace: &Workspace, own: &str) -> Compatibility {
     let wanted = &*workspace.terraform_version;
@@ -24,7 +24,7 @@ pub fn compatible(workspace: &Workspace, own: &str) -> Compatibility {
         return Compatibility::Compatible;
     }
     let constraint = match Version::parse(wanted) {
-        // States are the same in all of these, and then in all releases of a minor version.
+        // The format of states is the same in 0.14 to 1.2, and after that in all releases of a minor version.
         Ok(version) if !version.is_prerelease() => match version.numbers() {
             [0, (14..), ..] | [1, 0..3, ..] => ">= 0.14.0, < 1.3.0".to_owned(),
             [major @ (1..), minor, ..] => format!("~> {major}.{minor}.0"),

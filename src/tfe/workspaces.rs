@@ -1,4 +1,4 @@
-//! Workspaces: finding, creating, listing and deleting them, and their locks.
+//! Workspaces: finding, creating, listing, deleting and locking them.
 
 use std::time::Duration;
 
@@ -8,50 +8,48 @@ use crate::api::{self, ApiError, data, items, object, part};
 use crate::runs::{related, truth};
 use crate::{Connection, Kind, Mapping, Tags};
 
-/// How long to wait before a lock is released again while a state is still being processed: at first, and at most.
+/// Pauses before a lock is released again while a state is still being processed: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
-/// How often a lock is tried to be released.
+/// Attempts to release a lock.
 const UNLOCKINGS: u32 = 20;
 
-/// A workspace, as far as its state is concerned.
+/// A workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workspace {
-    /// What requests name it by.
+    /// Identifier of the workspace in requests.
     pub id: String,
-    /// Its name in the organization.
+    /// Name in the organization.
     pub name: String,
-    /// Where its operations run: `local`, `remote` or `agent`.
+    /// `local`, `remote` or `agent`.
     pub execution_mode: String,
-    /// The version of Terraform that it is for, or a constraint.
+    /// Version of Terraform that the workspace is for, or a constraint.
     pub terraform_version: String,
-    /// The names of its tags.
     pub tags: Vec<String>,
-    /// Whether the server can delete it only if it has no objects.
+    /// Set if the server can delete the workspace only if it has no objects.
     pub can_be_deleted_safely: bool,
-    /// Whether it is locked.
     pub locked: bool,
-    /// Whether plans are applied without confirmation.
+    /// Set if plans are applied without confirmation.
     pub auto_apply: bool,
-    /// The directory of the configuration below the root of what is uploaded.
+    /// Directory of the configuration below the root of the upload.
     pub working_directory: String,
-    /// Whether its configuration comes from a repository.
+    /// Set if the configuration comes from a repository.
     pub has_repository: bool,
-    /// Whether logs are events in JSON, and plans are shown from JSON.
+    /// Set if logs are events in JSON, and plans are shown from JSON.
     pub structured_output: bool,
-    /// The run that the workspace is busy with.
+    /// Identifier of the run that the workspace is busy with.
     pub current_run: Option<String>,
-    /// Whether the token may start plans.
+    /// Set if the token may start plans.
     pub can_queue_run: bool,
-    /// Whether the token may start applies.
+    /// Set if the token may start applies.
     pub can_queue_apply: bool,
-    /// Whether the token may change the workspace.
+    /// Set if the token may change the workspace.
     pub can_update: bool,
 }
 
 impl Workspace {
-    /// Whether its operations run where the program is.
+    /// Returns true if its operations run locally.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.execution_mode == "local"
@@ -61,6 +59,7 @@ impl Workspace {
         let text = |name: &str| api::text(data, name).unwrap_or_default().to_owned();
         let tags = data.pointer("/attributes/tag-names").and_then(Json::as_array);
         let tags = tags.into_iter().flatten().filter_map(Json::as_str);
+        // Releases of Terraform Enterprise that cannot delete safely do not send this permission at all.
         let force_delete = data.pointer("/attributes/permissions/can-force-delete");
         Ok(Workspace {
             id: api::id(data)?,
@@ -84,12 +83,11 @@ impl Workspace {
     }
 }
 
-/// Why a lock could not be had or released.
+/// Error of acquiring or releasing a lock.
 #[derive(Clone, Debug)]
 pub enum LockProblem {
-    /// Somebody has it; what the server says.
+    /// Somebody holds the lock; has the server's message.
     Held(String),
-    /// Something else went wrong.
     Failed(ApiError),
 }
 
@@ -109,7 +107,7 @@ fn tag_names(tags: &Tags) -> Json {
     tags.names().into_iter().map(tag).collect()
 }
 
-/// Reason why a workspace is not there as the settings want it. The text is a clause.
+/// Reason why a workspace could not be brought into the configured form. The text is a clause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnsureError {
@@ -131,10 +129,10 @@ pub enum EnsureError {
 }
 
 impl Connection {
-    /// A workspace by its name in the organization; `None` if there is none, or it may not be seen.
+    /// Reads a workspace by its name in the organization; `None` if there is none, or if the token may not see it.
     ///
     /// # Errors
-    /// The request came to nothing.
+    /// The request failed.
     pub async fn workspace(&self, name: &str) -> Result<Option<Workspace>, ApiError> {
         match self.api.get(&self.path(&format!("workspaces/{}", part(name)))).await {
             Ok(document) => Workspace::read(data(&document)).map(Some),
@@ -143,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// The workspace of this name, with its tags, and made if there is none.
+    /// Reads the workspace of this name and adds missing tags; creates it if there is none.
     ///
     /// # Errors
     /// The workspace cannot be read or created.
@@ -165,6 +163,8 @@ impl Connection {
         let version = self.api.net.settings().terraform_version.clone();
         let mut body = object("workspaces", json!({ "name": name }));
         match (self.settings.kind, &self.settings.mapping) {
+            // As Terraform: `backend "remote"` creates the workspace with the version; for `cloud`, it is set
+            // afterwards (below).
             (Kind::Remote, _) => body["data"]["attributes"]["terraform-version"] = version.as_str().into(),
             (_, Mapping::Tags(tags @ Tags::Names(_))) => {
                 body["data"]["relationships"]["tags"] = json!({ "data": tag_names(tags) });
@@ -184,7 +184,7 @@ impl Connection {
         let document = self.api.post(&self.path("workspaces"), &body).await.map_err(failed)?;
         let mut workspace = Workspace::read(data(&document)).map_err(failed)?;
         if self.settings.kind == Kind::Cloud {
-            // The server may not have this version: then the workspace has another one.
+            // The server may not have this version. A request of its own lets the creation succeed even then.
             let body = object("workspaces", json!({ "terraform-version": version }));
             let set = self
                 .api
@@ -198,7 +198,7 @@ impl Connection {
         Ok(workspace)
     }
 
-    /// The project of this name.
+    /// Finds the identifier of a project.
     async fn project(&self, name: &str) -> Result<Option<String>, ApiError> {
         let path = self.path(&format!("projects?filter%5Bnames%5D={}", part(name)));
         let document = match self.api.get(&path).await {
@@ -206,6 +206,7 @@ impl Connection {
             Err(ApiError::NotFound) => return Ok(None),
             Err(e) => return Err(e),
         };
+        // The filter of the server may match more than the exact name.
         let found = items(&document).find(|data| api::text(data, "name") == Some(name));
         found.map(api::id).transpose()
     }
@@ -217,13 +218,13 @@ impl Connection {
         api::id(data(&document)).map_err(failed)
     }
 
-    /// Gives a workspace the tags that it lacks.
+    /// Adds the tags that a workspace lacks.
     async fn ensure_tags(&self, workspace: &Workspace, tags: &Tags) -> Result<(), EnsureError> {
         let failed = |error| EnsureError::SetTags(workspace.name.clone(), error);
         let path = format!("workspaces/{}/tag-bindings", part(&workspace.id));
         let bindings = match self.api.get(&path).await {
             Ok(document) => Some(document),
-            // A server without values of tags.
+            // This server does not know values of tags.
             Err(ApiError::NotFound) => None,
             Err(e) => return Err(failed(e)),
         };
@@ -254,13 +255,13 @@ impl Connection {
         written.map(drop).map_err(failed)
     }
 
-    /// The names that the workspaces have here, in alphabetical order.
+    /// Lists the local names of the workspaces, in alphabetical order.
     ///
     /// # Errors
-    /// They cannot be listed.
+    /// The request failed.
     pub async fn workspaces(&self) -> Result<Vec<String>, ApiError> {
         let mut query = match &self.settings.mapping {
-            // It is made when it is used.
+            // The only workspace is created when it is used first, and is selectable before.
             Mapping::Name(name) if self.settings.kind == Kind::Cloud => return Ok(vec![name.clone()]),
             Mapping::Name(name) => format!("search%5Bname%5D={}", part(name)),
             Mapping::Prefix(prefix) => format!("search%5Bname%5D={}", part(prefix)),
@@ -287,6 +288,7 @@ impl Connection {
                 "workspaces?{query}&page%5Bnumber%5D={page}&page%5Bsize%5D=100"
             ));
             let document = self.api.get(&path).await?;
+            // The search of the server finds parts of names, too.
             names.extend(items(&document).filter_map(|data| self.name_here(api::text(data, "name")?)));
             match api::next_page(&document, page) {
                 Some(next) => page = next,
@@ -306,7 +308,7 @@ impl Connection {
         }
     }
 
-    /// Deletes a workspace with its state. It may be gone already.
+    /// Deletes a workspace with its state. A workspace that is gone already is no error.
     ///
     /// # Errors
     /// The server refuses.
@@ -320,10 +322,10 @@ impl Connection {
     /// Locks a workspace.
     ///
     /// # Errors
-    /// Somebody has the lock, or the request came to nothing.
+    /// Somebody holds the lock, or the request failed.
     pub async fn lock(&self, workspace: &Workspace) -> Result<(), LockProblem> {
         let path = format!("workspaces/{}/actions/lock", part(&workspace.id));
-        // It is not a document of JSON:API, in spite of its media type.
+        // The body is not a JSON:API document, in spite of its media type.
         match self.api.post(&path, &json!({"reason": "Locked by Terraform"})).await {
             Ok(_) => Ok(()),
             Err(ApiError::Conflict(_)) => Err(LockProblem::Held("workspace already locked".to_owned())),
@@ -331,16 +333,17 @@ impl Connection {
         }
     }
 
-    /// Unlocks a workspace that this program has locked. While its newest state is still being processed, that is tried again.
+    /// Unlocks a workspace that this program has locked. Tries again while its newest state is still being processed.
     ///
     /// # Errors
-    /// It is not locked, or by somebody else, or the request came to nothing.
+    /// The workspace is not locked, or by somebody else, or the request failed.
     pub async fn unlock(&self, workspace: &Workspace) -> Result<(), ApiError> {
         let path = format!("workspaces/{}/actions/unlock", part(&workspace.id));
         let mut pause = FIRST_PAUSE;
         for _ in 0..UNLOCKINGS {
             match self.api.send(net::Method::POST, &path, None).await {
                 Ok(_) => return Ok(()),
+                // The server refuses to unlock a workspace until it has processed the state that was just written.
                 Err(ApiError::Conflict(said)) if said.contains("pending") => {
                     tokio::time::sleep(pause).await;
                     pause = (pause * 3).min(LONGEST_PAUSE);
@@ -356,7 +359,7 @@ impl Connection {
     /// Unlocks a workspace, whoever has locked it.
     ///
     /// # Errors
-    /// It is not locked, or this may not be done.
+    /// The workspace is not locked, or the token may not unlock it.
     pub async fn force_unlock(&self, workspace: &Workspace) -> Result<(), ApiError> {
         let path = format!("workspaces/{}/actions/force-unlock", part(&workspace.id));
         self.api.send(net::Method::POST, &path, None).await.map(drop)

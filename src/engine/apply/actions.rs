@@ -20,7 +20,7 @@ use crate::instance::located;
 use crate::invocation::{ActionInvocation, InvocationTrigger, LifecycleTrigger};
 use crate::plan::{Mode, Plan};
 
-/// The invocations that the changes of each object trigger, in order.
+/// Invocations that the changes of each object trigger, in order.
 pub(super) struct Triggered<'a>(HashMap<&'a AbsResourceInstance, Vec<&'a ActionInvocation>>);
 
 impl<'a> Triggered<'a> {
@@ -34,7 +34,7 @@ impl<'a> Triggered<'a> {
         Triggered(out)
     }
 
-    /// The invocations of these events of an object.
+    /// Returns the invocations of these events of an object.
     fn of<'t>(
         &'t self,
         address: &AbsResourceInstance,
@@ -45,18 +45,18 @@ impl<'a> Triggered<'a> {
             .filter(move |(_, trigger)| events(trigger.event))
     }
 
-    /// Whether something is invoked when the object changes.
+    /// Returns true if a change of the object triggers an invocation.
     pub(super) fn concerns(&self, address: &AbsResourceInstance) -> bool {
         self.0.contains_key(address)
     }
 
-    /// Whether the failure of an action after the creation of the object taints it.
+    /// Returns true if the failure of an action after the creation of the object taints it.
     pub(super) fn may_taint(&self, address: &AbsResourceInstance) -> bool {
         self.of(address, |event| event == ActionEvent::AfterCreate)
             .any(|(_, trigger)| taints(trigger))
     }
 
-    /// Whether something is invoked before the object is created or updated.
+    /// Returns true if an action is invoked before the object is created or updated.
     pub(super) fn begins(&self, address: &AbsResourceInstance) -> bool {
         self.of(address, |event| event.is_before() && !event.is_destroy())
             .next()
@@ -65,9 +65,9 @@ impl<'a> Triggered<'a> {
 }
 
 impl Applier<'_> {
-    /// Invokes what the creation or the update of an object triggers before it (then `caller` is the planned object) or after it (then it is
-    /// the new one). An error means that the operation has failed. A new object is tainted where the trigger says so, from its creation
-    /// until the last such trigger has succeeded.
+    /// Invokes the actions that the creation or the update of an object triggers before it (`caller` is the planned
+    /// object) or after it (`caller` is the new object). An error means that the operation has failed. A new object is
+    /// tainted where the trigger says so, from its creation until the last such trigger has succeeded.
     pub(super) async fn invoke_triggered(
         &self,
         s: &ObjectOperation<'_>,
@@ -91,6 +91,7 @@ impl Applier<'_> {
                 }
                 continue;
             };
+            // An error of the configuration is not a failure of the action, and fails the operation in any case.
             if trigger.on_failure == ActionFailure::Continue && failed.may_continue {
                 self.context
                     .evaluator
@@ -98,7 +99,7 @@ impl Applier<'_> {
                 continue;
             }
             if !taints(trigger) && left > 0 {
-                // An action that is not to taint the object has failed, and the others are not invoked.
+                // The failed action must not taint the object, and the remaining ones, which would, are not invoked.
                 self.set_status(s, ObjectStatus::Ready);
             }
             return Err(self.context.fail(failed.problems));
@@ -131,6 +132,7 @@ impl Applier<'_> {
             about: &about,
         };
         let evaluated = action.evaluate(evaluator, call, false);
+        // The evaluation of `caller` has recorded a value of the resource that is not final.
         evaluator.forget_resource_value(&s.address.containing_resource());
         let (config, warnings) = evaluated?;
         evaluator.report(warnings);
@@ -139,7 +141,7 @@ impl Applier<'_> {
             .map_err(InvocationFailure::of_action)
     }
 
-    /// Whether the condition of a trigger is true, if it has one.
+    /// Returns true if the condition of a trigger holds, or if there is none.
     fn condition_is_true(
         &self,
         instance: ConfiguredInstance<'_>,
@@ -175,8 +177,8 @@ impl Applier<'_> {
         ConfiguredAction::find(self.context.inputs.config, schemas, &invocation.address.config())
     }
 
-    /// Invokes what the destruction of an object triggers at this event, with the configuration of the plan. When everything is
-    /// destroyed, a failure is no reason to stop.
+    /// Invokes the actions that the destruction of an object triggers at this event, with the configuration of the
+    /// plan. In destroy mode, a failure does not stop the destruction.
     pub(super) async fn invoke_destroying(&self, s: &ObjectOperation<'_>, event: ActionEvent) -> Result<(), Reported> {
         for (invocation, trigger) in self.triggered.of(s.address, |e| e == event) {
             let Err(failed) = self.invoke_planned(invocation).await else {
@@ -192,7 +194,7 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Invokes what the user asks for.
+    /// Invokes an action that the user requests.
     pub(super) async fn invoke_requested(&self, invocation: &ActionInvocation) -> Result<(), Reported> {
         let result = self.invoke_planned(invocation).await;
         result.map_err(|failed| self.context.fail(failed.unreported()))
@@ -207,7 +209,7 @@ impl Applier<'_> {
         self.invoke(&action, invocation, &invocation.config, &about).await
     }
 
-    /// Has the provider invoke an action with a configuration. Warnings are reported.
+    /// Calls the provider to invoke an action with a configuration. Warnings are reported.
     async fn invoke(
         &self,
         action: &ConfiguredAction<'_>,
@@ -229,6 +231,7 @@ impl Applier<'_> {
             .about(about)
             .into());
         }
+        // An interrupt stops between actions: one that has begun cannot be taken back.
         if self.context.inputs.stop.is_requested() {
             return Err(Diagnostic::error(
                 "Action not invoked",
@@ -242,6 +245,7 @@ impl Applier<'_> {
         let Some(actions) = provider.actions() else {
             return Err(no_actions(invocation).into());
         };
+        // The intent must be durable before the provider is called, so that a crash leaves the invocation named.
         let intent = intent(invocation);
         let begun = self.results.sink.begin(intent.clone()).await;
         begun.map_err(|diagnostic| Diagnostics::from(diagnostic.about(about)))?;
@@ -261,6 +265,7 @@ impl Applier<'_> {
         };
         let ty = &action.address.action.ty;
         let answer = actions.invoke_action(ty, plain, &progress).await;
+        // Whatever the response is, it is known: the next run need not name this invocation.
         self.results.sink.end(&intent);
         let problems = match answer {
             Ok(answer) => {
@@ -284,15 +289,16 @@ impl Applier<'_> {
     }
 }
 
-/// Whether the failure of this action taints the object that was just created.
+/// Returns true if the failure of this action taints the object that was just created.
 fn taints(trigger: &LifecycleTrigger) -> bool {
     trigger.on_failure == ActionFailure::Taint && trigger.event == ActionEvent::AfterCreate
 }
 
-/// Why an action was not invoked, or has failed.
+/// Reason why an action was not invoked, or has failed.
 struct InvocationFailure {
     problems: Diagnostics,
-    /// Whether it is the action that has failed. An error of the configuration is one whatever `on_failure` says.
+    /// Set if the action itself has failed. An error of the configuration fails the operation whatever `on_failure`
+    /// says.
     may_continue: bool,
 }
 
@@ -338,7 +344,8 @@ fn no_actions(invocation: &ActionInvocation) -> Diagnostics {
     .into()
 }
 
-/// The intent of an invocation. It is that of the resource instance whose change triggers it, beside the one on its object.
+/// Returns the intent of an invocation. For a trigger, its address is the resource instance, beside the intent on the
+/// object.
 fn intent(invocation: &ActionInvocation) -> Intent {
     let (address, by) = match &*invocation.trigger {
         InvocationTrigger::Lifecycle(trigger) => (trigger.resource.to_string(), invocation.address.to_string()),
@@ -357,7 +364,7 @@ fn intent(invocation: &ActionInvocation) -> Intent {
     }
 }
 
-/// The errors of an invocation as one line each.
+/// Renders the errors of an invocation, one line each.
 fn as_text(problems: &Diagnostics) -> String {
     let errors = problems.iter().filter(|d| d.is_error());
     let lines: Vec<String> = errors

@@ -31,6 +31,7 @@ impl Applier<'_> {
             block,
             repetition: &expansion.repetition(&s.address.resource.key),
         };
+        // Before the read, as a precondition may be there to prevent it.
         evaluator.check_preconditions(instance, FailureSeverity::Error)?;
         let scope = evaluator.instance_scope(instance)?;
         let config = object_config::object_config(evaluator, s.address, &block.body, s.schema, &scope)?;
@@ -77,6 +78,7 @@ impl Applier<'_> {
         });
         let object = encode_data(s.schema, &value).map_err(|d| self.context.fail(d))?;
         self.update_current(s.change, Some(Arc::new(object)));
+        // Dependents are evaluated with this value, so it is set before the operation ends.
         evaluator.set_object(s.address, value.clone());
         evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
     }
@@ -104,6 +106,7 @@ impl Applier<'_> {
             problems.extend(data_problems(value, s.schema, provider, s.address));
         }
         let failed = problems.has_errors();
+        // The read of a check's data source fails the check, not the apply.
         match check {
             Some(check) => {
                 let of = Checked::Check(s.address.module.clone(), check.clone());

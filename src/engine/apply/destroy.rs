@@ -25,6 +25,7 @@ impl Applier<'_> {
             Some(key) => Some(DeposedKey(key.clone())),
             None if s.change.action == Action::CreateThenDelete => match self.results.deposed().get(&index) {
                 Some(key) => Some(key.clone()),
+                // The new object was never created, so the old one stays in use.
                 None => return Ok(()),
             },
             None => None,
@@ -37,6 +38,7 @@ impl Applier<'_> {
                 None => instance.and_then(|i| i.current.as_ref()).cloned(),
             }
         };
+        // Nothing is left to destroy: an earlier operation of this apply has removed the object.
         let Some(object) = object else { return Ok(()) };
         let stored = decode(s.schema, &object, s.address).map_err(|d| self.context.fail(d))?;
         let began = Instant::now();
@@ -74,10 +76,11 @@ impl Applier<'_> {
         stored: &StoredObject,
         deposed: Option<&DeposedKey>,
     ) -> Result<(), Reported> {
+        // As in Terraform: a tainted object may be incomplete, so its destroy-time provisioners are skipped.
         if deposed.is_none() && !stored.is_tainted() {
             self.destroy_provisioners(s, stored).await?;
         }
-        // An object that an earlier run has deposed triggers nothing.
+        // An object that an earlier run deposed triggers no actions: they were invoked when it was replaced.
         let triggers = s.change.deposed.is_none();
         if triggers {
             self.invoke_destroying(s, ActionEvent::BeforeDestroy).await?;
@@ -92,6 +95,7 @@ impl Applier<'_> {
             (stored.private.clone(), None)
         };
         let meta = self.context.provider_meta(s.address, &s.change.provider.provider)?;
+        // Durable before the provider is called: after a crash, the journal names the object.
         let intent = self.intend(s, deposed, IntentAction::Delete, None).await?;
         let answer = s
             .provider
@@ -129,6 +133,7 @@ impl Applier<'_> {
                 }
             }
             if triggers {
+                // The removal must be durable before actions rely on it.
                 self.results.sink.settled().await;
                 self.invoke_destroying(s, ActionEvent::AfterDestroy).await?;
             }
@@ -140,11 +145,12 @@ impl Applier<'_> {
             identity: answer.value.identity,
         };
         self.record_remaining(s, stored, deposed, left);
+        // After the record, so that a crash in between finds the intent open.
         self.results.sink.end(&intent);
         Err(Reported)
     }
 
-    /// Runs the destroy-time provisioners of an object: those of its resource block, or of a removed block.
+    /// Runs the destroy-time provisioners of an object, from its resource block or a `removed` block.
     async fn destroy_provisioners(&self, s: &ObjectOperation<'_>, stored: &StoredObject) -> Result<(), Reported> {
         let resource = s.address.config();
         let provisioners: Option<Provisioners<'_>> = match self.context.inputs.config.resource(&resource) {
@@ -160,8 +166,8 @@ impl Applier<'_> {
             .await
     }
 
-    /// Records the object that a failed destroy operation returned: it may differ from the stored one. Null together with an
-    /// error means that nothing is known to have changed.
+    /// Records the object that a failed destroy operation returned, which may differ from the stored one. Null together
+    /// with an error means that no change is known.
     fn record_remaining(
         &self,
         s: &ObjectOperation<'_>,
@@ -174,6 +180,7 @@ impl Applier<'_> {
             private,
             identity,
         } = left;
+        // An object with unknown values cannot be stored; the old record is better than none.
         if object.is_present() && object.is_wholly_known() {
             let marked = crate::instance::with_marks(object, &stored.marks, s.schema);
             let left = state::Object {
@@ -191,7 +198,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Has the provider plan the destruction of an object, if it has that capability. Returns the private data for apply, and
+    /// Requests a plan of the destruction, if the provider has that capability. Returns the private data for apply, and
     /// the planned identity.
     async fn plan_destruction(
         &self,
@@ -200,6 +207,7 @@ impl Applier<'_> {
     ) -> Result<(Vec<u8>, Option<Value>), Reported> {
         let schemas = &self.context.providers.schemas().providers;
         let schema = schemas.get(&s.change.provider.provider);
+        // Without the capability a provider does not expect a plan whose proposed object is null.
         if !schema.is_some_and(|p| p.capabilities.plan_destroy) {
             return Ok((stored.private.clone(), None));
         }

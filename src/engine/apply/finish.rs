@@ -1,4 +1,4 @@
-//! What apply evaluates after the last operation: root outputs, check blocks, and conditions that the plan left unknown.
+//! Evaluation after the last operation: root outputs, check blocks, and conditions that the plan left unknown.
 
 use addrs::{AbsResourceInstance, Module, ModuleInstance};
 use state::{CheckStatus, OutputValue};
@@ -14,7 +14,7 @@ use crate::instance::nulls_for_unknowns;
 use crate::plan::{Action, Mode};
 
 impl Applier<'_> {
-    /// Evaluates what depends on the results of all operations. Returns the diagnostics so far.
+    /// Evaluates everything that depends on the results of all operations. Returns the diagnostics so far.
     pub(super) async fn finish(&self) -> Diagnostics {
         let mut diagnostics = self.context.evaluator.take_diagnostics();
         if self.context.inputs.stop.is_requested() {
@@ -40,6 +40,7 @@ impl Applier<'_> {
         }
         let failed = self.results.failed().clone();
         let unread = self.results.unread_checks().clone();
+        // Blocks that depend on a failed operation would only report errors that follow from it.
         for node in self.context.inputs.config.nodes() {
             for name in node.module.checks.keys() {
                 let block = Block::Check(node.path.clone(), name.clone());
@@ -49,7 +50,7 @@ impl Applier<'_> {
                 if self.openings.open_ephemerals(&block).await.is_err() {
                     continue;
                 }
-                // A failure is a result of the check alone.
+                // A failed check is only a result: it does not fail the apply.
                 let prepared = self.dependency_evaluation.evaluate(self.context.evaluator, &block);
                 let _: Result<(), Reported> = prepared.and_then(|()| {
                     block_visits::visit_check(self.context.evaluator, &node.path, name, |at| {
@@ -76,7 +77,7 @@ impl Applier<'_> {
             for name in node.module.variables.keys() {
                 let block = Block::Variable(node.path.clone(), name.clone());
                 if open(&block) && self.prepare_late(&block).await.is_ok() {
-                    // A failure has been reported.
+                    // `visit_variable` has reported a failure.
                     let _: Result<(), Reported> =
                         block_visits::visit_variable(self.context.evaluator, &node.path, name);
                 }
@@ -89,6 +90,7 @@ impl Applier<'_> {
                 }
             }
         }
+        // The other objects had their conditions evaluated in their operations.
         for change in self.plan.changes.iter().filter(|c| c.action == Action::NoOp) {
             let resource = change.address.config();
             let Some(block) = self.context.inputs.config.resource(&resource) else {
@@ -130,7 +132,7 @@ impl Applier<'_> {
         let root = &self.context.inputs.config.root;
         let refresh_only = self.plan.mode == Mode::RefreshOnly;
         if refresh_only && !self.plan.is_applyable() {
-            // The state has the known ones already.
+            // The state has the known outputs already.
             return;
         }
         let severity = if refresh_only {
@@ -172,7 +174,7 @@ impl Applier<'_> {
                 state.outputs.insert(
                     name.clone(),
                     OutputValue {
-                        // Attributes of missing objects stay unknown where nothing is created.
+                        // Attributes of missing objects stay unknown where no object is created.
                         value: nulls_for_unknowns(&value),
                         sensitive: declared.is_some_and(|o| o.sensitive),
                     },

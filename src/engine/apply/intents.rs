@@ -1,4 +1,4 @@
-//! Telling the result sink what is about to happen, so that a crash leaves nothing unnamed.
+//! Intents for the result sink, so that a crash leaves no operation unnamed.
 
 use cty::Value;
 use state::DeposedKey;
@@ -8,7 +8,7 @@ use super::{Applier, ObjectOperation};
 use crate::eval::Reported;
 
 impl Applier<'_> {
-    /// Passes on what the plan has changed already, before any operation: what refresh has found, imports, moves.
+    /// Passes on changes that the plan has made already, before any operation: refreshed objects, imports, moves.
     pub(super) fn pass_changes_before_apply(&self) {
         for Outcome {
             address,
@@ -21,7 +21,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Begins an operation on the object of an instance: it can be called once this returns.
+    /// Records the intent of an operation on the object of an instance. The provider may be called once this returns.
     pub(super) async fn intend(
         &self,
         s: &ObjectOperation<'_>,
@@ -29,7 +29,7 @@ impl Applier<'_> {
         action: IntentAction,
         planned: Option<&Value>,
     ) -> Result<Intent, Reported> {
-        // What cannot be encoded is refused by the call itself.
+        // A value that cannot be encoded is refused later, by the call itself.
         let planned = planned.and_then(|value| cty::msgpack::encode(value, &s.schema.implied_type()).ok());
         let intent = Intent {
             address: s.address.to_string(),
@@ -42,7 +42,7 @@ impl Applier<'_> {
         Ok(intent)
     }
 
-    /// Begins an operation, or reports why it cannot.
+    /// Records an intent, or reports why it cannot be recorded.
     pub(super) async fn begin(&self, intent: &Intent) -> Result<(), Reported> {
         let begun = self.results.sink.begin(intent.clone()).await;
         begun.map_err(|diagnostic| self.context.fail(diagnostic.about(&intent.address)))

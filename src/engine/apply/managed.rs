@@ -27,19 +27,19 @@ use crate::objchange::{Proposal, applied_problems, plan_problems};
 use crate::object_config;
 use crate::plan::Action;
 
-/// The values of a change.
+/// Values of a change.
 struct ChangeValues {
-    /// The object before; null if there is none.
+    /// Object before the change; null if there is none.
     prior: Value,
-    /// The configuration, wholly known, without marks.
+    /// Configuration, wholly known, without marks.
     config: Value,
-    /// The marks of the configuration.
+    /// Marks of the configuration.
     marks: Vec<(cty::Path, cty::Marks)>,
-    /// The planned object, without marks.
+    /// Planned object, without marks.
     planned: Value,
-    /// The provider's private data of the plan.
+    /// Private data of the plan.
     private: Vec<u8>,
-    /// The planned identity.
+    /// Planned identity.
     identity: Option<Value>,
 }
 
@@ -80,7 +80,7 @@ impl Applier<'_> {
         evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
     }
 
-    /// Invokes the actions that are triggered before a change, which begins with them.
+    /// Invokes the actions that are triggered before a change, with which the operation starts.
     async fn invoke_before(
         &self,
         s: &ObjectOperation<'_>,
@@ -97,7 +97,7 @@ impl Applier<'_> {
         result
     }
 
-    /// The values of a change, planned again if the configuration was not wholly known.
+    /// Returns the values of a change, planned again if the configuration was not wholly known.
     async fn change_values(
         &self,
         s: &ObjectOperation<'_>,
@@ -118,7 +118,8 @@ impl Applier<'_> {
             private: s.change.private.clone(),
             identity: s.change.planned_identity().cloned(),
         };
-        // The plan of a replacement was made with the private data of the object that is replaced. The new object has none of it.
+        // The plan of a replacement was made with the private data of the old object, of which the new one must have
+        // none.
         if !s.change.config_known || s.change.action.is_replace() {
             let ignore = &instance.block.lifecycle.ignore_changes;
             let again = self.plan_again(s, &values, ignore).await?;
@@ -127,7 +128,8 @@ impl Applier<'_> {
         Ok(values)
     }
 
-    /// Has the provider apply a change, stores the object, and runs its provisioners. Returns the object, with marks.
+    /// Calls the provider to apply a change, stores the object, and runs its provisioners. Returns the object, with
+    /// marks.
     async fn apply_change(
         &self,
         index: u32,
@@ -142,12 +144,14 @@ impl Applier<'_> {
             false => IntentAction::Create,
         };
         let meta = self.context.provider_meta(s.address, &s.change.provider.provider)?;
+        // Before the intent: the slot of the current object must be free for the new one when the provider answers.
         let deposed = self.depose(index, s);
         let intended = self.intend(s, None, intended, Some(&values.planned)).await;
         let begun = match intended {
             Ok(intent) => self.take_turn(s, intent).await,
             Err(Reported) => Err(Reported),
         };
+        // The operation did not begin, so the old object is still the current one.
         if let (Err(Reported), Some(key)) = (&begun, &deposed) {
             self.restore_deposed(index, s, key);
         }
@@ -164,9 +168,10 @@ impl Applier<'_> {
             planned_identity: values.identity.clone(),
             meta,
         };
+        // A provider that has ended before the call cannot have created anything.
         let reached = !s.provider.has_ended();
         let answer = s.provider.apply(s.ty, request).await;
-        // The request of a value that cannot be encoded is not sent.
+        // A value that cannot be encoded was never sent.
         let unanswered = !update && reached && answer.is_err() && !intent.planned.is_empty();
         let answer = answer.unwrap_or_else(|diagnostics| {
             let null = Value::null(s.schema.implied_type());
@@ -179,7 +184,7 @@ impl Applier<'_> {
         };
         let taken = self.take_result(s, answer, &values, instance.block, steps);
         if unanswered {
-            // The intent stays open, so that the next run names it, too.
+            // The intent stays open, so that the next run reports it, too.
             self.context.evaluator.report([may_exist(s)]);
         } else {
             self.results.sink.end(&intent);
@@ -195,12 +200,13 @@ impl Applier<'_> {
             }
             _ => {}
         }
+        // The next operation may start while provisioners have been waited for; here only the disk is.
         self.settle(s.slot).await;
         self.report_end(s, action, began, result.as_ref().ok());
         result
     }
 
-    /// Runs what follows the change of an object: provisioners of a new one, then actions. Returns the object.
+    /// Runs the steps after the change of an object: provisioners of a new one, then actions. Returns the object.
     async fn complete(
         &self,
         s: &ObjectOperation<'_>,
@@ -216,7 +222,8 @@ impl Applier<'_> {
         Ok(value)
     }
 
-    /// Waits for the turn of an operation whose intent is written. An interrupt meanwhile means that it does not begin.
+    /// Waits for the turn of an operation whose intent is written. After an interrupt in the meantime, the operation
+    /// does not begin.
     async fn take_turn(&self, s: &ObjectOperation<'_>, intent: Intent) -> Result<Intent, Reported> {
         if s.slot.run().await && self.context.inputs.stop.is_requested() {
             self.results.sink.end(&intent);
@@ -225,7 +232,7 @@ impl Applier<'_> {
         Ok(intent)
     }
 
-    /// Makes the current object of a replacement that is created first a deposed one.
+    /// Deposes the current object of a replacement that creates first.
     fn depose(&self, index: u32, s: &ObjectOperation<'_>) -> Option<state::DeposedKey> {
         let deposed = match s.change.action {
             Action::CreateThenDelete | Action::CreateThenForget => {
@@ -260,7 +267,7 @@ impl Applier<'_> {
         });
     }
 
-    /// Sends the event for the end of an operation; without a value, it failed.
+    /// Sends the event for the end of an operation; `None` means that it failed.
     fn report_end(&self, s: &ObjectOperation<'_>, action: Action, began: Instant, value: Option<&Value>) {
         let (address, deposed, elapsed) = (s.address.clone(), None, began.elapsed());
         self.context.inputs.events.event(match value {
@@ -280,7 +287,7 @@ impl Applier<'_> {
         });
     }
 
-    /// The configuration of an object without marks, which must be wholly known; and its marks.
+    /// Returns the configuration of an object without marks, which must be wholly known; and its marks.
     fn known_config(
         &self,
         s: &ObjectOperation<'_>,
@@ -289,6 +296,7 @@ impl Applier<'_> {
     ) -> Result<(Value, Vec<(cty::Path, cty::Marks)>), Reported> {
         let config = object_config::object_config(self.context.evaluator, s.address, &block.body, s.schema, scope)?;
         let marks = without_ephemeral_marks(config.paths_with_marks());
+        // Providers are sent values only; the marks are put back on the result.
         let (config, _) = config.unmark_deep();
         if !config.is_wholly_known() {
             return Err(self.context.fail(
@@ -325,7 +333,7 @@ impl Applier<'_> {
         });
     }
 
-    /// The current object of the state.
+    /// Returns the current object of the state.
     fn current(&self, s: &ObjectOperation<'_>) -> Result<Value, Reported> {
         let object = self.state().current(s.address).cloned();
         match object {
@@ -336,7 +344,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Plans again with the whole configuration known, and checks that the result conforms to the plan.
+    /// Requests another plan with the whole configuration known, and checks that it conforms to the first plan.
     async fn plan_again(
         &self,
         s: &ObjectOperation<'_>,
@@ -374,8 +382,10 @@ impl Applier<'_> {
         let provider = &s.change.provider.provider;
         self.context
             .report(planned_write_only(&again.planned, s.schema, provider, s.address))?;
+        // The approved plan binds the final one: only values that were unknown may differ.
         let mut problems = plan_problems(&s.schema.block, prior, &config, &again.planned);
         problems.extend(applied_problems(&s.schema.block, planned, &again.planned));
+        // Providers of the old SDK break these rules and are tolerated, as in Terraform.
         if again.legacy_type_system {
             for problem in &problems {
                 // The message of the problem may contain values, which must not be logged.
@@ -440,6 +450,7 @@ impl Applier<'_> {
                 }));
                 failed = true;
             }
+            // The state has no unknown values; the known ones are kept, as the object exists.
             state = nulls_for_unknowns(&state);
         }
         if !failed && state.is_null() {
@@ -474,10 +485,11 @@ impl Applier<'_> {
             return Err(Reported);
         }
         let value = with_marks(state, &values.marks, s.schema);
-        // A new object is finished only when its provisioners and actions have succeeded. Until then it is stored as tainted, so that a
-        // run that ends in between, however it ends, leaves an object that the next plan replaces.
+        // A new object is finished only when its provisioners and actions have succeeded. Until then it is stored as
+        // tainted, so that the next plan replaces it if the run ends in between.
         let tainted = (failed && s.change.action != Action::Update) || steps.remain();
         self.store(s, value.clone(), applied.identity, applied.private, tainted)?;
+        // Stored also after an error: the object exists, and would be forgotten otherwise.
         if failed { Err(Reported) } else { Ok(value) }
     }
 
@@ -513,6 +525,7 @@ impl Applier<'_> {
         let (decisive, rest) = Provisioners::from(instance.block).split_after_last_decisive(when);
         let mut result = self.provision(decisive, when, s, instance.repetition, &value).await;
         if result.is_ok() {
+            // Actions that can taint the object come after all provisioners, and then end the tainted status.
             if steps.provisioners && !steps.actions {
                 self.set_status(s, ObjectStatus::Ready);
             }
@@ -533,7 +546,7 @@ impl Applier<'_> {
     }
 }
 
-/// The steps after the creation of an object whose failure taints it.
+/// Steps after the creation of an object whose failure taints it.
 #[derive(Clone, Copy, Default)]
 struct CreationSteps {
     /// Creation-time provisioners without `on_failure = continue`.
@@ -558,7 +571,7 @@ impl CreationSteps {
     }
 }
 
-/// What is done to the new object: it is updated, or created, also to replace another one.
+/// Returns the action of the change operation: update, or create, also as a part of a replacement.
 fn applied_as(s: &ObjectOperation<'_>) -> Action {
     match s.change.action {
         Action::Update => Action::Update,

@@ -50,21 +50,21 @@ use slot::{SETTLING, Slot, Slots};
 use tally::Tally;
 pub use tally::{Completion, Recorded, UnfinishedOperation};
 
-/// The result of an apply.
+/// Result of an apply.
 #[derive(Debug)]
 pub struct ApplyResult {
-    /// The resulting state, with or without errors.
+    /// Resulting state, with or without errors.
     pub state: State,
     /// All diagnostics.
     pub diagnostics: Diagnostics,
-    /// How many operations were completed.
+    /// Numbers and lists of completed and unfinished operations.
     pub completion: Completion,
-    /// The values of the ephemeral resources that were opened.
+    /// Values of the ephemeral resources that were opened.
     pub ephemerals: BTreeMap<AbsResourceInstance, Value>,
 }
 
-/// Carries out a plan. `results` receives the result of each operation. The state of the inputs is not read: the plan has its
-/// own. When the cancellation token of the inputs is cancelled, running operations are dropped.
+/// Carries out a plan. `results` receives the result of each operation. The state of the inputs is not read: the plan
+/// has its own. When the cancellation token of the inputs is canceled, running operations are dropped.
 pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) -> ApplyResult {
     let tally = Tally::new(plan);
     let unchanged = |diagnostics| ApplyResult {
@@ -89,7 +89,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
             result = &mut work => result,
             () = inputs.stop.requested() => {
                 inputs.events.event(Event::Stopping);
-                // Running operations are requested to stop, and waited for; no others start.
+                // Running operations are asked to stop, and waited for; no others start.
                 let stop = async {
                     tokio::select! {
                         () = providers.stop() => {}
@@ -101,7 +101,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
             }
         }
     };
-    // Plugins that are not closed here are killed.
+    // The second interrupt does not wait: plugins that are not closed here are killed when they are dropped.
     tokio::select! {
         () = providers.close() => {}
         () = inputs.stop.cancelled() => {}
@@ -135,6 +135,8 @@ async fn with_providers(
         Ok(blocks) => blocks,
         Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
     };
+    // A provider function that gives another result than in the plan is an error: the plan was approved with that
+    // result.
     providers.functions().expect(&plan.function_results);
     let state = Arc::new(Mutex::new(plan.prior_state.clone()));
     let evaluator = evaluator(inputs, plan, providers, state.clone());
@@ -147,7 +149,7 @@ async fn with_providers(
     let operations = operations_by_resource(plan);
     let ephemerals = Ephemerals::new(context, opened, |block| match block {
         Block::Resource(resource) => operations.get(resource).copied().unwrap_or_default(),
-        // These are evaluated after all operations.
+        // These blocks are evaluated after all operations.
         Block::Output(module, _) => usize::from(module.is_root()),
         Block::Check(..) => 1,
         _ => 0,
@@ -170,7 +172,7 @@ async fn with_providers(
     run(&applier).await
 }
 
-/// The evaluator of an apply that changes this state.
+/// Creates the evaluator of an apply that changes this state.
 fn evaluator<'a>(
     inputs: Inputs<'a>,
     plan: &Plan,
@@ -178,6 +180,7 @@ fn evaluator<'a>(
     state: Arc<Mutex<State>>,
 ) -> Evaluator<'a> {
     let mut environment = inputs.environment.clone();
+    // Functions like `timestamp` have values now; in a plan they are unknown.
     environment.functions.pure = false;
     environment.functions.plan_timestamp = Some(plan.timestamp.clone());
     environment.applying = true;
@@ -202,17 +205,20 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
     } = applier.context;
     let plan = applier.plan;
     let graph = plan.graph.to_walk();
+    // A saved plan was validated in another process, whose warnings about providers nobody has seen here.
     if plan.saved {
         let changed = plan.changes.iter().filter(|c| c.action != Action::NoOp);
         let resources = changed.map(|c| c.address.config()).collect();
         evaluator.report(validate::warnings_of_providers(inputs, providers, resources).await);
     }
+    // First, so that the journal has everything that the operations build on.
     applier.pass_changes_before_apply();
     let work = async {
         // An imported object without changes has no operation that reports the import.
         for change in plan.changes.iter().filter(|c| c.action == Action::NoOp) {
             applier.report_import(change);
         }
+        // More nodes than slots: operations that wait for the disk leave their slot to others.
         let limit = inputs.parallelism.saturating_add(SETTLING);
         walk(&graph, limit, |node| applier.visit(graph[node])).await;
         applier.finish().await
@@ -234,7 +240,7 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
     (state, diagnostics)
 }
 
-/// The number of operations on the objects of each resource.
+/// Returns the number of operations on the objects of each resource.
 fn operations_by_resource(plan: &Plan) -> HashMap<ConfigResource, usize> {
     let mut operations: HashMap<ConfigResource, usize> = HashMap::new();
     for operation in &plan.graph.nodes {
@@ -247,8 +253,8 @@ fn operations_by_resource(plan: &Plan) -> HashMap<ConfigResource, usize> {
     operations
 }
 
-/// The results of conditions before apply. Those of data sources become unknown: apply reads them again, as their dependencies
-/// may have changed.
+/// Returns the results of conditions before apply. Those of data sources become unknown: apply reads them again, as
+/// their dependencies may have changed.
 fn checks_before(plan: &Plan) -> Vec<state::CheckResult> {
     let mut results = plan.checks.clone();
     for result in &mut results {
@@ -269,7 +275,7 @@ fn checks_before(plan: &Plan) -> Vec<state::CheckResult> {
     results
 }
 
-/// Drops the data sources of the plan that are to be dropped, unless an object of the state depends on them.
+/// Removes the data sources that the plan drops, unless an object of the state depends on them.
 fn drop_data(plan: &Plan, state: &mut State) {
     let needed: HashSet<ConfigResource> = state
         .instances()
@@ -283,11 +289,11 @@ fn drop_data(plan: &Plan, state: &mut State) {
     }
 }
 
-/// What the state records of objects beside their values.
+/// Facts that the state records of objects beside their values.
 struct StoredFacts {
-    /// The dependencies of each resource, in the order of the state.
+    /// Dependencies of each resource, in the order of the state.
     dependencies: BTreeMap<ConfigResource, Arc<[ConfigResource]>>,
-    /// The resources that are replaced with create_before_destroy.
+    /// Resources that are replaced with create_before_destroy.
     create_before_destroy: BTreeSet<ConfigResource>,
 }
 
@@ -308,16 +314,16 @@ impl StoredFacts {
     }
 }
 
-/// The results of the operations so far.
+/// Results of the operations so far.
 struct ApplyResults<'a> {
     state: Arc<Mutex<State>>,
     sink: &'a dyn ResultSink,
-    /// The deposed object of each replacement, by the index of the change.
+    /// Deposed object of each replacement, by the index of the change.
     deposed: Mutex<HashMap<u32, DeposedKey>>,
     failed: Mutex<HashSet<ConfigResource>>,
     /// Checks whose data source could not be read.
     unread_checks: Mutex<HashSet<(ModuleInstance, Arc<str>)>>,
-    /// The number of operations that have ended.
+    /// Number of operations that have ended.
     ended: AtomicUsize,
 }
 
@@ -357,11 +363,11 @@ struct Applier<'a> {
     facts: StoredFacts,
     results: ApplyResults<'a>,
     tally: &'a Tally,
-    /// The invocations of actions that changes trigger.
+    /// Invocations of actions that changes trigger.
     triggered: Triggered<'a>,
-    /// The number of operations.
+    /// Number of all operations.
     total: usize,
-    /// How many operations run at a time.
+    /// Limits of concurrent operations.
     slots: Slots,
 }
 
@@ -375,8 +381,8 @@ struct ObjectOperation<'s> {
     slot: &'s Slot<'s>,
 }
 
-/// The result in place of the response of a provider that could not be reached: this object, its private data and its
-/// identity.
+/// Builds the result in place of the response of a provider that could not be reached: this object, its private data
+/// and its identity.
 fn without_response(
     diagnostics: Diagnostics,
     state: Value,
@@ -405,8 +411,8 @@ impl Applier<'_> {
         self.results.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the objects of the changed instance in the state, and passes them to the result sink, with the operation that
-    /// this is the end of.
+    /// Changes the objects of an instance in the state, and passes them to the result sink, with the operation that
+    /// this ends.
     fn update<T>(&self, change: &ResourceChange, answers: Answers, update: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let result = update(&mut state);
@@ -452,7 +458,7 @@ impl Applier<'_> {
         let begun = self.tally.begin(operation);
         let result = self.carry_out(operation, index, change, &slot).await;
         if change.address.resource.resource.mode == addrs::Mode::Managed {
-            // Dependents begin only when no crash can take it back.
+            // Dependents begin only when no crash can lose the result that they build on.
             self.settle(&slot).await;
         }
         begun.end(result.is_ok());
@@ -496,7 +502,8 @@ impl Applier<'_> {
         self.results.failed().insert(change.address.config());
     }
 
-    /// Whether an operation asks only one thing of its provider, soon answered: its intent may be written before its turn.
+    /// Returns true if an operation makes only one short request to its provider: its intent may be written before its
+    /// turn.
     fn is_brief(&self, operation: Operation, change: &ResourceChange) -> bool {
         matches!(operation, Operation::Change(_))
             && matches!(change.action, Action::Create | Action::Update)
@@ -505,7 +512,8 @@ impl Applier<'_> {
             && !self.triggered.concerns(&change.address)
     }
 
-    /// Waits until the results of an operation are durable. That is no work of its own: another operation begins meanwhile.
+    /// Waits until the results of an operation are durable. Another operation takes its slot meanwhile, as waiting is
+    /// no work.
     async fn settle(&self, slot: &Slot<'_>) {
         slot.release();
         self.results.sink.settled().await;
@@ -518,6 +526,7 @@ impl Applier<'_> {
         change: &ResourceChange,
         slot: &Slot<'_>,
     ) -> Result<(), Reported> {
+        // Needs no provider: nothing happens to the object itself.
         if change.action == Action::Forget {
             match &change.deposed {
                 Some(key) => self.update_deposed(change, DeposedKey(key.clone()), None),
@@ -529,6 +538,7 @@ impl Applier<'_> {
             return Ok(());
         }
         self.openings.open(&change.provider).await?;
+        // A destruction evaluates no other block: its provisioners may refer to `self` and to keys only.
         if matches!(operation, Operation::Change(_)) {
             self.report_import(change);
             self.openings
@@ -555,6 +565,7 @@ impl Applier<'_> {
             provider,
             slot,
         };
+        // A replacement has two operations with the same change: the operation says which part this is.
         match (operation, change.action) {
             (Operation::Destroy(_), _) => self.destroy(index, &subject).await,
             (_, Action::Read) => self.read(&subject).await,
@@ -572,7 +583,7 @@ impl Applier<'_> {
         }
     }
 
-    /// The facts that the state records for an object of this resource, without its value.
+    /// Returns the facts that the state records for an object of this resource, without its value.
     fn record(&self, address: &AbsResourceInstance, schema: &Schema) -> Object {
         let resource = address.config();
         let block = self.context.inputs.config.resource(&resource);

@@ -8,7 +8,7 @@ use crate::eval::objects::{ObjectSource, Objects, ReferencedResource};
 use crate::plan::{Mode, Plan};
 use crate::state_objects::{PartialObjects, StateObjects};
 
-/// The object source for the apply of a plan.
+/// Returns the object source for the apply of a plan.
 pub(super) fn object_source<'a>(plan: &Plan, state: StateObjects<'a>) -> Box<dyn ObjectSource + 'a> {
     match plan.mode {
         Mode::Destroy => Box::new(state),

@@ -1,4 +1,4 @@
-//! Providers and ephemeral resources that operations depend on: each is opened before the first such operation.
+//! Providers and ephemeral resources that operations depend on. Each is opened before the first such operation.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -14,10 +14,10 @@ use crate::ephemeral::Ephemerals;
 use crate::eval::Reported;
 use crate::provider_opening;
 
-/// One opening, with its result when it is complete.
+/// Result of one opening, once it is complete.
 type Opening = Arc<OnceCell<Result<(), Reported>>>;
 
-/// The openings by what is opened. Concurrent callers wait for the first.
+/// Openings by their subject. Concurrent callers wait for the first.
 struct OpenOnce<K>(Mutex<HashMap<K, Opening>>);
 
 impl<K: Clone + Eq + Hash> OpenOnce<K> {
@@ -25,11 +25,12 @@ impl<K: Clone + Eq + Hash> OpenOnce<K> {
         OpenOnce(Mutex::new(HashMap::new()))
     }
 
-    /// Opens, unless that has been done; returns the result of the one opening.
+    /// Opens the subject, unless that has been done; returns the result of the only opening.
     async fn open<F>(&self, key: &K, open: impl FnOnce() -> F) -> Result<(), Reported>
     where
         F: Future<Output = Result<(), Reported>>,
     {
+        // The cell is taken out of the map first, so that the lock is not held while a provider starts.
         let cell = {
             let mut opened = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             opened.entry(key.clone()).or_default().clone()
@@ -38,19 +39,18 @@ impl<K: Clone + Eq + Hash> OpenOnce<K> {
     }
 }
 
-/// The providers and ephemeral resources that have been opened.
+/// Opened providers and ephemeral resources.
 pub(super) struct Openings<'a> {
     context: OperationContext<'a>,
     ephemerals: &'a Ephemerals<'a>,
     dependency_evaluation: &'a DependencyEvaluation<'a>,
     providers: OpenOnce<AbsProviderConfig>,
     ephemeral_resources: OpenOnce<ConfigResource>,
-    /// The ephemeral resources that blocks use, as far as they have been requested.
+    /// Ephemeral resources that blocks use, as far as they have been requested.
     ephemerals_before: Mutex<HashMap<Block, Arc<[ConfigResource]>>>,
 }
 
 impl<'a> Openings<'a> {
-    /// With nothing opened yet.
     pub(super) fn new(
         context: OperationContext<'a>,
         ephemerals: &'a Ephemerals<'a>,
@@ -78,7 +78,7 @@ impl<'a> Openings<'a> {
             return Ok(());
         }
         for resource in &*self.ephemerals_before(block) {
-            // The list is in dependency order: what the provider of this resource uses comes before it.
+            // The list is in dependency order: ephemeral resources that the provider of this one uses come before it.
             let open = || async {
                 self.open_provider(&self.context.inputs.config.provider_for(resource))
                     .await?;
@@ -91,6 +91,7 @@ impl<'a> Openings<'a> {
         Ok(())
     }
 
+    // Computed once for each block: all instances of a resource ask for the same list.
     fn ephemerals_before(&self, block: &Block) -> Arc<[ConfigResource]> {
         let mut before = self.ephemerals_before.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = before.get(block) {

@@ -5,7 +5,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::ObjectOperation;
 use crate::objchange::Problem;
 
-/// The warning about an object whose creation was requested and not answered.
+/// Warns of an object whose creation was requested and not answered.
 pub(super) fn may_exist(s: &ObjectOperation<'_>) -> Diagnostic {
     Diagnostic::warning(
         "Object may exist without being in the state",

@@ -14,7 +14,7 @@ use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::located;
 
-/// The provisioners of a resource block or of a `removed` block.
+/// Provisioners of a resource block or of a `removed` block.
 #[derive(Clone, Copy)]
 pub(super) struct Provisioners<'p> {
     list: &'p [Provisioner],
@@ -22,7 +22,7 @@ pub(super) struct Provisioners<'p> {
 }
 
 impl<'p> Provisioners<'p> {
-    /// Splits the list after the last provisioner whose failure is one of the object: what follows runs with `on_failure = continue`.
+    /// Splits the list after the last provisioner whose failure fails the object; the rest has `on_failure = continue`.
     pub(super) fn split_after_last_decisive(self, when: ProvisionerWhen) -> (Provisioners<'p>, Provisioners<'p>) {
         let decisive = |p: &Provisioner| p.when == when && p.on_failure == OnFailure::Fail;
         let at = self.list.iter().rposition(decisive).map_or(0, |last| last + 1);
@@ -67,7 +67,7 @@ impl Applier<'_> {
         value: &Value,
     ) -> Result<(), Reported> {
         for provisioner in provisioners.list.iter().filter(|p| p.when == when) {
-            // An invalid block is an error whatever its on_failure says, and before the provisioner starts.
+            // An invalid block is an error whatever its `on_failure` says, and before the provisioner starts.
             let prepared = self.prepared(provisioners.connection, provisioner, s, repetition, value);
             let Some(prepared) = prepared.map_err(|diagnostics| self.context.fail(diagnostics))? else {
                 continue;
@@ -83,6 +83,7 @@ impl Applier<'_> {
                 by: provisioner.ty.to_string(),
                 planned: String::new(),
             };
+            // Durable before it starts: a provisioner that a crash cuts short may have run in part.
             self.begin(&intent).await?;
             let result = self.provision_one(provisioner, prepared, s).await;
             self.results.sink.end(&intent);
@@ -115,7 +116,8 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// The arguments and the connection of a provisioner. None where the module is gone, so that nothing can be evaluated.
+    /// Evaluates the arguments and the connection of a provisioner. `None` where the module is gone, so that nothing
+    /// can be evaluated.
     fn prepared(
         &self,
         shared: Option<&Connection>,
@@ -131,7 +133,7 @@ impl Applier<'_> {
         let evaluator = &self.context.evaluator;
         let block = self.context.inputs.config.resource(&s.address.config());
         let value = match block {
-            // What is destroyed was used before it was deprecated.
+            // An object that is being destroyed was used before its deprecation.
             Some(block) if provisioner.when == ProvisionerWhen::Create => {
                 evaluator.marked_self(s.address, block, value.clone())
             }
@@ -175,6 +177,7 @@ impl Applier<'_> {
             marks,
             connection,
         } = prepared;
+        // The output of a command could repeat its arguments.
         let hidden = match (marks.is_sensitive(), marks.is_ephemeral()) {
             (false, false) => None,
             (true, false) => Some("(output suppressed due to sensitive value in config)"),
@@ -202,7 +205,7 @@ impl Applier<'_> {
     }
 }
 
-/// The evaluated arguments and connection of a provisioner.
+/// Evaluated arguments and connection of a provisioner.
 struct Prepared {
     config: Value,
     marks: cty::Marks,
@@ -218,7 +221,7 @@ fn not_started(provisioner: &Provisioner) -> syntax::Diagnostics {
     .into()
 }
 
-/// The connection of a provisioner, without marks, and warnings of what is deprecated in it; null if there is none.
+/// Evaluates the connection of a provisioner, without marks, and its deprecation warnings; null if there is none.
 fn connection_value(
     shared: Option<&Connection>,
     provisioner: &Provisioner,
@@ -251,7 +254,7 @@ fn connection_value(
     Ok((connection, warnings))
 }
 
-/// The diagnostics of a provisioner, located at its block. An error without a detail gets the type as its summary.
+/// Locates the diagnostics of a provisioner at its block. An error without a detail gets the type as its summary.
 fn located_at_provisioner(problems: syntax::Diagnostics, provisioner: &Provisioner) -> syntax::Diagnostics {
     problems
         .into_iter()

@@ -1,7 +1,8 @@
-//! How many operations run at a time.
+//! Limits of concurrent operations.
 //!
-//! `-parallelism` limits what is asked of providers at a time. Waiting for the disk is no part of that: an operation whose results
-//! become durable lets another run, and where operations are short, the next ones write their intents before it is their turn.
+//! `-parallelism` limits the concurrent requests to providers. Waiting for the disk does not count: an operation whose
+//! results become durable leaves its place to another, and where operations are short, the next ones write their
+//! intents before their turn.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,33 +10,34 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many operations may wait for their results to be durable, beside those that run: one synchronisation of the journal is
-/// enough for all of them.
+/// Number of operations that may wait for their results to be durable, beside those that run. One synchronisation of
+/// the journal is enough for all of them.
 pub(super) const SETTLING: usize = 256;
 
-/// Only where requests take less than this are intents written before the turn of their operations: after a crash, the operations
+/// Time of a request up to which intents are written before the turn of their operations: after a crash, the operations
 /// that the journal names should have begun, or been about to.
 const SHORT: Duration = Duration::from_millis(20);
 
-/// At most this many intents are written ahead, however short the requests: after a crash somebody reads their names.
+/// Limit of intents that are written ahead, however short the requests: after a crash somebody reads their names.
 const AHEAD: usize = 120;
 
 /// The limits of an apply.
 pub(super) struct Slots {
-    /// Operations that run.
+    /// Permits of operations that run.
     running: Arc<Semaphore>,
-    /// Operations that run, or are about to.
+    /// Permits of operations that run, or are about to.
     admitted: Arc<Semaphore>,
-    /// How many operations run at most.
+    /// Limit of running operations.
     limit: usize,
-    /// How many operations may be about to run.
+    /// Number of operations that may be about to run.
     ahead: AtomicUsize,
-    /// How long a request to apply a change takes, in microseconds: a mean in which the latest count most. Zero: not known.
+    /// Typical time of a request to apply a change, in microseconds: a mean in which the latest count most. Zero while
+    /// unknown.
     typical: AtomicU64,
 }
 
 impl Slots {
-    /// At most this many operations run at a time.
+    /// Creates the limits for this parallelism.
     pub(super) fn new(parallelism: usize) -> Slots {
         let limit = parallelism.clamp(1, Semaphore::MAX_PERMITS / 4);
         let ahead = least_ahead(limit);
@@ -48,9 +50,9 @@ impl Slots {
         }
     }
 
-    /// Waits until an operation may be prepared. It may not ask anything of a provider before [`Slot::run`].
+    /// Waits until an operation may be prepared. It must not make requests before [`Slot::run`].
     pub(super) async fn admit(&self) -> Slot<'_> {
-        // Nobody closes it: an error would mean that there is no limit any more.
+        // The semaphore is never closed; an error would mean that there is no limit.
         let admitted = self.admitted.clone().acquire_owned().await.ok();
         Slot {
             slots: self,
@@ -58,18 +60,18 @@ impl Slots {
         }
     }
 
-    /// Whether requests are so short that intents may be written ahead.
+    /// Returns true if requests are so short that intents may be written ahead.
     pub(super) fn are_short(&self) -> bool {
         let typical = self.typical.load(Ordering::Relaxed);
         typical > 0 && Duration::from_micros(typical) < SHORT
     }
 
-    /// A request has taken this long.
+    /// Records the time of a request.
     pub(super) fn took(&self, time: Duration) {
         let time = u64::try_from(time.as_micros())
             .unwrap_or(u64::MAX / 8)
             .clamp(1, u64::MAX / 8);
-        // Of two who write at a time, one may be lost: it is an estimate.
+        // Two concurrent updates may lose one of them, which an estimate tolerates.
         let typical = match self.typical.load(Ordering::Relaxed) {
             0 => time,
             before => (3 * before).saturating_add(time) / 4,
@@ -79,7 +81,8 @@ impl Slots {
         self.admit_ahead(self.worth_ahead(typical));
     }
 
-    /// How many intents are worth writing ahead: of the operations that begin within the next [`SHORT`] time.
+    /// Returns the number of intents that are worth writing ahead: those of operations that begin within the next
+    /// [`SHORT`] time.
     fn worth_ahead(&self, typical: u64) -> usize {
         let begin = (self.limit as u64).saturating_mul(SHORT.as_micros() as u64 / typical);
         usize::try_from(begin)
@@ -87,10 +90,10 @@ impl Slots {
             .clamp(least_ahead(self.limit), AHEAD)
     }
 
-    /// Lets this many operations be about to run, at most.
+    /// Sets the number of operations that may be about to run.
     fn admit_ahead(&self, ahead: usize) {
         let before = self.ahead.load(Ordering::Relaxed);
-        // Who finds another number than before leaves the change to whoever made it.
+        // A failed exchange means that another thread has changed the limit, and this change is left out.
         let change = |to| {
             self.ahead
                 .compare_exchange(before, to, Ordering::Relaxed, Ordering::Relaxed)
@@ -98,7 +101,7 @@ impl Slots {
         if ahead > before && change(ahead).is_ok() {
             self.admitted.add_permits(ahead - before);
         } else if ahead < before {
-            // Only what nobody has can be taken back; the rest with one of the next requests.
+            // Only free permits can be taken back; the rest is taken with one of the next requests.
             let taken = self.admitted.forget_permits(before - ahead);
             if taken > 0 && change(before - taken).is_err() {
                 self.admitted.add_permits(taken);
@@ -107,21 +110,21 @@ impl Slots {
     }
 }
 
-/// How many operations may be about to run, however long requests take.
+/// Returns the number of operations that may be about to run, however long requests take.
 fn least_ahead(limit: usize) -> usize {
     (2 * limit).min(32)
 }
 
 type Permits = (Option<OwnedSemaphorePermit>, Option<OwnedSemaphorePermit>);
 
-/// The right of an operation to be prepared and to run, given back early or when it is dropped.
+/// Permits of an operation to be prepared and to run. They are returned early or when it is dropped.
 pub(super) struct Slot<'a> {
     slots: &'a Slots,
     permits: Mutex<Permits>,
 }
 
 impl Slot<'_> {
-    /// Waits until fewer operations run than may. Returns false, at once, if this one runs already.
+    /// Waits until the operation may run. Returns false at once if it runs already.
     pub(super) async fn run(&self) -> bool {
         if self.lock().1.is_some() {
             return false;
@@ -131,7 +134,7 @@ impl Slot<'_> {
         true
     }
 
-    /// Lets another operation run.
+    /// Returns the permits, so that another operation can run.
     pub(super) fn release(&self) {
         *self.lock() = (None, None);
     }
@@ -176,7 +179,7 @@ mod tests {
         for _ in 0..40 {
             slots.took(Duration::from_millis(10));
         }
-        // What is held is taken back when it is given back.
+        // Permits in use are taken back when they are returned.
         assert_eq!(slots.admitted.available_permits(), 0);
         drop(held);
         slots.took(Duration::from_millis(10));

@@ -12,33 +12,34 @@ const RUNNING: u8 = 1;
 const DONE: u8 = 2;
 const FAILED: u8 = 3;
 
-/// The status of every operation of a plan.
+/// Status of every operation of a plan.
 pub(super) struct Tally {
-    /// Two for each change: the status of its change operation, and that of its destroy operation; then one for each invocation.
+    /// Two for each change: the status of its change operation, and that of its destroy operation; then one for each
+    /// invocation.
     status: Vec<AtomicU8>,
-    /// The number of changes.
+    /// Number of changes.
     changes: usize,
 }
 
 /// An operation that was not completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedOperation {
-    /// The address of the object, or of the action.
+    /// Address of the object, or of the action.
     pub address: String,
-    /// What it does to the object: create, update, delete, read or forget. `None` if it invokes an action.
+    /// Action on the object: create, update, delete, read or forget. `None` if an action of a provider is invoked.
     pub action: Option<Action>,
-    /// What the state has of the object, where the operation was cut short.
+    /// Object in the state, where the operation was cut short.
     pub recorded: Option<Recorded>,
 }
 
-/// What the state has of an object whose operation was cut short.
+/// Record in the state of an object whose operation was cut short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
-    /// Nothing.
+    /// No object.
     Nothing,
-    /// A new object whose provisioners or actions had not all succeeded: the next plan replaces it.
+    /// New object whose provisioners or actions had not all succeeded: the next plan replaces it.
     Tainted,
-    /// An object: the new one of a creation, otherwise the one from before the operation.
+    /// Object: the new one of a creation, otherwise the one from before the operation.
     Object,
 }
 
@@ -51,30 +52,30 @@ impl Recorded {
         match &instance.current {
             Some(object) if creates && object.status == ObjectStatus::Tainted => Recorded::Tainted,
             Some(_) => Recorded::Object,
-            // The deposed one is the old object.
+            // Only a deposed object is left, which is the old one.
             None if creates => Recorded::Nothing,
             None => Recorded::Object,
         }
     }
 }
 
-/// How many operations of an apply were completed.
+/// Completion of the operations of an apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// The number of operations.
+    /// Number of operations.
     pub total: usize,
-    /// The number of completed operations.
+    /// Number of completed operations.
     pub done: usize,
-    /// The number of failed operations, which have been reported.
+    /// Number of failed operations, which have been reported.
     pub failed: usize,
-    /// Operations that were running when the apply was cancelled: their results are unknown.
+    /// Operations that were running when the apply was canceled: their results are unknown.
     pub aborted: Vec<UnfinishedOperation>,
     /// Operations that were not started, because of a failure or an interrupt.
     pub not_begun: Vec<UnfinishedOperation>,
 }
 
 impl Completion {
-    /// Whether all operations were completed.
+    /// Returns true if all operations were completed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.done == self.total
@@ -119,7 +120,7 @@ impl Tally {
         Begun(status)
     }
 
-    /// The completion of the operations of this plan, which have led to this state.
+    /// Returns the completion of this plan's operations, which have led to this state.
     pub fn completion(&self, plan: &Plan, state: &State) -> Completion {
         let mut completion = Completion::default();
         for operation in &plan.graph.nodes {
@@ -156,6 +157,7 @@ impl Tally {
             let Some(change) = plan.changes.get(index as usize) else {
                 continue;
             };
+            // An interrupted read leaves nothing behind; a change may have.
             let cut_short = status == RUNNING && change.address.resource.resource.mode == addrs::Mode::Managed;
             list.push(UnfinishedOperation {
                 address: change.address.to_string(),
@@ -166,6 +168,7 @@ impl Tally {
                 },
                 action: Some(match change.action {
                     _ if destroy => Action::Delete,
+                    // Its destruction is an operation of its own.
                     replace if replace.is_replace() => Action::Create,
                     action => action,
                 }),

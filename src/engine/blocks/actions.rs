@@ -1,4 +1,4 @@
-//! The edges of actions: from what their configuration refers to, and to the resources that trigger them.
+//! Edges of actions: from the references in their configuration, and to the resources that trigger them.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use super::Block;
 use super::edges::Edges;
 
 impl Edges<'_> {
-    /// The edges from the actions of a resource's triggers.
+    /// Adds the edges from the actions of a resource's triggers.
     pub(super) fn triggers(&mut self, config: &ModuleNode, node: NodeIndex, resource: &Resource) {
         for trigger in &resource.lifecycle.action_triggers {
             self.exprs(config, node, &trigger.condition);
@@ -29,6 +29,7 @@ impl Edges<'_> {
     }
 
     fn undeclared_action(&mut self, config: &ModuleNode, action: &Action, range: &Range) {
+        // A declaration may be in a part that could not be parsed, which has been reported.
         if config.module.losses.may_declare(&action.name) {
             return;
         }
@@ -43,8 +44,8 @@ impl Edges<'_> {
         );
     }
 
-    /// The edges to the actions of a module and of the modules below. They are added after all others: an action may refer to the
-    /// resource that triggers it, which would be a cycle; what else makes one is an error.
+    /// Adds the edges to the actions of a module and of the modules below. They come after all others: an action may
+    /// refer to the resource that triggers it, which would be a cycle; any other cycle is an error.
     pub(super) fn actions(&mut self, config: &ModuleNode) {
         for action in config.module.actions.values() {
             let address = action.address.in_module(&config.path);
@@ -94,7 +95,7 @@ impl Edges<'_> {
         }
     }
 
-    /// Adds the edges from these nodes, which stand for references at these places.
+    /// Adds the edges from these nodes, which are the targets of references at these positions.
     fn connect_to_action(
         &mut self,
         node: NodeIndex,
@@ -129,7 +130,7 @@ impl Edges<'_> {
     }
 }
 
-/// Whether a resource triggers an action of its module.
+/// Returns true if a resource triggers an action of its module.
 pub(crate) fn calls(resource: &Resource, action: &Action) -> bool {
     let refers = |trigger: &ActionTrigger| trigger.actions.iter().any(|a| a.action == *action);
     resource.lifecycle.action_triggers.iter().any(refers)

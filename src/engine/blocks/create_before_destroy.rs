@@ -1,12 +1,13 @@
-//! The order of replacements: create_before_destroy, and what it means for dependencies.
+//! Effect of create_before_destroy on dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use addrs::ConfigResource;
 use config::Config;
 
-/// Resources whose new objects are created before the old ones are destroyed: those with create_before_destroy, and their
-/// dependencies, which cannot be destroyed while the old object exists. Only selected resources count.
+/// Returns the resources whose new objects are created before the old ones are destroyed: those with
+/// create_before_destroy, and their dependencies, which cannot be destroyed while the old object exists. Only selected
+/// resources count.
 pub(crate) fn resources(
     config: &Config,
     dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,

@@ -39,7 +39,7 @@ impl Blocks {
         out
     }
 
-    /// The strongly connected components with a cycle.
+    /// Returns the strongly connected components with a cycle.
     fn loops(&self) -> Vec<Vec<NodeIndex>> {
         let mut all = petgraph::algo::kosaraju_scc(&self.graph);
         all.retain(|component| component.len() > 1 || self.connected.contains(&(component[0], component[0])));
@@ -55,6 +55,7 @@ impl Blocks {
         if of.is_empty() {
             return Vec::new();
         }
+        // All edges inside a component are removed: none of its blocks can be evaluated, and callers skip them.
         self.graph.retain_edges(|graph, edge| {
             graph
                 .edge_endpoints(edge)
@@ -70,6 +71,7 @@ impl Blocks {
         let Some(start) = component
             .iter()
             .copied()
+            // The smallest address, so that the message is the same each time.
             .min_by(|a, b| self.graph[*a].cmp(&self.graph[*b]))
         else {
             return Vec::new();
@@ -102,7 +104,7 @@ impl Blocks {
     }
 }
 
-/// The position of a block.
+/// Returns the position of a block.
 fn declared_at(root: &Config, block: &Block) -> Option<Range> {
     let find = |path: &Module| root.node(path);
     match block {

@@ -1,4 +1,4 @@
-//! The edges of the graph: the references of each block, and errors in them.
+//! Edges of the graph: the references of each block, and errors in them.
 
 use std::collections::BTreeSet;
 
@@ -16,30 +16,30 @@ use super::list_steps::list_steps;
 use super::{Block, Blocks};
 use provider::Schemas;
 
-/// The blocks whose references are checked.
+/// Blocks whose references are checked.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Checked {
     All,
-    /// All but those of managed resources, apart from what determines their instances.
+    /// All blocks but managed resources, apart from the arguments that determine their instances.
     ExceptManaged,
 }
 
-/// Adds the edges to a graph.
+/// Builder of the edges of a graph.
 pub(super) struct Edges<'a> {
     pub(super) blocks: &'a mut Blocks,
     schemas: &'a Schemas,
     root: &'a Config,
     pub(super) diagnostics: &'a mut Diagnostics,
     pub(super) checked: Checked,
-    /// The modules that are referred to as a whole, and the nodes that do.
+    /// Modules that are referred to as a whole, and the nodes with the references.
     pub(super) whole: BTreeSet<(Module, NodeIndex)>,
-    /// The number of names that were compared for suggestions.
+    /// Number of names that were compared for suggestions.
     pub(super) compared: usize,
-    /// The problems of provider blocks. A block that nothing uses is not evaluated, so nothing is wrong with it.
+    /// Problems of provider blocks. They are dropped for a block that nothing uses, since it is not evaluated.
     pub(super) of_providers: Vec<(NodeIndex, Vec<Diagnostic>)>,
 }
 
-/// The module of a reference to a whole module rather than to one output.
+/// Returns the module of a reference to a whole module rather than to one output.
 pub(super) fn whole_module<'c>(config: &'c ModuleNode, reference: &Reference) -> Option<&'c ModuleNode> {
     match &reference.subject {
         Referenceable::Module(name) | Referenceable::ModuleInstance(name, _) => config.children.get(name),
@@ -52,22 +52,22 @@ pub(super) fn whole_module<'c>(config: &'c ModuleNode, reference: &Reference) ->
     }
 }
 
-/// When references are evaluated.
+/// Time of evaluation of references.
 #[derive(Clone, Copy, PartialEq)]
 enum When {
-    /// Whenever their block is: what is wrong with them is known now.
+    /// Whenever their block is evaluated: their errors are known now.
     Always,
-    /// If there is such a dynamic block: what is wrong with them is found when they are evaluated.
+    /// If there is such a dynamic block: their errors are found when they are evaluated.
     Expanded,
 }
 
-/// The expressions of a condition.
+/// Returns the expressions of a condition.
 fn rule_exprs(rule: &CheckRule) -> [&Expr; 2] {
     [&rule.condition, &rule.error_message]
 }
 
 impl<'a> Edges<'a> {
-    /// For a graph that has the nodes of the configuration. Problems are added to `diagnostics`.
+    /// Creates the builder for a graph that has the nodes of the configuration. Problems are added to `diagnostics`.
     pub(super) fn new(
         blocks: &'a mut Blocks,
         root: &'a Config,
@@ -86,18 +86,17 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// The configuration, for longer than this borrow.
+    /// Returns the configuration, for longer than this borrow.
     pub(super) fn root(&self) -> &'a Config {
         self.root
     }
 
-    /// The schemas.
     pub(super) fn schemas(&self) -> &'a Schemas {
         self.schemas
     }
 
-    /// Adds the edges of a module and of the modules below. `call` is the node of the call of the module; `inherited` are the
-    /// nodes that `depends_on` of the calls on the path makes dependencies of all resources below.
+    /// Adds the edges of a module and of the modules below. `call` is the node of the call of the module; `inherited`
+    /// are the nodes that `depends_on` of the calls on the path makes dependencies of all resources below.
     pub(super) fn module(&mut self, config: &ModuleNode, call: Option<NodeIndex>, inherited: &[NodeIndex]) {
         self.values(config, call);
         self.provider_configs(config, call);
@@ -108,6 +107,7 @@ impl<'a> Edges<'a> {
             }
             self.resource(config, node, resource);
         }
+        // The arguments of an import are evaluated when its target is planned.
         for import in &config.module.imports {
             if let Some(node) = self.blocks.find(&Block::Resource(import.target(&config.path))) {
                 self.exprs(config, node, import.for_each.iter().chain([import.by.expr()]));
@@ -119,7 +119,7 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// The node of a block, which depends on the call of its module.
+    /// Returns the node of a block, which depends on the call of its module.
     fn block_in(&mut self, call: Option<NodeIndex>, block: Block) -> NodeIndex {
         let node = self.blocks.node(block);
         if let Some(call) = call {
@@ -128,7 +128,7 @@ impl<'a> Edges<'a> {
         node
     }
 
-    /// The edges of the variables, local values, outputs and checks of a module.
+    /// Adds the edges of the variables, local values, outputs and checks of a module.
     fn values(&mut self, config: &ModuleNode, call: Option<NodeIndex>) {
         let path = &config.path;
         let module = &config.module;
@@ -159,7 +159,7 @@ impl<'a> Edges<'a> {
         for (local, provider) in &config.module.provider_configs {
             let address = config.provider(local);
             if address.module != config.path {
-                // The block stands for a configuration that the caller passes in.
+                // The block represents a configuration that the caller passes in.
                 continue;
             }
             let schemas = self.schemas;
@@ -173,7 +173,7 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// The edges of a module call, and those of the module that it calls.
+    /// Adds the edges of a module call, and those of the module that it calls.
     fn module_call(&mut self, config: &ModuleNode, node: NodeIndex, called: &ModuleCall, inherited: &[NodeIndex]) {
         self.exprs(config, node, called.count.iter().chain(&called.for_each));
         let mut waits = inherited.to_vec();
@@ -191,12 +191,14 @@ impl<'a> Edges<'a> {
         for attribute in &called.inputs.attributes {
             let variable = Block::Variable(child.path.clone(), attribute.name.clone());
             if let Some(variable) = self.blocks.find(&variable) {
+                // The argument is evaluated in the caller, but it is the variable that needs its references.
                 self.exprs(config, variable, [&attribute.expr]);
             }
         }
         for output in child.module.outputs.keys() {
             let output = self.blocks.node(Block::Output(child.path.clone(), output.clone()));
             for first in &waits {
+                // `depends_on` of a call holds for everything in the module, also for outputs that use no resource.
                 self.blocks.connect(*first, output);
             }
         }
@@ -212,6 +214,7 @@ impl<'a> Edges<'a> {
         let nothing = BlockSchema::default();
         let schema = schemas.resource(&provider.provider, resource.address.mode, &resource.address.ty);
         self.body(config, node, &resource.body, schema.map_or(&nothing, |s| &s.block));
+        // The value of provider_meta goes with every request about the object.
         if let Some(meta) = config.module.provider_meta.get(&provider.provider) {
             let schema = schemas.providers.get(&provider.provider);
             let schema = schema.and_then(|schema| schema.provider_meta.as_ref());
@@ -271,6 +274,7 @@ impl<'a> Edges<'a> {
 
     fn references(&mut self, config: &ModuleNode, node: NodeIndex, references: &[Reference], when: When) {
         for reference in references {
+            // The validation of a variable may refer to the variable itself.
             let own_variable = match (&self.blocks.graph[node], &reference.subject) {
                 (Block::Variable(m, n), Referenceable::Variable(v)) => *m == config.path && n == v,
                 _ => false,
@@ -317,8 +321,8 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// Checks a reference to a resource: the resource is in scope, the reference has a key if and only if the resource has
-    /// `count` or `for_each`, and the attributes are in the schema.
+    /// Checks a reference to a resource: the resource is in scope, the reference has a key if and only if the resource
+    /// has `count` or `for_each`, and the attributes are in the schema.
     pub(super) fn steps(&mut self, config: &ModuleNode, node: NodeIndex, reference: &Reference) {
         let Some(block) = lang::checks::resource_of(&reference.subject).and_then(|r| config.module.resources.get(r))
         else {
@@ -374,7 +378,7 @@ impl<'a> Edges<'a> {
         self.diagnostics.extend(problem);
     }
 
-    /// Notes that `depends_on` of a block names a whole module.
+    /// Records that `depends_on` of a block names a whole module.
     fn note_module(&mut self, config: &ModuleNode, node: NodeIndex, reference: &Reference) {
         let module = whole_module(config, reference).map(|module| (module.path.clone(), node));
         self.blocks.whole_modules.extend(module);

@@ -1,11 +1,10 @@
-//! What may follow a reference to a `list` block: `.data[INDEX].state` or `.identity`, and then attributes of these.
+//! Steps after a reference to a `list` block: `.data[INDEX].state` or `.identity`, and then attributes of these.
 
 use lang::checks::block_steps;
 use schema::BlockSchema;
 use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Range};
 
-/// The name of an attribute step.
 fn name(step: &TraversalStep) -> Option<&str> {
     match step {
         TraversalStep::Attribute { name, .. } => Some(name),
@@ -13,7 +12,7 @@ fn name(step: &TraversalStep) -> Option<&str> {
     }
 }
 
-/// What is wrong with the steps after the address of an instance of a list block. `listed`: the schema of the objects.
+/// Checks the steps after the address of an instance of a list block. `listed` is the schema of the objects.
 pub(super) fn list_steps(steps: &[TraversalStep], listed: Option<&BlockSchema>, range: &Range) -> Option<Diagnostic> {
     let invalid = |detail: &str| Some(Diagnostic::error("Invalid list resource traversal", detail).at(range));
     let (first, rest) = steps.split_first()?;

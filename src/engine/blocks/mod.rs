@@ -51,7 +51,7 @@ pub enum Block {
 }
 
 impl Block {
-    /// The module that contains it; none for provider configurations.
+    /// Returns the module of the block; none for provider configurations.
     pub(crate) fn module(&self) -> Option<&Module> {
         match self {
             Block::Variable(module, _)
@@ -88,20 +88,22 @@ impl fmt::Display for Block {
     }
 }
 
-/// The graph.
+/// Graph of a configuration's blocks.
 #[derive(Debug, Default)]
 pub struct Blocks {
     /// Blocks; an edge leads from a dependency to a dependent.
     pub graph: DiGraph<Block, ()>,
     index: HashMap<Block, NodeIndex>,
-    /// The edges, to find duplicates: a provider configuration has an edge to each of its resources.
+    /// Existing edges, to find duplicates: a provider configuration has an edge to each of its resources.
     connected: HashSet<(NodeIndex, NodeIndex)>,
     resources_below: BTreeMap<Module, Vec<NodeIndex>>,
-    /// The modules that are referred to as a whole, and the blocks that do.
+    /// Modules that are referred to as a whole, and the blocks with the references.
     pub(crate) whole_modules: BTreeSet<(Module, NodeIndex)>,
-    /// What `depends_on` of module calls names, and the calls. Everything in these modules depends on it.
+    /// Blocks that `depends_on` of module calls names, and the calls. Everything in the called modules depends on these
+    /// blocks.
     pub(crate) waiting_calls: Vec<(NodeIndex, NodeIndex)>,
-    /// The resources before each module that was asked for: every data source that waits for the module asks.
+    /// Resources before each module, as far as they were requested: every data source that waits for a module requests
+    /// them.
     before_modules: Mutex<HashMap<Module, Arc<BTreeSet<ConfigResource>>>>,
 }
 
@@ -115,13 +117,13 @@ fn resources_in(state: &State) -> Vec<StateResource> {
         .collect()
 }
 
-/// The provider blocks whose mistakes are errors.
+/// Provider blocks whose mistakes are errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProviderBlocks {
-    /// All of them: the command `validate` judges what is written.
+    /// All provider blocks: the command `validate` judges the whole configuration.
     All,
-    /// Those that something uses. A plan evaluates no others, as in Terraform: what they need may be missing where nobody
-    /// needs them.
+    /// Provider blocks that are used. A plan evaluates no others, as in Terraform: their arguments may be missing where
+    /// nobody needs them.
     Used,
 }
 
@@ -137,7 +139,8 @@ impl Blocks {
         Blocks::build(config, schemas, &resources_in(state))
     }
 
-    /// The same for an import, which does not evaluate managed resources: errors in their references are none of it.
+    /// Builds the graph for an import, which does not evaluate managed resources, so that errors in their references
+    /// are not reported.
     pub fn build_for_import(config: &Config, schemas: &Schemas, state: &State) -> Result<Blocks, Diagnostics> {
         let in_state = resources_in(state);
         let checked = (Checked::ExceptManaged, ProviderBlocks::Used);
@@ -183,6 +186,7 @@ impl Blocks {
         let mut edges = Edges::new(&mut blocks, config, schemas, &mut diagnostics);
         edges.checked = checked;
         edges.module(&config.root, None, &[]);
+        // After all other edges, see `Edges::actions`.
         edges.actions(&config.root);
         let (whole, of_providers) = (edges.whole, edges.of_providers);
         for (node, problems) in of_providers {
@@ -191,7 +195,8 @@ impl Blocks {
             }
         }
         diagnostics.extend(blocks.cycles(config));
-        // Graphs are shown of configurations with errors as well; these edges are found only where there is no cycle.
+        // Graphs are also shown for configurations with errors. The remaining edges are found only where there is no
+        // cycle.
         if !diagnostics.has_errors() || !petgraph::algo::is_cyclic_directed(&blocks.graph) {
             blocks.connect_whole(config, &whole);
             blocks.connect_named();
@@ -200,7 +205,8 @@ impl Blocks {
         (blocks, diagnostics)
     }
 
-    /// The errors in the references of an expression that is evaluated in a module, without being a part of its files.
+    /// Returns the errors in the references of an expression that is evaluated in a module, without being a part of its
+    /// files.
     pub(crate) fn check_references(
         &mut self,
         config: &Config,
@@ -222,7 +228,7 @@ impl Blocks {
         after.next().is_some()
     }
 
-    /// The provider configurations that no resource and no action uses.
+    /// Returns the provider configurations that no resource and no action uses.
     pub(crate) fn unused_providers(&self) -> HashSet<AbsProviderConfig> {
         let nodes = self.graph.node_indices();
         nodes
@@ -255,7 +261,7 @@ impl Blocks {
         }
     }
 
-    /// The node of a block.
+    /// Returns the node of a block.
     #[must_use]
     pub fn find(&self, block: &Block) -> Option<NodeIndex> {
         self.index.get(block).copied()

@@ -21,6 +21,7 @@ impl Bits {
         }
     }
 
+    // Most blocks have one dependency with resources, whose set is copied.
     fn extend(&mut self, other: &Bits) {
         if self.0.is_empty() {
             self.0.clone_from(&other.0);
@@ -50,8 +51,8 @@ impl Bits {
 }
 
 impl Blocks {
-    /// The direct and indirect resource dependencies of each resource, without itself. With `with_others`, data sources and
-    /// ephemeral resources count, too.
+    /// Returns the direct and indirect resource dependencies of each resource, without itself. With `with_others`, data
+    /// sources and ephemeral resources count, too.
     #[must_use]
     pub fn resource_dependencies(&self, with_others: bool) -> BTreeMap<ConfigResource, BTreeSet<ConfigResource>> {
         let resources: Vec<NodeIndex> = self
@@ -94,15 +95,16 @@ impl Blocks {
             .collect()
     }
 
-    /// The direct and indirect resource dependencies of a block.
+    /// Returns the direct and indirect resource dependencies of a block.
     #[must_use]
     pub fn resources_before(&self, block: &Block) -> BTreeSet<ConfigResource> {
         self.resources_before_all(self.find(block))
     }
 
-    /// The direct and indirect resource dependencies of blocks.
+    /// Returns the direct and indirect resource dependencies of several blocks.
     pub(super) fn resources_before_all(&self, blocks: impl IntoIterator<Item = NodeIndex>) -> BTreeSet<ConfigResource> {
-        // This is called for very many blocks, most of which have few dependencies.
+        // Called for very many blocks, most of which have few dependencies: a search costs less than a table of all
+        // nodes.
         let mut seen = HashSet::new();
         let mut queue: VecDeque<_> = blocks.into_iter().collect();
         let mut out = BTreeSet::new();
@@ -119,8 +121,9 @@ impl Blocks {
         out
     }
 
-    /// For each ephemeral resource, the blocks that can use it: directly, or through blocks without objects, provider
-    /// configurations and ephemeral resources. Uses behind a managed resource or a data source are uses of that resource.
+    /// Returns for each ephemeral resource the blocks that can use it: directly, or through blocks without objects,
+    /// provider configurations and ephemeral resources. Uses behind a managed resource or a data source are uses of
+    /// that resource.
     #[must_use]
     pub fn ephemeral_users(&self) -> Vec<(ConfigResource, Vec<Block>)> {
         let mut out = Vec::new();
@@ -137,7 +140,7 @@ impl Blocks {
         out
     }
 
-    /// The ephemeral resources that a block can use, in dependency order.
+    /// Returns the ephemeral resources that a block can use, in dependency order.
     #[must_use]
     pub fn ephemeral_before(&self, block: &Block) -> Vec<ConfigResource> {
         let found = self.find(block).map(|n| self.reach(n, Direction::Incoming));
@@ -150,13 +153,14 @@ impl Blocks {
         resources.collect()
     }
 
-    /// The nodes that are reachable from a node without passing a managed resource or a data source, without itself: in reverse
-    /// postorder, which is topological if the graph has no cycles.
+    /// Returns the nodes that are reachable from a node without passing a managed resource or a data source, without
+    /// itself: in reverse postorder, which is topological if the graph has no cycles.
     fn reach(&self, start: NodeIndex, direction: Direction) -> Vec<NodeIndex> {
         let stands = |n: NodeIndex| match &self.graph[n] {
             Block::Resource(r) => r.resource.mode != Mode::Ephemeral,
             _ => false,
         };
+        // With a stack of its own, since a chain of thousands of local values would overflow that of the thread.
         let next = |n| self.graph.neighbors_directed(n, direction);
         let mut seen = vec![false; self.graph.node_count()];
         seen[start.index()] = true;
@@ -180,7 +184,7 @@ impl Blocks {
         order
     }
 
-    /// The resources that a provider configuration manages.
+    /// Returns the resources that a provider configuration manages.
     pub fn managed_by<'b>(&'b self, provider: &AbsProviderConfig) -> impl Iterator<Item = &'b ConfigResource> {
         let node = self.find(&Block::Provider(provider.clone()));
         let after = node

@@ -1,4 +1,4 @@
-//! Resolution of references: the nodes they lead to.
+//! Resolution of references to nodes.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::edges::{Edges, whole_module};
 use super::undeclared;
 
 impl Edges<'_> {
-    /// The nodes that a reference leads to; an error if it names what is not declared.
+    /// Returns the nodes that a reference leads to, and reports a reference to an undeclared name.
     pub(super) fn resolve(
         &mut self,
         config: &ModuleNode,
@@ -24,7 +24,8 @@ impl Edges<'_> {
         self.leads_to(config, reference, whole_modules)
     }
 
-    /// The nodes that a reference leads to. With `whole_modules`, a reference to a module leads to all resources in it, too.
+    /// Returns the nodes that a reference leads to. With `whole_modules`, a reference to a module leads to all
+    /// resources in it, too.
     pub(super) fn leads_to(&self, config: &ModuleNode, reference: &Reference, whole_modules: bool) -> Vec<NodeIndex> {
         let path = &config.path;
         let module = &config.module;
@@ -65,7 +66,8 @@ impl Edges<'_> {
     fn outputs_of(&self, config: &ModuleNode, reference: &Reference, child: &ModuleNode, out: &mut Vec<NodeIndex>) {
         let mut add = |name: &Arc<str>| out.extend(self.blocks.find(&Block::Output(child.path.clone(), name.clone())));
         match &reference.subject {
-            // An output that is not declared is an unsupported attribute, which `try` and `can` handle: evaluation reports it.
+            // An undeclared output is an unsupported attribute, which `try` and `can` handle, so that evaluation
+            // reports it.
             Referenceable::ModuleOutput(_, _, output) if whole_module(config, reference).is_none() => add(output),
             _ => child.module.outputs.keys().for_each(add),
         }

@@ -1,4 +1,4 @@
-//! Errors for references to what is not declared.
+//! Errors for references to undeclared names.
 
 use addrs::{Mode, Module, Referenceable};
 use config::ModuleNode;
@@ -6,10 +6,11 @@ use lang::scope::Reference;
 use syntax::Diagnostic;
 use syntax::content::{Near, hint, near};
 
-/// A limit for suggestions: comparing all names with all undeclared ones takes long where there are thousands of both.
+/// Limit of comparisons for suggestions: to compare all names with all undeclared ones takes long where there are
+/// thousands of both.
 const MOST_COMPARED: usize = 1_000_000;
 
-/// The error of a reference from inside this module to what it does not declare. `compared` counts the names that were compared for
+/// Returns the error of a reference from this module to an undeclared name. `compared` counts the comparisons for
 /// suggestions.
 pub(crate) fn undeclared(config: &ModuleNode, reference: &Reference, compared: &mut usize) -> Option<Diagnostic> {
     let module = &config.module;
@@ -60,12 +61,12 @@ pub(crate) fn undeclared(config: &ModuleNode, reference: &Reference, compared: &
     Some(problem)
 }
 
-/// `None` where a block that could not be read may declare the name.
+/// Returns `None` if a block that could not be parsed may declare the name.
 fn lost(config: &ModuleNode, name: &str) -> Option<()> {
     (!config.module.losses.may_declare(name)).then_some(())
 }
 
-/// The name of a module in messages.
+/// Returns the name of a module in messages.
 fn module_name(path: &Module) -> String {
     if path.is_root() {
         "the root module".to_owned()
@@ -74,7 +75,7 @@ fn module_name(path: &Module) -> String {
     }
 }
 
-/// The declared name that is nearest to an undeclared one, up to a number of comparisons.
+/// Returns the declared name that is nearest to an undeclared one, up to a number of comparisons.
 fn nearest<'n>(name: &str, names: impl ExactSizeIterator<Item = &'n str>, compared: &mut usize) -> Option<Near> {
     if *compared > MOST_COMPARED {
         return None;
@@ -83,7 +84,7 @@ fn nearest<'n>(name: &str, names: impl ExactSizeIterator<Item = &'n str>, compar
     near(name, names)
 }
 
-/// The detail of the error, and the declared resource that is nearest.
+/// Returns the detail of the error, and the nearest declared resource.
 fn undeclared_resource(
     config: &ModuleNode,
     resource: &addrs::Resource,
@@ -98,12 +99,14 @@ fn undeclared_resource(
     let addrs::Resource { ty, name, .. } = resource;
     let declared = config.module.resources.values();
     let candidates: Vec<String> = declared
+        // Beyond the limit no names are made, as they would not be compared.
         .filter(|r| r.address.mode == resource.mode && *compared <= MOST_COMPARED)
         .map(|r| format!("{}.{}", r.address.ty, r.address.name))
         .collect();
     let near = nearest(&format!("{ty}.{name}"), candidates.iter().map(String::as_str), compared);
     let hint = match &near {
         Some(near) => format!(" Did you mean {}?", near.name),
+        // A forgotten or superfluous "data." is a common mistake.
         None => {
             let mode = match resource.mode {
                 Mode::Managed => Mode::Data,

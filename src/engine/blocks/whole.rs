@@ -1,4 +1,4 @@
-//! References to whole modules, and what they depend on.
+//! References to whole modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -11,11 +11,11 @@ use petgraph::visit::Dfs;
 use super::{Block, Blocks};
 
 impl Blocks {
-    /// Makes a block with a reference to a whole module depend on all resources in it, as in Terraform, and not only on the
-    /// outputs. A resource in the module that depends on that block would make a cycle, which Terraform reports; then these
-    /// edges are left out.
+    /// Makes a block with a reference to a whole module depend on all resources in it, as in Terraform, and not only on
+    /// the outputs. A resource in the module that depends on that block would make a cycle, which Terraform reports;
+    /// here these edges are left out.
     pub(super) fn connect_whole(&mut self, config: &Config, references: &BTreeSet<(Module, NodeIndex)>) {
-        // Resources that only the state has are destroyed, and references cannot depend on them.
+        // Resources that only the state has will be destroyed, and references cannot depend on them.
         let inside = |blocks: &Blocks, module: &Module| -> Vec<NodeIndex> {
             let below = blocks.resources_below.get(module).into_iter().flatten().copied();
             let stays = |n: &NodeIndex| matches!(&blocks.graph[*n], Block::Resource(r) if config.resource(r).is_some());
@@ -31,6 +31,8 @@ impl Blocks {
         if edges.is_empty() || petgraph::algo::toposort(&self.graph, None).is_ok() {
             return;
         }
+        // Some edges make a cycle. All are removed and added again one reference at a time, without those that would
+        // make one.
         for edge in edges.into_iter().rev() {
             self.graph.remove_edge(edge);
         }
@@ -47,14 +49,14 @@ impl Blocks {
         }
     }
 
-    /// Makes a block whose `depends_on` names a module depend on what that module depends on itself, as in Terraform: on the arguments
-    /// of its call, and on what `depends_on` of the call names, even if no resource in the module needs them. Edges that would make
-    /// a cycle are left out.
+    /// Makes a block whose `depends_on` names a module depend on that module's own dependencies, as in Terraform: on
+    /// the arguments of its call, and on the blocks in `depends_on` of the call, even if no resource in the module
+    /// needs them. Edges that would make a cycle are left out.
     pub(super) fn connect_named(&mut self) {
         if self.whole_modules.is_empty() {
             return;
         }
-        // Found once for all modules: there may be thousands of them, each named by another block.
+        // Computed once for all modules: there may be thousands of them, each named by another block.
         let below = self.modules_before();
         let none = Vec::new();
         let pairs: Vec<(NodeIndex, NodeIndex)> = (self.whole_modules.iter())
@@ -81,7 +83,8 @@ impl Blocks {
         }
     }
 
-    /// The direct and indirect resource dependencies of a module: of its call, and of the blocks in it and in the modules below.
+    /// Returns the direct and indirect resource dependencies of a module: of its call, and of the blocks in it and in
+    /// the modules below.
     #[must_use]
     pub fn resources_before_module(&self, module: &Module) -> Arc<BTreeSet<ConfigResource>> {
         let mut found = self.before_modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +107,7 @@ impl Blocks {
         out
     }
 
-    /// The variables of each module and of those below, and what `depends_on` of their calls names.
+    /// Returns the variables of each module and of those below, and the blocks in `depends_on` of their calls.
     fn modules_before(&self) -> BTreeMap<Module, Vec<NodeIndex>> {
         let calls = self
             .waiting_calls

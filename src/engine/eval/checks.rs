@@ -16,7 +16,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::{Evaluator, ModuleScope, Reported};
 use crate::blocks::Block;
 
-/// The result of a condition.
+/// Result of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     /// The condition holds.
@@ -29,7 +29,7 @@ pub enum Status {
     Error,
 }
 
-/// The kind of a condition, which decides the summary of a failure.
+/// Kind of a condition, which decides the summary of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionKind {
     /// A `validation` of a variable.
@@ -56,12 +56,11 @@ impl ConditionKind {
     }
 }
 
-/// How a failed condition is reported.
+/// Severity with which a failed condition is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureSeverity {
-    /// As an error, which fails the block.
+    /// An error, which fails the block.
     Error,
-    /// As a warning.
     Warning,
 }
 
@@ -94,7 +93,7 @@ impl fmt::Display for Checked {
 }
 
 impl Checked {
-    /// The block that it is an instance of.
+    /// Returns the block that the object is an instance of.
     fn block(&self) -> Block {
         match self {
             Checked::Variable(module, name) => Block::Variable(module.module(), name.clone()),
@@ -105,18 +104,17 @@ impl Checked {
     }
 }
 
-/// The results of the conditions of one object: the worst status, and the messages of failed conditions.
+/// Results of the conditions of one object: the worst status, and the messages of failed conditions.
 #[derive(Clone, Debug)]
 struct ObjectResult {
     status: CheckStatus,
     messages: Vec<Arc<str>>,
 }
 
-/// The results of all conditions, by block and object.
+/// Results of all conditions, by block and object.
 #[derive(Debug, Default)]
 pub(super) struct Results(BTreeMap<Block, BTreeMap<String, ObjectResult>>);
 
-/// The worse of two results.
 fn worse(a: CheckStatus, b: CheckStatus) -> CheckStatus {
     let rank = |s: CheckStatus| match s {
         CheckStatus::Pass => 0,
@@ -127,17 +125,14 @@ fn worse(a: CheckStatus, b: CheckStatus) -> CheckStatus {
     if rank(b) > rank(a) { b } else { a }
 }
 
-/// The conditions of one kind that an object has, and how they are evaluated.
+/// Conditions of one kind that an object has, and the context of their evaluation.
 pub struct Conditions<'c> {
-    /// The conditions.
     pub rules: &'c [CheckRule],
-    /// Their kind.
     pub kind: ConditionKind,
-    /// The scope of their expressions.
+    /// Scope of the conditions' expressions.
     pub scope: &'c ModuleScope<'c>,
-    /// The object.
     pub of: &'c Checked,
-    /// How a failure is reported.
+    /// Severity of a failure.
     pub severity: FailureSeverity,
 }
 
@@ -181,6 +176,7 @@ impl Evaluator<'_> {
         }
         for problem in &mut problems.0 {
             if problem.is_error() {
+                // Tests match expected failures by this address.
                 problem.condition_of = Some(check.to_string());
             }
             problem.severity = syntax::Severity::Warning;
@@ -210,12 +206,13 @@ impl Evaluator<'_> {
                 status: CheckStatus::Pass,
                 messages: Vec::new(),
             });
+        // An object has one status for all of its conditions: the worst.
         object.status = worse(object.status, status);
         object.messages.extend(message);
     }
 
-    /// The results of all conditions, sorted by address. Objects without a result have the one of `before`; `visited` returns
-    /// whether all objects of a block have been evaluated.
+    /// Returns the results of all conditions, sorted by address. Objects without a result have the one of `before`;
+    /// `visited` returns true if all objects of a block have been evaluated.
     pub fn check_results(&self, before: &[CheckResult], visited: impl Fn(&Block) -> bool) -> Vec<CheckResult> {
         let results = self.results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let before: BTreeMap<&str, &CheckResult> = before.iter().map(|r| (&*r.config_addr, r)).collect();
@@ -228,6 +225,7 @@ impl Evaluator<'_> {
                 for object in earlier.into_iter().flat_map(|r| &r.objects) {
                     objects.insert(object.object_addr.clone(), object.clone());
                 }
+                // A result of this run replaces the earlier one of the object.
                 for (address, result) in results.0.get(&block).into_iter().flatten() {
                     let object_addr: Arc<str> = address.as_str().into();
                     let object = CheckedObject {
@@ -237,6 +235,7 @@ impl Evaluator<'_> {
                     };
                     objects.insert(object_addr, object);
                 }
+                // A block without objects passes if it was evaluated: it has no instances.
                 let none = match earlier {
                     Some(earlier) => earlier.status,
                     None if visited(&block) => CheckStatus::Pass,
@@ -259,7 +258,7 @@ impl Evaluator<'_> {
     pub fn check(&self, rule: &CheckRule, conditions: &Conditions<'_>) -> Status {
         let assertion = conditions.kind == ConditionKind::Assertion;
         let (status, mut problems) = conditions.evaluate(rule);
-        // An assertion that does not hold has no effect on other blocks; one that cannot be evaluated is an error.
+        // A failed assertion has no effect on other blocks; one that cannot be evaluated is an error.
         let is_warning = if assertion {
             matches!(status, Status::Fail(_))
         } else {
@@ -278,7 +277,8 @@ impl Conditions<'_> {
         self.scope.evaluator
     }
 
-    /// Whether the result of a condition is reported: static evaluation does not report the results of assertions.
+    /// Returns true if the result of a condition is reported: static evaluation does not report the results of
+    /// assertions.
     fn reports_result(&self) -> bool {
         self.kind != ConditionKind::Assertion || !self.evaluator().is_static()
     }
@@ -304,6 +304,7 @@ impl Conditions<'_> {
             }
         };
         if !value.is_known() {
+            // For the other kinds this needs no warning: apply checks them before it uses the value.
             if self.kind == ConditionKind::Assertion && self.reports_result() {
                 let mut diagnostic = Diagnostic::warning(
                     "Check block assertion known after apply",
@@ -332,11 +333,11 @@ impl Conditions<'_> {
         }
     }
 
-    /// The result of a condition that does not hold.
+    /// Returns the result of a condition that does not hold.
     fn failure(&self, rule: &CheckRule, mut problems: Diagnostics) -> (Status, Diagnostics) {
         let (message, found) = self.error_message(rule);
         let Some(message) = message else {
-            // Static evaluation knows some values of a condition only. The plan judges it, with its message.
+            // Static evaluation knows only some values of a condition. The plan judges it, with its message.
             return (Status::Unknown, problems);
         };
         if self.kind == ConditionKind::Assertion && found.has_errors() {
@@ -353,7 +354,7 @@ impl Conditions<'_> {
         diagnostic.condition_of = Some(self.of.to_string());
         match self.of {
             Checked::Resource(address) => diagnostic = diagnostic.about(address),
-            // The diagnostic is about the value, which another file may set.
+            // The problem is the value, which another file may set.
             Checked::Variable(module, name) => {
                 diagnostic.subject = self.evaluator().input_range(module, name).or(diagnostic.subject.take());
                 diagnostic.detail = format!("{detail}\n\nThe rule that says so stands at {}.", rule.range);
@@ -366,7 +367,7 @@ impl Conditions<'_> {
         (Status::Fail(message), problems)
     }
 
-    /// The message of a condition that does not hold; none if static evaluation cannot know it.
+    /// Evaluates the message of a condition that does not hold; `None` if static evaluation cannot know it.
     fn error_message(&self, rule: &CheckRule) -> (Option<String>, Diagnostics) {
         let (value, mut problems) = evaluate(&rule.error_message, Context::new(self.scope));
         let problem = |summary: &str, detail: &str| Diagnostic::error(summary, detail).at(rule.error_message.range());
@@ -391,7 +392,7 @@ impl Conditions<'_> {
             diagnostic.extra = Extra::CausedBySensitive;
             problems.push(diagnostic);
             if self.kind != ConditionKind::Variable {
-                // The failed condition is the error.
+                // The failed condition itself is the error.
                 return (Some(String::new()), as_warnings(problems));
             }
             return (
@@ -428,7 +429,7 @@ fn as_warnings(mut problems: Diagnostics) -> Diagnostics {
     problems
 }
 
-/// Problems marked as those of a check block.
+/// Marks problems as those of a check block.
 fn of_check(mut problems: Diagnostics) -> Diagnostics {
     for problem in &mut problems.0 {
         problem.extra = Extra::OfCheck;
@@ -440,7 +441,7 @@ fn invalid(rule: &CheckRule, detail: &str) -> Diagnostic {
     Diagnostic::error("Invalid condition result", detail).at(rule.condition.range())
 }
 
-/// The blocks of a configuration with conditions, with their kinds as states name them.
+/// Returns the blocks of a configuration that have conditions, with their kinds in states.
 fn with_conditions(config: &Config) -> Vec<(Block, &'static str)> {
     let mut out = Vec::new();
     for node in config.nodes() {

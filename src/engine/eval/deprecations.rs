@@ -1,9 +1,9 @@
-//! Deprecated values: what is used of them is warned about, and goes on without the mark.
+//! Deprecated values: a use of one is warned about, and the result has no mark any more.
 //!
-//! The mark comes from the `deprecated` argument of an output, where its module's caller refers to it, or from the schema of a
-//! provider, where a resource is referred to. It follows the value through expressions. Where a value leaves the language (in the configuration of an object, in a root output), marks
-//! anywhere inside count; where it can be referred to, only those of the value as a whole, since what is inside may never
-//! be used.
+//! The mark comes from the `deprecated` argument of an output, where its module's caller refers to it, or from the
+//! schema of a provider, where a resource is referred to. It follows the value through expressions. Where a value
+//! leaves the language (in the configuration of an object, in a root output), marks anywhere inside count. Where it can
+//! be referred to, only those of the value as a whole count, since its parts may never be used.
 
 use addrs::{InstanceKey, Module};
 use config::Resource;
@@ -27,7 +27,7 @@ fn warning(deprecation: &Deprecation, range: &Range) -> Diagnostic {
 }
 
 impl Evaluator<'_> {
-    /// Whether a call on the way to a module has `ignore_nested_deprecations`.
+    /// Returns true if a call on the path to a module has `ignore_nested_deprecations`.
     pub(crate) fn ignores_deprecations(&self, module: &Module) -> bool {
         let mut at = module.clone();
         while let Some((parent, name)) = at.parent() {
@@ -48,14 +48,14 @@ impl Evaluator<'_> {
         self.report(value.marks().deprecations().iter().map(|d| warning(d, range)));
     }
 
-    /// The value without the deprecations that it has as a whole, which are warned about.
+    /// Removes the deprecations of a value as a whole, and warns of them.
     pub(super) fn without_deprecation(&self, value: Value, module: &Module, range: &Range) -> Value {
         self.warn_of_deprecations(&value, module, range);
         let (value, marks) = value.unmark();
         value.with_marks(marks.without_deprecations())
     }
 
-    /// The value of an expression without any deprecations, each of which is warned about where that part is written.
+    /// Removes all deprecations from the value of an expression, and warns of each where that part is written.
     pub(super) fn without_deprecations(&self, value: Value, module: &Module, expr: &Expr) -> Value {
         let (value, found) = value.without_deprecations();
         if !found.is_empty() && !self.ignores_deprecations(module) {
@@ -68,12 +68,13 @@ impl Evaluator<'_> {
         value
     }
 
-    /// The value of a resource, marked where its provider has deprecated something of it.
+    /// Marks the parts of a resource's value that its provider has deprecated.
     pub(super) fn with_deprecations(&self, resource: &ReferencedResource<'_>, value: Value) -> Value {
         let (address, block) = (resource.address, resource.block);
         let schema = self
             .schemas
             .and_then(|s| s.resource(&block.provider, address.resource.mode, &address.resource.ty));
+        // Few schemas have deprecated attributes: for the others the value is not rebuilt.
         let Some(schema) = schema.map(|s| &*s.block).filter(|b| b.contains_deprecated()) else {
             return value;
         };
@@ -90,7 +91,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// An object as `self`: marked where its provider has deprecated something of it.
+    /// Marks the parts of an object that its provider has deprecated, for its use as `self`.
     pub(crate) fn marked_self(&self, address: &dyn std::fmt::Display, resource: &Resource, object: Value) -> Value {
         let schema = self
             .schemas
@@ -109,7 +110,8 @@ impl Evaluator<'_> {
 }
 
 impl ModuleScope<'_> {
-    /// The configuration of an object without any deprecations, and warnings of them where they are written.
+    /// Removes all deprecations from the configuration of an object, and returns warnings of them where they are
+    /// written.
     pub fn without_deprecations(&self, config: Value, body: &Body, schema: &BlockSchema) -> (Value, Diagnostics) {
         let (config, found) = config.without_deprecations();
         if found.is_empty() || self.evaluator.ignores_deprecations(&self.module.module()) {
@@ -122,7 +124,7 @@ impl ModuleScope<'_> {
     }
 }
 
-/// The mark of an output that is deprecated.
+/// Returns the mark of a deprecated output.
 pub(super) fn mark(module: &Module, output: &config::Output) -> cty::Marks {
     output.deprecated.as_ref().map_or(cty::Marks::NONE, |deprecated| {
         cty::Marks::deprecated(deprecated.message.clone(), format!("{module}.{}", output.name))

@@ -21,23 +21,23 @@ pub(super) enum Repeated {
     Action(ModuleInstance, addrs::Action),
 }
 
-/// The instances of a resource or module call.
+/// Instances of a resource or module call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expansion {
     /// One instance without key: the block has no repetition argument.
     Single,
     /// The number of instances: the value of `count`.
     Count(u64),
-    /// An instance for each element of `for_each`, with its `each.value`.
+    /// Keys and values of the instances: the value of `for_each`.
     ForEach(BTreeMap<Arc<str>, Value>),
     /// Unknown; in static evaluation only.
     Unknown {
-        /// Whether the repetition argument is `count`, not `for_each`.
+        /// Set if the repetition argument is `count`, not `for_each`.
         counted: bool,
     },
 }
 
-/// The values of `count.index` and `each` in one instance.
+/// Values of `count.index` and `each` in one instance.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Repetition {
     /// `count.index`.
@@ -47,7 +47,8 @@ pub struct Repetition {
 }
 
 impl Repetition {
-    /// The values for an object that exists, which the configuration may not have any more. There is no `each.value`.
+    /// Returns the values for an existing object, which may not be in the configuration any more. There is no
+    /// `each.value`.
     #[must_use]
     pub fn of_existing(key: &InstanceKey) -> Repetition {
         match key {
@@ -65,7 +66,7 @@ impl Repetition {
 }
 
 impl Expansion {
-    /// The expansion of a block with these repetition arguments, for any of their values.
+    /// Returns the expansion of a block with these repetition arguments, for any of their values.
     #[must_use]
     pub fn of_any(count: bool, for_each: bool) -> Expansion {
         match (count, for_each) {
@@ -74,7 +75,6 @@ impl Expansion {
         }
     }
 
-    /// The keys of the instances.
     #[must_use]
     pub fn keys(&self) -> Vec<InstanceKey> {
         match self {
@@ -84,7 +84,7 @@ impl Expansion {
         }
     }
 
-    /// Whether there is an instance with this key.
+    /// Returns true if there is an instance with this key.
     #[must_use]
     pub fn has(&self, key: &InstanceKey) -> bool {
         match (self, key) {
@@ -95,7 +95,7 @@ impl Expansion {
         }
     }
 
-    /// The values of `count.index` and `each` in the instance with this key.
+    /// Returns the values of `count.index` and `each` in the instance with this key.
     #[must_use]
     pub fn repetition(&self, key: &InstanceKey) -> Repetition {
         match (self, key) {
@@ -125,7 +125,7 @@ impl Expansion {
         }
     }
 
-    /// The value of all instances: that of the one instance, a tuple, or an object by key.
+    /// Builds the value of all instances: that of the only instance, a tuple, or an object by key.
     pub fn gather(&self, mut instance: impl FnMut(InstanceKey) -> Result<Value, Reported>) -> Result<Value, Reported> {
         Ok(match self {
             Expansion::Single => instance(InstanceKey::None)?,
@@ -146,7 +146,7 @@ impl Expansion {
 }
 
 impl Expansion {
-    /// As [`Expansion::gather`] for instances of one type: a list or a map of them.
+    /// Builds the value as [`Expansion::gather`] does, for instances of one type: a list or a map of them.
     pub(super) fn gather_typed(
         &self,
         ty: Type,
@@ -170,8 +170,8 @@ impl Expansion {
         })
     }
 
-    /// The value of the instances that have an object. Those of a `count` are a tuple, in which those before the last one
-    /// with an object are unknown if they have none.
+    /// Builds the value of the instances that have an object. For `count` it is a tuple, in which instances without an
+    /// object are unknown if a later one has an object.
     pub(super) fn gather_present(&self, objects: &Objects) -> Result<Value, Reported> {
         let value = |key: InstanceKey| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic));
         match self {
@@ -190,7 +190,7 @@ impl Expansion {
         }
     }
 
-    /// The value of these objects as instances of a block with the same repetition argument.
+    /// Builds the value of these objects as instances of a block with the same repetition argument.
     pub(super) fn gather_existing(&self, objects: Objects) -> Value {
         match self {
             Expansion::Count(_) | Expansion::Unknown { counted: true } => {
@@ -216,7 +216,7 @@ impl Expansion {
 }
 
 impl Evaluator<'_> {
-    /// The expansion of a module call in an instance of the calling module.
+    /// Returns the expansion of a module call in an instance of the calling module.
     pub fn call_expansion(&self, module: &ModuleInstance, call: &Arc<str>) -> Result<Arc<Expansion>, Reported> {
         let block = self
             .config
@@ -224,12 +224,13 @@ impl Evaluator<'_> {
             .and_then(|n| n.module.module_calls.get(call))
             .ok_or(Reported)?;
         let key = Repeated::Call(module.clone(), call.clone());
+        // Evaluated once, even if several blocks ask for it at the same time.
         slot(&self.expansions, &key)
             .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
             .clone()
     }
 
-    /// The expansion of a configured resource in an instance of its module.
+    /// Returns the expansion of a configured resource in an instance of its module.
     pub fn resource_expansion(&self, module: &ModuleInstance, resource: &Resource) -> Result<Arc<Expansion>, Reported> {
         let block = self
             .config
@@ -242,7 +243,7 @@ impl Evaluator<'_> {
             .clone()
     }
 
-    /// The expansion of an action in an instance of its module.
+    /// Returns the expansion of an action in an instance of its module.
     pub fn action_expansion(
         &self,
         module: &ModuleInstance,
@@ -259,7 +260,7 @@ impl Evaluator<'_> {
             .clone()
     }
 
-    /// The instances of a module; none if the configuration does not have one of the calls on the path.
+    /// Returns the instances of a module; none if the configuration does not have one of the calls on the path.
     pub fn module_instances(&self, module: &Module) -> Result<Vec<ModuleInstance>, Reported> {
         let Some((parent, name)) = module.parent() else {
             return Ok(vec![ModuleInstance::root()]);
@@ -273,6 +274,7 @@ impl Evaluator<'_> {
             if known {
                 let expansion = self.call_expansion(&parent, name)?;
                 let instances = expansion.keys().into_iter().map(|key| parent.child(name.clone(), key));
+                // A test overrides the outputs of such an instance, so that nothing in it is evaluated.
                 out.extend(instances.filter(|instance| self.given_outputs(instance).is_none()));
             }
         }
@@ -303,7 +305,7 @@ impl Evaluator<'_> {
         count.count(self.evaluate_used(expr, scope)?)
     }
 
-    /// The expansion by a `for_each` expression.
+    /// Expands a `for_each` expression.
     pub fn for_each(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Reported> {
         let for_each = RepetitionArgument {
             name: "for_each",
@@ -313,9 +315,9 @@ impl Evaluator<'_> {
         for_each.for_each(self.evaluate_used(expr, scope)?)
     }
 
-    /// The values of `each` for the `for_each` expression of an import block. These name existing instances and make none, so
-    /// that any collection will do, elements and all: lists and tuples by index, a set by its elements. In static evaluation,
-    /// one that stands for all.
+    /// Evaluates the `for_each` expression of an import block to the values of `each`. Imports name existing instances
+    /// and create none, so any collection is allowed, with its elements: lists and tuples by index, a set by its
+    /// elements. Static evaluation returns one repetition that represents all.
     pub fn import_for_each(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Vec<Repetition>, Reported> {
         let for_each = RepetitionArgument {
             name: "for_each",
@@ -326,7 +328,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// A `count` or `for_each` argument, with what its diagnostics need.
+/// A `count` or `for_each` argument, with the context of its diagnostics.
 struct RepetitionArgument<'r> {
     name: &'static str,
     expr: &'r Expr,
@@ -363,6 +365,7 @@ impl RepetitionArgument<'_> {
 
     fn count(&self, value: Value) -> Result<Expansion, Reported> {
         let (value, marks) = value.unmark();
+        // A sensitive number is allowed, unlike sensitive keys: the number of instances discloses little of it.
         if marks.is_ephemeral() {
             return Err(self.invalid(
                 "The value of \"count\" depends on an ephemeral value, which is not stored in the plan. Choose a \
@@ -377,6 +380,7 @@ impl RepetitionArgument<'_> {
             self.report(Diagnostic::error("Incorrect value type", detail))
         })?;
         if !number.is_known() {
+            // Validation knows no objects, so any number may be right.
             if self.is_static() {
                 return Ok(Expansion::Unknown { counted: true });
             }
@@ -463,6 +467,7 @@ impl RepetitionArgument<'_> {
                 value.ty().friendly_name()
             )));
         }
+        // In validation, one repetition stands for all.
         if self.is_static() {
             return Ok(vec![Repetition {
                 index: None,
@@ -476,7 +481,9 @@ impl RepetitionArgument<'_> {
             index: None,
             each: Some((key, element.clone().with_marks(marks))),
         };
+        // An object's attributes are a sequence, too, but their names are needed: see below.
         if let Some(items) = value.as_seq().filter(|_| !matches!(value.ty(), Type::Object(_))) {
+            // The key of an element is the element, as in `for_each` of a resource.
             let is_set = matches!(value.ty(), Type::Set(_));
             let key = |(i, item): (usize, &Value)| if is_set { item.clone() } else { Value::number(i) };
             return Ok(items
@@ -503,7 +510,7 @@ impl RepetitionArgument<'_> {
         if items.is_empty() {
             return Ok(Expansion::ForEach(BTreeMap::new()));
         }
-        // In static evaluation, even the type of an attribute may be unknown.
+        // Static evaluation may not even know the type of an attribute.
         if self.is_static() && matches!(element, Type::Dynamic) {
             return self.unknown_keys(set.ty());
         }
@@ -529,7 +536,7 @@ impl RepetitionArgument<'_> {
         Ok(Expansion::ForEach(out))
     }
 
-    /// The result for a `for_each` value of this type whose keys are unknown.
+    /// Returns the result for a `for_each` value of this type whose keys are unknown.
     fn unknown_keys(&self, ty: &Type) -> Result<Expansion, Reported> {
         if self.is_static() {
             return Ok(Expansion::Unknown { counted: false });

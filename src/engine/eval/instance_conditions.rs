@@ -1,4 +1,4 @@
-//! The preconditions and postconditions of resource instances.
+//! Preconditions and postconditions of resource instances.
 
 use addrs::AbsResourceInstance;
 use config::{CheckRule, Resource};
@@ -10,16 +10,15 @@ use super::{Evaluator, ModuleScope, Repetition, Reported};
 /// An instance of a configured resource.
 #[derive(Clone, Copy)]
 pub struct ConfiguredInstance<'c> {
-    /// Its address.
     pub address: &'c AbsResourceInstance,
-    /// The block of its resource.
+    /// Block of its resource.
     pub block: &'c Resource,
-    /// Its values of `count.index` and `each`.
+    /// Values of `count.index` and `each`.
     pub repetition: &'c Repetition,
 }
 
 impl Evaluator<'_> {
-    /// The scope of the expressions of an instance, without `self`.
+    /// Returns the scope of the expressions of an instance, without `self`.
     pub fn instance_scope(&self, instance: ConfiguredInstance<'_>) -> Result<ModuleScope<'_>, Reported> {
         self.scope_with(&instance.address.module, instance.repetition.clone(), None)
             .ok_or(Reported)
@@ -54,6 +53,7 @@ impl Evaluator<'_> {
         object: Option<Value>,
         severity: FailureSeverity,
     ) -> Result<(), Reported> {
+        // Most blocks have no conditions: this saves marking the object and making a scope.
         if rules.is_empty() {
             return Ok(());
         }

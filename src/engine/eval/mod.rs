@@ -49,7 +49,7 @@ enum Key {
 }
 
 type Slot<T> = Arc<OnceLock<Result<T, Reported>>>;
-/// Evaluates a configuration. See the module's documentation.
+/// Evaluator of a configuration. See the module's documentation.
 pub struct Evaluator<'a> {
     config: &'a Config,
     environment: EvaluationEnvironment,
@@ -73,6 +73,8 @@ fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
+// Most slots exist already, so that readers usually do not exclude each other. The value itself is computed without the
+// map's lock.
 fn slot<K: Clone + Eq + std::hash::Hash, T>(memo: &RwLock<HashMap<K, Slot<T>>>, key: &K) -> Slot<T> {
     if let Some(slot) = read(memo).get(key) {
         return slot.clone();
@@ -81,8 +83,8 @@ fn slot<K: Clone + Eq + std::hash::Hash, T>(memo: &RwLock<HashMap<K, Slot<T>>>, 
 }
 
 impl<'a> Evaluator<'a> {
-    /// An evaluator of a configuration with these values of its root variables (converted, without marks) and the objects of
-    /// this source.
+    /// Creates an evaluator of a configuration with these values of its root variables (converted, without marks) and
+    /// the objects of this source.
     pub fn new(
         config: &'a Config,
         environment: EvaluationEnvironment,
@@ -105,33 +107,32 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// What gives the outputs of modules that are not expanded.
+    /// Sets the source of outputs of modules that are not expanded.
     #[must_use]
     pub fn with_module_outputs(mut self, source: &'a dyn ProviderSource) -> Evaluator<'a> {
         self.module_outputs = Some(source).filter(|source| source.has_module_outputs());
         self
     }
 
-    /// The outputs of a module instance that is not expanded.
+    /// Returns the outputs of a module instance that is not expanded.
     fn given_outputs(&self, module: &ModuleInstance) -> Option<BTreeMap<Arc<str>, Value>> {
         self.module_outputs?.module_outputs(module)
     }
 
-    /// The functions of providers that expressions may call.
+    /// Sets the functions of providers that expressions may call.
     #[must_use]
     pub fn with_functions(mut self, functions: &'a Functions) -> Evaluator<'a> {
         self.functions = Some(functions);
         self
     }
 
-    /// The schemas of providers, which say what is deprecated of objects.
+    /// Sets the schemas of providers, which mark deprecated parts of objects.
     #[must_use]
     pub fn with_schemas(mut self, schemas: &'a Schemas) -> Evaluator<'a> {
         self.schemas = Some(schemas);
         self
     }
 
-    /// The configuration.
     #[must_use]
     pub fn config(&self) -> &'a Config {
         self.config
@@ -143,7 +144,7 @@ impl<'a> Evaluator<'a> {
         missing.is_some_and(lang::scope::MissingFiles::are_found)
     }
 
-    /// Whether blocks are evaluated once for all values and instances ([`ObjectSource::is_static`]).
+    /// Returns true if blocks are evaluated once for all values and instances ([`ObjectSource::is_static`]).
     fn is_static(&self) -> bool {
         self.source.is_static()
     }
@@ -161,13 +162,13 @@ impl<'a> Evaluator<'a> {
         std::mem::take(&mut *self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The scope of a module instance, without `count`, `each` and `self`.
+    /// Returns the scope of a module instance, without `count`, `each` and `self`.
     #[must_use]
     pub fn scope(&self, module: &ModuleInstance) -> Option<ModuleScope<'_>> {
         self.scope_with(module, Repetition::default(), None)
     }
 
-    /// The scope of one instance of a block, with `self` if there is such an object.
+    /// Returns the scope of one instance of a block, with `self` if there is such an object.
     #[must_use]
     pub fn scope_with(
         &self,
@@ -188,8 +189,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The scope of the validations of a variable in static evaluation: the variable has the value that the module call passes
-    /// in, if it is known.
+    /// Returns the scope of the validations of a variable in static evaluation: the variable has the value that the
+    /// module call passes in, if it is known.
     #[must_use]
     pub fn validation_scope(&self, module: &ModuleInstance, name: &Arc<str>, value: Value) -> Option<ModuleScope<'_>> {
         let scope = self.scope(module)?;
@@ -247,7 +248,6 @@ impl<'a> Evaluator<'a> {
 
     // ---- variables, locals, outputs -----------------------------------------------------------------------------
 
-    /// The value of an input variable.
     pub fn variable(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         self.memo(&Key::Variable(module.clone(), name.clone()), || {
             if !self.is_static() {
@@ -259,7 +259,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The value that is passed to an input variable.
+    /// Returns the value that is passed to an input variable.
     pub fn input_value(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         let variable = node.module.variables.get(name).ok_or(Reported)?;
         let value = match module.parent() {
@@ -275,7 +275,8 @@ impl<'a> Evaluator<'a> {
         Ok(value.with_marks(declared_marks(variable)))
     }
 
-    /// The position of the value of an input variable: that of the argument in the module call, or that of the declaration.
+    /// Returns the position of an input variable's value: that of the argument in the module call, or that of the
+    /// declaration.
     pub fn input_range(&self, module: &ModuleInstance, name: &str) -> Option<Range> {
         let argument = module.parent().and_then(|(parent, step)| {
             let call = self
@@ -292,7 +293,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The value that a module call passes to a variable.
+    /// Evaluates the argument of a module call for a variable.
     fn module_input(
         &self,
         parent: &ModuleInstance,
@@ -353,7 +354,6 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The value of a local value.
     pub fn local(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         self.memo(&Key::Local(module.clone(), name.clone()), || {
             let Some(local) = node.module.locals.get(name) else {
@@ -363,7 +363,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The value of an output value, with the marks of its declaration.
+    /// Returns the value of an output value, with the marks of its declaration.
     pub fn output(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         self.memo(&Key::Output(module.clone(), name.clone()), || {
             let Some(output) = node.module.outputs.get(name) else {
@@ -427,7 +427,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The value of an output, converted to the output's type.
+    /// Converts the value of an output to the output's type.
     fn converted_output(&self, output: &Output, value: Value, scope: &ModuleScope<'_>) -> Result<Value, Reported> {
         if !output.typed {
             return Ok(value);
@@ -443,8 +443,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The value of a module call: an object of outputs, or a tuple or object of such objects. With `only`, the objects have
-    /// only that output, and no other is evaluated.
+    /// Returns the value of a module call: an object of outputs, or a tuple or object of such objects. With `only`, the
+    /// objects have only that output, and no other is evaluated.
     fn module_value(
         &self,
         module: &ModuleInstance,
@@ -457,7 +457,7 @@ impl<'a> Evaluator<'a> {
                 return Err(Reported);
             };
             let expansion = self.call_expansion(module, call)?;
-            // Static evaluation must not warn of instances that there may not be.
+            // Static evaluation must not warn of instances that may not exist.
             let marks_deprecations = !self.is_static() || matches!(*expansion, Expansion::Single);
             let instance = |key: InstanceKey| {
                 // In static evaluation, the instance without key represents all instances.
@@ -496,7 +496,7 @@ impl<'a> Evaluator<'a> {
 
     // ---- resources ----------------------------------------------------------------------------------------------
 
-    /// The value of a resource: its object, or a tuple or object of them.
+    /// Returns the value of a resource: its object, or a tuple or object of them.
     fn resource_value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {
         self.memo(&Key::Resource(resource.address.clone()), || {
             let value = self.source.value(resource)?;
@@ -505,6 +505,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn with_objects<T>(&self, resource: &AbsResource, f: impl FnOnce(&mut Objects) -> T) -> T {
+        // The initial objects are decoded without the lock, as large resources take long.
         if !read(&self.objects).contains_key(resource) {
             let initial = self.source.initial_objects(resource);
             write(&self.objects).entry(resource.clone()).or_insert(initial);
@@ -519,8 +520,8 @@ impl<'a> Evaluator<'a> {
         });
     }
 
-    /// Forgets the value of a resource that was computed for the action that one of its instances triggers: others may be evaluated
-    /// only when all instances have their objects.
+    /// Discards the value of a resource that was computed for the action that one of its instances triggers. Other
+    /// references must be evaluated only when all instances have their objects.
     pub(crate) fn forget_resource_value(&self, resource: &AbsResource) {
         write(&self.memo).remove(&Key::Resource(resource.clone()));
     }
@@ -533,7 +534,6 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The current object of an instance.
     #[must_use]
     pub fn object(&self, address: &AbsResourceInstance) -> Option<Value> {
         self.with_objects(&address.containing_resource(), |objects| {
@@ -542,7 +542,8 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// The type of the value of a module's instance, if all its outputs declare theirs: then instances are in a list or map.
+/// Returns the type of a module instance's value, if all outputs declare their types: then instances are in a list or
+/// map.
 fn typed_instance(module: &ModuleNode, only: Option<&Arc<str>>) -> Option<Type> {
     let outputs = &module.module.outputs;
     let fixed = |output: &Output| output.typed && !output.ty.has_dynamic();
@@ -555,7 +556,7 @@ fn typed_instance(module: &ModuleNode, only: Option<&Arc<str>>) -> Option<Type> 
     ))
 }
 
-/// The marks of a variable's declaration.
+/// Returns the marks of a variable's declaration.
 fn declared_marks(variable: &Variable) -> Marks {
     let mut marks = Marks::NONE;
     if variable.sensitive {
@@ -567,9 +568,11 @@ fn declared_marks(variable: &Variable) -> Marks {
     marks
 }
 
-/// Converts the value that a module call passes to a variable, with the defaults of its type. The error is a sentence.
+/// Converts the argument of a module call to the type of the variable, with the defaults of that type. The error is a
+/// sentence.
 fn converted_input(variable: &Variable, value: Value) -> Result<Value, String> {
     let (value, marks) = value.unmark();
+    // Before the conversion, which would set missing optional attributes to null.
     let value = variable.defaults.apply(value);
     if value.is_null() && !variable.nullable {
         return match &variable.default {

@@ -1,4 +1,4 @@
-//! Object sources: the objects of resources, and which instances references see.
+//! Object sources: the objects of resources, and the instances that references see.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,32 +10,33 @@ use provider::Schemas;
 
 use super::{Evaluator, Expansion, Reported};
 
-/// The objects of a resource as values, by instance key.
+/// Objects of a resource as values, by instance key.
 pub type Objects = BTreeMap<InstanceKey, Value>;
 
-/// What one operation knows of the objects of resources. The implementations are beside the operations: validation has no
-/// objects, a plan has planned ones, apply those of the state, the console those of the state with a plan's changes. Destroy
-/// plans and partial plans share theirs with their applies ([`crate::state_objects`]).
+/// Knowledge of one operation about the objects of resources. The implementations are beside the operations: validation
+/// has no objects, a plan has planned ones, apply those of the state, the console those of the state with a plan's
+/// changes. Destroy plans and partial plans share theirs with their applies ([`crate::state_objects`]).
 pub trait ObjectSource: Send + Sync {
-    /// Whether evaluation is static: each block is evaluated once, for every value of the input variables and for all
-    /// instances of its module. Input variables are unknown then, a `count` or `for_each` may be unknown, and the
-    /// instance without keys represents all instances of a module.
+    /// Returns true if evaluation is static: each block is evaluated once, for every value of the input variables and
+    /// for all instances of its module. Input variables are unknown then, a `count` or `for_each` may be unknown, and
+    /// the instance without keys represents all instances of a module.
     fn is_static(&self) -> bool {
         false
     }
 
-    /// The objects of a resource before the operation has set or removed any ([`Evaluator::set_object`]).
+    /// Returns the objects of a resource before the operation has set or removed any ([`Evaluator::set_object`]).
     fn initial_objects(&self, _: &AbsResource) -> Objects {
         Objects::new()
     }
 
-    /// The expansion that decides whether a reference to a resource needs an instance key. `None` if every reference is
-    /// allowed.
+    /// Returns the expansion that decides if a reference to a resource needs an instance key. `None` if every reference
+    /// is allowed.
     fn key_rule(&self, resource: &ReferencedResource<'_>) -> Result<Option<Arc<Expansion>>, Reported> {
         resource.expansion().map(Some)
     }
 
-    /// The value of a resource: its object, or a tuple or object of its instances. Computed once for each resource.
+    /// Returns the value of a resource: its object, or a tuple or object of its instances. Computed once for each
+    /// resource.
     fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported>;
 }
 
@@ -46,7 +47,7 @@ pub struct ReferencedResource<'e> {
     pub(super) block: &'e Resource,
 }
 
-/// An object of which nothing is known but its schema.
+/// Returns an object of which only the schema is known.
 pub(crate) fn unknown_attributes(schema: &schema::Schema) -> Value {
     let ty = schema.block.implied_object();
     let attributes = ty.attributes().iter().map(|a| Value::unknown(a.ty.clone())).collect();
@@ -54,25 +55,22 @@ pub(crate) fn unknown_attributes(schema: &schema::Schema) -> Value {
 }
 
 impl ReferencedResource<'_> {
-    /// Its address.
     #[must_use]
     pub fn address(&self) -> &AbsResource {
         self.address
     }
 
-    /// The current objects.
     #[must_use]
     pub fn objects(&self) -> Objects {
         self.evaluator.with_objects(self.address, |objects| objects.clone())
     }
 
-    /// The expansion of its block.
     pub fn expansion(&self) -> Result<Arc<Expansion>, Reported> {
         self.evaluator
             .resource_expansion(&self.address.module, &self.address.resource)
     }
 
-    /// An expansion without instances, with the repetition argument of the block.
+    /// Returns an expansion without instances, with the repetition argument of the block.
     #[must_use]
     pub fn empty_expansion(&self) -> Expansion {
         match (&self.block.count, &self.block.for_each) {
@@ -82,8 +80,8 @@ impl ReferencedResource<'_> {
         }
     }
 
-    /// The value of a resource of which no object exists yet. Where it has one instance, that has the attributes of its
-    /// type; otherwise not even the keys of the instances are known.
+    /// Returns the value of a resource that has no objects yet. A single instance has the attributes of its type;
+    /// otherwise not even the keys of the instances are known.
     #[must_use]
     pub fn without_objects(&self, schemas: &Schemas) -> Value {
         if self.block.count.is_some() || self.block.for_each.is_some() {
@@ -98,21 +96,21 @@ impl ReferencedResource<'_> {
         unknown_attributes(schema)
     }
 
-    /// The value of all configured instances. Those without an object are unknown.
+    /// Returns the value of all configured instances. Instances without an object are unknown.
     pub fn configured_instances(&self) -> Result<Value, Reported> {
         let expansion = self.expansion()?;
         let objects = self.objects();
         expansion.gather(|key| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic)))
     }
 
-    /// The value of the configured instances that have an object. Of a `count`, those before the last one with an object
-    /// are included and unknown if they have none.
+    /// Returns the value of the configured instances that have an object. For `count`, instances before the last one
+    /// with an object are included, and unknown if they have none.
     pub fn configured_instances_with_object(&self) -> Result<Value, Reported> {
         let expansion = self.expansion()?;
         expansion.gather_present(&self.objects())
     }
 
-    /// The value of the instances that have an object, independent of the values of `count` and `for_each`.
+    /// Returns the value of the instances that have an object, independent of the values of `count` and `for_each`.
     #[must_use]
     pub fn existing_instances(&self) -> Value {
         self.empty_expansion().gather_existing(self.objects())

@@ -2,7 +2,7 @@
 
 use lang::scope::EvaluationError;
 
-/// The error has been reported as a diagnostic.
+/// Mark of an error that has been reported as a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported;
 

@@ -1,4 +1,4 @@
-//! The scope of expressions in a module instance: references and functions.
+//! Scope of expressions in a module instance: references and functions.
 
 use std::sync::Arc;
 
@@ -16,18 +16,19 @@ use super::objects::ReferencedResource;
 use super::{Evaluator, Expansion, Repetition};
 use crate::blocks::undeclared;
 
-/// The scope of a module instance.
+/// Scope of a module instance.
 pub struct ModuleScope<'e> {
     pub(super) evaluator: &'e Evaluator<'e>,
     pub(super) module: ModuleInstance,
     pub(super) node: &'e ModuleNode,
     pub(super) repetition: Repetition,
     pub(super) self_value: Option<Value>,
-    /// The value of `caller` in the configuration of an action.
+    /// Value of `caller` in the configuration of an action.
     pub(super) caller: Option<Value>,
-    /// Whether functions that read files may give other results than before: in provider configurations, as in Terraform.
+    /// Set if functions that read files may give other results than before: in provider configurations, as in
+    /// Terraform.
     pub(super) files_may_change: bool,
-    /// The value of a variable in its own validations, where it differs from the value in other references.
+    /// Value of a variable in its own validations, where it differs from the value in other references.
     pub(super) own_value: Option<(Arc<str>, Value)>,
 }
 
@@ -35,11 +36,11 @@ fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Eva
     Diagnostic::error(summary, detail).at(&reference.range).into()
 }
 
-/// How many output values an error names.
+/// Limit of the output values that an error names.
 const OUTPUTS: usize = 12;
 
-/// The error about an output value that a module does not have. The object of a module has only the outputs that are referred to, so
-/// that it cannot name the others.
+/// Creates the error for an undeclared output of a module. The object of a module has only the outputs that are
+/// referred to, so that its own error could not name the others.
 fn no_output(call: &str, module: &Module, output: &str, range: &Range) -> Diagnostic {
     let names = module.outputs.keys().map(|name| &**name);
     let near = near(output, names.clone());
@@ -65,7 +66,7 @@ fn no_output(call: &str, module: &Module, output: &str, range: &Range) -> Diagno
 }
 
 impl ModuleScope<'_> {
-    /// The same, in which functions that read files may give other results than before.
+    /// Allows functions that read files to give other results than before.
     #[must_use]
     pub fn allowing_changed_files(mut self) -> Self {
         self.files_may_change = true;
@@ -133,6 +134,7 @@ impl ModuleScope<'_> {
     fn terraform(&self, reference: &Reference, name: &str) -> Result<Value, EvaluationError> {
         match name {
             "workspace" => Ok(Value::string(&self.evaluator.environment.workspace)),
+            // Plan and apply differ here, so nothing that is stored may depend on it.
             "applying" => Ok(Value::bool(self.evaluator.environment.applying).with_marks(Marks::EPHEMERAL)),
             "env" => Err(error(
                 reference,
@@ -174,6 +176,7 @@ impl ModuleScope<'_> {
         let evaluator = self.evaluator;
         let expansion = evaluator.call_expansion(&self.module, name)?;
         self.check_key(reference, &expansion, "module")?;
+        // Only the output that is referred to is evaluated: another one may depend on the block with the reference.
         let only = match (reference.remaining.as_slice(), &*expansion) {
             ([TraversalStep::Attribute { name, .. }, ..], Expansion::Single | Expansion::Unknown { .. }) => Some(name),
             ([TraversalStep::Index { .. }, TraversalStep::Attribute { name, .. }, ..], _) => Some(name),
@@ -244,10 +247,10 @@ impl ModuleScope<'_> {
 }
 
 impl<'e> ModuleScope<'e> {
-    /// The scope of the configuration of an action, with the object that triggers it.
+    /// Returns the scope of the configuration of an action, with the object that triggers it.
     #[must_use]
     pub fn called_by(mut self, caller: Value) -> ModuleScope<'e> {
-        // Both names have been in use for it.
+        // Both names are in use for the object.
         self.self_value = Some(caller.clone());
         self.caller = Some(caller);
         self
@@ -280,6 +283,7 @@ impl Scope for ModuleScope<'_> {
             _ => return problem,
         };
         match self.node.children.get(call) {
+            // Only an error at the name of the output: others are about its value.
             Some(child) if problem.subject.as_ref() == Some(range) && !child.module.outputs.contains_key(output) => {
                 no_output(call, &child.module, output, range)
             }
@@ -291,6 +295,7 @@ impl Scope for ModuleScope<'_> {
         let evaluator = self.evaluator;
         match &reference.subject {
             Referenceable::Variable(name) => match &self.own_value {
+                // In its own validations a variable has the value that is being validated, which is in no memo yet.
                 Some((own, value)) if own == name => Ok(value.clone()),
                 _ => evaluator
                     .variable(&self.module, self.node, name)
@@ -328,6 +333,7 @@ impl Scope for ModuleScope<'_> {
         Some(&self.evaluator.environment.functions)
     }
 
+    // Static evaluation stands for no instance, so it covers nothing.
     fn witness(&self) -> Option<&dyn Witness> {
         let witness = self.evaluator.environment.witness.as_deref();
         witness.filter(|_| !self.evaluator.is_static())
@@ -335,7 +341,7 @@ impl Scope for ModuleScope<'_> {
 
     fn check_result(&self, function: &str, arguments: &[Value], result: &Value) -> Result<(), CallError> {
         let evaluator = self.evaluator;
-        // Users of the console may change files while it runs, and static evaluation decides nothing.
+        // Files may change while the console runs, and static evaluation decides nothing.
         if self.files_may_change || evaluator.is_static() || evaluator.environment.functions.console {
             return Ok(());
         }

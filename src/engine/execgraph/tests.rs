@@ -28,7 +28,7 @@ fn provider(name: &str) -> AbsProviderConfig {
     }
 }
 
-/// Whether the first operation comes before the second in every order the graph allows.
+/// Returns true if the first operation comes before the second in every order that the graph allows.
 fn before(graph: &ExecGraph, first: Operation, second: Operation) -> bool {
     let walk = graph.to_walk();
     let find = |op| walk.node_indices().find(|n| walk[*n] == op).unwrap();

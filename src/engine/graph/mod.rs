@@ -1,6 +1,6 @@
-//! The dependency graph as data to show: of the resources only ([`resources`]), or of everything that an operation evaluates
-//! ([`operation`]). Nodes are blocks of the configuration and objects that are destroyed, not instances: a graph does not
-//! grow with `count`.
+//! The dependency graph as data for display: of the resources only ([`resources`]), or of everything that an operation
+//! evaluates ([`operation`]). Nodes are blocks of the configuration and destroyed objects, not instances: a graph does
+//! not grow with `count`.
 
 mod operation;
 mod reduce;
@@ -19,21 +19,21 @@ use reduce::Adjacency;
 
 pub use operation::{Node, Operation, OperationGraph, Shape, operation};
 
-/// The resources, and which depends on which directly.
+/// Resources and their direct dependencies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceGraph {
     /// The resources by their modules; in a module, data sources come first.
     pub resources: Vec<ConfigResource>,
-    /// Pairs of a resource and one that it depends on, as sorted indices. What follows from other pairs is left out.
+    /// Pairs of a resource and its dependency, as sorted indexes. Edges that follow from others are left out.
     pub edges: Vec<(usize, usize)>,
 }
 
-/// The resources of a configuration and of a state, with the dependencies that they have on each other by way of whatever is
-/// between them, and warnings about references that cannot be followed. Those of resources that only the state has are the
-/// recorded ones.
+/// Returns the resources of a configuration and of a state, with their dependencies on each other through the blocks
+/// between them, and warnings about references that cannot be followed. Resources that only the state has have their
+/// recorded dependencies.
 ///
 /// # Errors
-/// Cycles.
+/// The configuration has cycles.
 pub fn resources(
     config: &Config,
     schemas: &Schemas,
@@ -49,6 +49,7 @@ pub fn resources(
         .iter()
         .map(|(resource, node)| (resource.module.to_string(), resource, *node))
         .collect();
+    // The order of Terraform: data sources first.
     let place = |mode: Mode| (mode != Mode::Data, mode);
     sorted.sort_by(|(a_module, a, _), (b_module, b, _)| {
         let (a, b) = (&a.resource, &b.resource);
@@ -56,6 +57,7 @@ pub fn resources(
     });
     let nodes: Vec<usize> = sorted.iter().map(|(_, _, node)| *node).collect();
     let mut dependencies = between(&builder.dependencies, &nodes);
+    // Without edges that others imply, as in Terraform's graph.
     reduce::reduce(&mut dependencies);
     let edges = |(at, of): (usize, &BTreeSet<usize>)| of.iter().map(|to| (at, *to)).collect::<Vec<_>>();
     let graph = ResourceGraph {
@@ -65,8 +67,8 @@ pub fn resources(
     Ok((graph, problems))
 }
 
-/// The problems of a graph without cycles, as warnings: it can be shown without the references that cannot be followed. Validation
-/// reports them as errors.
+/// Returns the problems of a graph without cycles as warnings: it can be shown without the references that cannot be
+/// followed. Validation reports them as errors.
 fn without_cycles(blocks: &Blocks, mut problems: Diagnostics) -> Result<Diagnostics, Diagnostics> {
     if problems.has_errors() && petgraph::algo::is_cyclic_directed(&blocks.graph) {
         return Err(problems);
@@ -77,14 +79,15 @@ fn without_cycles(blocks: &Blocks, mut problems: Diagnostics) -> Result<Diagnost
     Ok(problems)
 }
 
-/// The resources of a state, with what manages them.
+/// Returns the resources of a state with their provider configurations.
 fn in_state(state: &State) -> Vec<StateResource> {
     let resource =
         |(address, stored): (&addrs::AbsResource, &state::ResourceState)| (address.config(), stored.provider.clone());
     state.resources.iter().map(resource).collect()
 }
 
-/// The nearest of these nodes that each of them depends on, whatever is between them, by their numbers.
+/// Returns for each of these nodes the nearest others that it depends on, directly or through nodes that are not among
+/// them, by their numbers.
 fn between(graph: &Adjacency, nodes: &[usize]) -> Adjacency {
     let mut dependencies = vec![BTreeSet::new(); nodes.len()];
     let mut number = vec![None; graph.len()];
@@ -92,7 +95,7 @@ fn between(graph: &Adjacency, nodes: &[usize]) -> Adjacency {
         number[*node] = Some(at);
     }
     let mut nearest: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); graph.len()];
-    // The configuration has no cycles: they were refused.
+    // Cycles have been reported before, so there is an order.
     for node in reduce::order(graph).unwrap_or_default() {
         let mut found = BTreeSet::new();
         for dependency in &graph[node] {

@@ -1,5 +1,5 @@
-//! The graph of an operation, with the names that Terraform gives to what it evaluates: `X (expand)` is a block whose instances
-//! are found and evaluated, `X (destroy)` an object that is destroyed, `X (close)` the end of a provider or of a module.
+//! The graph of an operation, with Terraform's names for its nodes: `X (expand)` is a block whose instances are found
+//! and evaluated, `X (destroy)` an object that is destroyed, `X (close)` the end of a provider or of a module.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::action::Action;
 use crate::blocks::{Block, Blocks};
 use crate::plan::{Mode as PlanMode, Plan, ResourceChange};
 
-/// What the graph is of.
+/// Operation that the graph shows.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'p> {
     /// Making a plan in this mode.
@@ -30,19 +30,19 @@ pub enum Operation<'p> {
 pub struct OperationGraph {
     /// The nodes. Two may have the same name: the instances of a resource that are destroyed.
     pub nodes: Vec<Node>,
-    /// Pairs of a node and one that it depends on, as indices. What follows from other pairs is left out, unless
-    /// cycles are to be shown.
+    /// Pairs of a node and its dependency, as indexes. Edges that follow from others are left out, unless cycles are
+    /// shown.
     pub edges: Vec<(usize, usize)>,
-    /// Of each node, the number of the cycle it is in.
+    /// Number of the cycle of each node, for nodes on cycles.
     pub cycles: Vec<Option<usize>>,
 }
 
 /// A node of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its name.
+    /// Name of the node, as Terraform calls it.
     pub name: String,
-    /// What is written in it, and its form; none for what serves only the order.
+    /// Label and form; `None` for nodes that serve only the order.
     pub shown: Option<(String, Shape)>,
 }
 
@@ -59,10 +59,11 @@ pub enum Shape {
     Variable,
 }
 
-/// The graph of an operation on a configuration and a state, and warnings about references that cannot be followed.
+/// Returns the graph of an operation on a configuration and a state, and warnings about references that cannot be
+/// followed.
 ///
 /// # Errors
-/// Cycles, unless they are to be shown.
+/// There are cycles, unless they are to be shown.
 pub fn operation(
     config: &Config,
     schemas: &Schemas,
@@ -94,26 +95,26 @@ pub fn operation(
         Operation::Apply(Some(plan)) => builder.changes_of(plan),
         _ => {}
     }
-    // Where cycles are to be seen, so is everything that they consist of.
+    // With cycles, all of their edges are shown, none reduced.
     Ok((builder.finish(!with_cycles), problems))
 }
 
-/// Builds graphs.
+/// Builder of graphs.
 #[derive(Default)]
 pub(super) struct Builder {
     nodes: Vec<Node>,
     pub(super) dependencies: Adjacency,
-    /// The nodes of resources.
+    /// Nodes of resources.
     pub(super) resources: BTreeMap<ConfigResource, usize>,
     by_name: HashMap<String, usize>,
-    /// The ends of provider configurations.
+    /// Nodes of the ends of provider configurations.
     closes: BTreeMap<AbsProviderConfig, usize>,
-    /// Objects that are destroyed, by their resources.
+    /// Nodes of destroyed objects, by their resources.
     destroyed: BTreeMap<ConfigResource, Vec<usize>>,
 }
 
 impl Builder {
-    /// A new node, whether or not there is another with this name.
+    /// Adds a node, even if there is another with this name.
     fn add(&mut self, name: String, shown: Option<(String, Shape)>) -> usize {
         let at = self.nodes.len();
         self.by_name.entry(name.clone()).or_insert(at);
@@ -122,7 +123,7 @@ impl Builder {
         at
     }
 
-    /// The node with a name, which is new if there is none.
+    /// Returns the node with a name, which is added if there is none.
     fn named(&mut self, name: String) -> usize {
         match self.by_name.get(&name) {
             Some(at) => *at,
@@ -134,7 +135,7 @@ impl Builder {
         self.dependencies[node].insert(on);
     }
 
-    /// A provider configuration and its end.
+    /// Returns the nodes of a provider configuration and its end.
     fn provider(&mut self, provider: &AbsProviderConfig) -> (usize, usize) {
         let name = provider.to_string();
         if let (Some(open), Some(close)) = (self.by_name.get(&name), self.closes.get(provider)) {
@@ -148,14 +149,14 @@ impl Builder {
         (open, close)
     }
 
-    /// A node for each block, in the order of references.
+    /// Adds a node for each block, and their edges in the order of references.
     pub(super) fn blocks(&mut self, config: &Config, blocks: &Blocks, planning: bool) {
         let graph = &blocks.graph;
         let numbers: Vec<usize> = graph
             .node_weights()
             .map(|block| self.block(config, block, planning))
             .collect();
-        // What dependents of a block depend on.
+        // Dependents of a variable wait for its validation, too.
         let done: Vec<usize> = graph
             .node_weights()
             .zip(&numbers)
@@ -188,7 +189,7 @@ impl Builder {
         self.whole_modules(whole.map(|(module, node)| (module, numbers[node.index()])).collect());
     }
 
-    /// The dependencies that a state records for resources that the configuration does not have.
+    /// Adds the recorded dependencies of resources that the configuration does not have.
     pub(super) fn recorded(&mut self, config: &Config, state: &State) {
         let mut added = Vec::new();
         for (address, stored) in &state.resources {
@@ -210,7 +211,7 @@ impl Builder {
                 }
             }
         }
-        // A refresh adds dependencies to recorded ones, so these may go in a circle.
+        // A refresh adds dependencies to the recorded ones, which may then make a cycle. Such edges are removed.
         let cycles = cycles(&self.dependencies);
         for (node, on) in added {
             if cycles[node].is_some() && cycles[node] == cycles[on] {
@@ -219,7 +220,8 @@ impl Builder {
         }
     }
 
-    /// Who refers to a whole module waits for its end, unless something in it depends on the one that does.
+    /// Makes references to a whole module wait for its end, unless something in the module depends on the block with
+    /// the reference.
     fn whole_modules(&mut self, references: Vec<(&Module, usize)>) {
         let before = self.dependencies.clone();
         for (module, node) in references {
@@ -231,7 +233,7 @@ impl Builder {
         }
     }
 
-    /// The node that comes after the conditions of a block were checked.
+    /// Returns the node after the check of a block's conditions.
     fn checked(&mut self, config: &Config, block: &Block, node: usize) -> usize {
         let Block::Variable(module, name) = block else {
             return node;
@@ -245,12 +247,12 @@ impl Builder {
         checked
     }
 
-    /// The end of an ephemeral object, which comes after everything that uses it.
+    /// Returns the end of an ephemeral object, which comes after everything that uses it.
     fn end_of_object(&mut self, resource: &ConfigResource) -> usize {
         self.named(format!("{resource} (close)"))
     }
 
-    /// The ends of a module and of those around it come after a node.
+    /// Puts the ends of a module and of those around it after a node.
     fn end_of_module(&mut self, module: Option<Module>, node: usize) {
         let mut inside = node;
         let mut next = module;
@@ -268,6 +270,7 @@ impl Builder {
             Block::Provider(provider) => self.provider(provider).0,
             Block::Variable(module, _) if module.is_root() => self.add(name.clone(), Some((name, Shape::Variable))),
             Block::Resource(resource) => {
+                // The names in parentheses are Terraform's.
                 let how = if config.resource(resource).is_some() {
                     "expand"
                 } else {
@@ -297,7 +300,7 @@ impl Builder {
         }
     }
 
-    /// Where everything is destroyed, only the values of the root's outputs are evaluated.
+    /// Adds the blocks that a destroy plan evaluates: the values of the root's outputs.
     fn what_stays_in_a_destroy(&mut self, blocks: &Blocks) {
         for block in blocks.graph.node_weights() {
             if matches!(block, Block::Output(module, _) if module.is_root()) {
@@ -306,7 +309,7 @@ impl Builder {
         }
     }
 
-    /// An object that is destroyed.
+    /// Adds an object that is destroyed.
     fn destroy(&mut self, name: String, resource: &ConfigResource, provider: &AbsProviderConfig) -> usize {
         let node = self.add(name, Some((resource.to_string(), Shape::Resource)));
         let (open, close) = self.provider(provider);
@@ -316,7 +319,7 @@ impl Builder {
         node
     }
 
-    /// All objects of a state are destroyed.
+    /// Adds the destruction of all objects of a state.
     fn objects_of(&mut self, state: &State) {
         let mut before = Vec::new();
         for (address, stored) in &state.resources {
@@ -332,9 +335,9 @@ impl Builder {
         self.destroy_dependents_first(before);
     }
 
-    /// The changes of a plan: the objects that are made or changed, and those that are destroyed.
+    /// Adds the changes of a plan: created or changed objects, and destroyed ones.
     fn changes_of(&mut self, plan: &Plan) {
-        // The objects of each block, and all of them.
+        // Nodes of objects by the node of their block, and all of them.
         let mut changed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         let mut objects = BTreeSet::new();
         let mut before = Vec::new();
@@ -355,7 +358,7 @@ impl Builder {
             }
         }
         self.destroy_dependents_first(before);
-        // Who depends on a block depends on its objects.
+        // Dependents of a block depend on its objects, too.
         for node in 0..self.nodes.len() {
             if !objects.contains(&node) {
                 let of = self.dependencies[node].iter().filter_map(|on| changed.get(on));
@@ -365,7 +368,7 @@ impl Builder {
         }
     }
 
-    /// An object that is made, changed or read: the node of its resource, and its own.
+    /// Adds an object that is created, changed or read; returns the node of its resource, and its own.
     fn made(&mut self, change: &ResourceChange) -> Option<(usize, usize)> {
         let makes =
             matches!(change.action, Action::Create | Action::Read | Action::Update) || change.action.is_replace();
@@ -380,7 +383,7 @@ impl Builder {
         Some((expand, node))
     }
 
-    /// An object that is destroyed, and what it depends on as far as the state knows.
+    /// Adds an object that is destroyed; returns its node, and its recorded dependencies.
     fn unmade(&mut self, plan: &Plan, change: &ResourceChange) -> Option<(usize, Option<Arc<[ConfigResource]>>)> {
         let is_managed = change.address.resource.resource.mode == Mode::Managed;
         if !is_managed || !(change.action == Action::Delete || change.action.is_replace()) {
@@ -399,7 +402,7 @@ impl Builder {
         Some((node, object.map(|object| object.dependencies.clone())))
     }
 
-    /// Objects are destroyed after those that depend on them.
+    /// Orders the destruction of objects after that of their dependents.
     fn destroy_dependents_first(&mut self, dependents: Vec<(usize, Arc<[ConfigResource]>)>) {
         for (dependent, dependencies) in dependents {
             for resource in &*dependencies {
@@ -412,7 +415,7 @@ impl Builder {
         }
     }
 
-    /// The graph, with a root that comes after everything.
+    /// Completes the graph with a root that comes after everything.
     fn finish(mut self, reduced: bool) -> OperationGraph {
         let mut needed = vec![false; self.nodes.len()];
         for dependency in self.dependencies.iter().flatten() {

@@ -1,11 +1,11 @@
-//! Leaving out what follows from the rest of a graph.
+//! Transitive reduction of graphs.
 
 use std::collections::BTreeSet;
 
-/// The dependencies of each node, by index.
+/// Dependencies of each node, by index.
 pub(super) type Adjacency = Vec<BTreeSet<usize>>;
 
-/// An order in which every node comes after those that it depends on; `None` if there is a cycle.
+/// Returns an order in which every node comes after its dependencies; `None` if there is a cycle.
 pub(super) fn order(dependencies: &Adjacency) -> Option<Vec<usize>> {
     let mut dependents = vec![Vec::new(); dependencies.len()];
     let mut open: Vec<usize> = dependencies.iter().map(BTreeSet::len).collect();
@@ -28,7 +28,7 @@ pub(super) fn order(dependencies: &Adjacency) -> Option<Vec<usize>> {
     (order.len() == dependencies.len()).then_some(order)
 }
 
-/// Removes each edge that says nothing new: its dependency is reached through another one. A graph with a cycle stays as it is.
+/// Removes each edge whose dependency is reached through another one. A graph with a cycle is left as it is.
 pub(super) fn reduce(dependencies: &mut Adjacency) {
     let Some(order) = order(dependencies) else {
         return;
@@ -37,12 +37,12 @@ pub(super) fn reduce(dependencies: &mut Adjacency) {
     for (at, node) in order.iter().enumerate() {
         rank[*node] = at;
     }
-    // The node for which another was last reached.
+    // For each node, the last node from which it was reached. Avoids a set for each node.
     let mut reached = vec![usize::MAX; order.len()];
     let mut stack = Vec::new();
     for node in order {
         let mut direct: Vec<usize> = dependencies[node].iter().copied().collect();
-        // Only a later node leads to an earlier one.
+        // A later node can lead to an earlier one, but not the other way round, so one pass in this order finds all.
         direct.sort_unstable_by_key(|dependency| std::cmp::Reverse(rank[*dependency]));
         let Some(first) = direct.last().map(|dependency| rank[*dependency]) else {
             continue;
@@ -62,7 +62,7 @@ pub(super) fn reduce(dependencies: &mut Adjacency) {
     }
 }
 
-/// The nodes that are part of a cycle, with the number of their cycle.
+/// Returns for each node the number of its cycle, if it is on one.
 pub(super) fn cycles(dependencies: &Adjacency) -> Vec<Option<usize>> {
     let mut graph = petgraph::graph::DiGraph::<(), ()>::new();
     let nodes: Vec<_> = dependencies.iter().map(|_| graph.add_node(())).collect();
@@ -90,7 +90,7 @@ mod tests {
         edges.iter().map(|of| of.iter().copied().collect()).collect()
     }
 
-    /// What each node reaches.
+    /// Returns the nodes that each node reaches.
     fn closure(dependencies: &Adjacency) -> Vec<BTreeSet<usize>> {
         let reach = |from: usize| {
             let mut seen = BTreeSet::new();

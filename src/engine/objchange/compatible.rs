@@ -1,11 +1,11 @@
-//! The rules for the result of apply: every known part of the planned object must be unchanged.
+//! Rules for the result of apply: every known part of the planned object must be unchanged.
 
 use cty::{Kind, Path, Type, Value};
 use schema::{BlockSchema, Nesting};
 
 use super::{Problem, at_index, at_key};
 
-/// The differences between an applied object and the planned one that the rules do not allow.
+/// Returns the differences between an applied object and the planned one that the rules do not allow.
 pub fn applied_problems(schema: &BlockSchema, planned: &Value, actual: &Value) -> Vec<Problem> {
     let mut out = Vec::new();
     if planned.is_null() && !actual.is_null() {
@@ -38,7 +38,7 @@ pub fn applied_problems(schema: &BlockSchema, planned: &Value, actual: &Value) -
 
 /// The comparison of one attribute or block of an object.
 struct Comparison<'o> {
-    /// Whether the attribute is sensitive: its values are left out of messages.
+    /// Set for a sensitive attribute, whose values are left out of messages.
     sensitive: bool,
     out: &'o mut Vec<Problem>,
 }
@@ -48,7 +48,7 @@ impl Comparison<'_> {
         self.out.push(Problem::new(path, message));
     }
 
-    /// A message that ends with a value, unless that is sensitive.
+    /// Appends a value to a message, unless the attribute is sensitive.
     fn with_value(&self, hidden: &str, shown: &str, value: &Value) -> String {
         if self.sensitive {
             hidden.into()

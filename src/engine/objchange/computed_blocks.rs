@@ -1,12 +1,12 @@
-//! The configuration of computed blocks, as providers get it for planning.
+//! Configuration of computed blocks in planning requests.
 
 use cty::Value;
 use schema::{BlockSchema, Nesting, Schema};
 
 use super::attribute;
 
-/// A configuration in which collections of computed blocks are null where there are none: the provider may set them. An
-/// unknown collection is configured in some way, and stays. The value has no marks.
+/// Replaces empty collections of computed blocks by null in a configuration: the provider may set them. An unknown
+/// collection counts as configured, and stays. The value has no marks.
 #[must_use]
 pub fn with_null_blocks(schema: &Schema, config: &Value) -> Value {
     if schema.has_computed_blocks {
@@ -36,7 +36,7 @@ fn block(schema: &BlockSchema, config: &Value) -> Value {
     })
 }
 
-/// Whether the provider has set the blocks of this name, which the configuration does not have.
+/// Returns true if the provider sets the blocks of this name, which the configuration does not have.
 pub(super) fn is_set_by_provider(schema: &BlockSchema, name: &str, config: &Value) -> bool {
     schema.blocks.get(name).is_some_and(|nested| nested.block.computed) && attribute(config, name).is_null()
 }
@@ -99,7 +99,7 @@ mod tests {
         let unknown = Value::object([("b", Value::unknown(config.get("b").unwrap().ty().clone()))]);
         assert!(problems(&unknown).is_empty());
         assert_eq!(problems(&config).len(), 1, "null is no collection");
-        // What is configured is planned as configured.
+        // Configured blocks must be planned as configured.
         let problems = plan_problems(&schema.block, &null, &object(vec!["x"]), &object(vec!["x", "y"]));
         assert_eq!(problems.len(), 1);
         assert_eq!(applied_problems(&schema.block, &unknown, &object(vec!["now"])), []);

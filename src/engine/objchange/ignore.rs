@@ -1,4 +1,4 @@
-//! `ignore_changes`: prior values take the place of configured ones before planning.
+//! `ignore_changes`: prior values replace configured ones before planning.
 
 use config::IgnoreChanges;
 use cty::{Kind, Path, Step, Type, Value};
@@ -6,7 +6,7 @@ use schema::BlockSchema;
 
 use super::attribute;
 
-/// The ignored changes.
+/// Changes that are ignored.
 #[derive(Clone, Debug)]
 pub enum Ignore<'p> {
     /// Every argument.
@@ -15,7 +15,7 @@ pub enum Ignore<'p> {
     Paths(&'p [Path]),
 }
 
-/// The configuration with prior values for the arguments that a lifecycle block ignores.
+/// Replaces the arguments that a lifecycle block ignores by their prior values.
 pub fn with_ignored_changes(schema: &BlockSchema, prior: &Value, config: &Value, ignored: &IgnoreChanges) -> Value {
     match ignored {
         IgnoreChanges::None => config.clone(),
@@ -27,7 +27,7 @@ pub fn with_ignored_changes(schema: &BlockSchema, prior: &Value, config: &Value,
     }
 }
 
-/// The configuration with the prior values at the ignored paths. Without a prior object nothing is ignored.
+/// Replaces the ignored paths of a configuration by their prior values. Without a prior object nothing is ignored.
 pub fn ignore_changes(schema: &BlockSchema, prior: &Value, config: &Value, ignore: &Ignore<'_>) -> Value {
     if !prior.is_present() || !config.is_present() {
         return config.clone();
@@ -40,7 +40,7 @@ pub fn ignore_changes(schema: &BlockSchema, prior: &Value, config: &Value, ignor
     }
 }
 
-/// The whole prior object, without values that only the provider can set: a configuration cannot contain them.
+/// Returns the whole prior object, without values that only the provider can set: a configuration cannot contain them.
 fn ignore_all(schema: &BlockSchema, prior: &Value) -> Value {
     Value::object(
         schema
@@ -59,7 +59,7 @@ fn ignore_all(schema: &BlockSchema, prior: &Value) -> Value {
     )
 }
 
-/// `config` with the part at `path` taken from `prior`. A map key that only one of them has is added or removed.
+/// Replaces the part of `config` at `path` by that of `prior`. A map key that only one of them has is added or removed.
 fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
     let Some((step, rest)) = path.split_first() else {
         return prior.clone();
@@ -102,6 +102,7 @@ fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
     if matches!(config.kind(), Kind::Unknown(_) | Kind::Null) {
         return config.clone();
     }
+    // By address: equal siblings must not be replaced, and the step may be an index or a name.
     let target = inner as *const Value;
     config.map_parts(|_, part| {
         if std::ptr::eq(part, target) {

@@ -34,7 +34,7 @@ impl Problem {
     }
 }
 
-/// The attribute of an object, or null where the object itself is null or unknown.
+/// Returns the attribute of an object, or null or unknown where the object itself is.
 fn attribute(object: &Value, name: &str) -> Value {
     object.get(name).cloned().unwrap_or_else(|| {
         let ty = object
@@ -51,7 +51,7 @@ fn attribute(object: &Value, name: &str) -> Value {
     })
 }
 
-/// A sequence of these values of the same kind as `like`: a list stays a list, a tuple a tuple.
+/// Builds a sequence of the same kind as `like`: a list stays a list, a tuple a tuple.
 fn rebuild_seq(like: &Value, items: Vec<Value>) -> Value {
     match like.ty() {
         Type::List(e) if items.iter().all(|i| i.ty() == &**e) => Value::list((**e).clone(), items),
@@ -60,7 +60,7 @@ fn rebuild_seq(like: &Value, items: Vec<Value>) -> Value {
     }
 }
 
-/// A map or object of these values, of the same kind as `like`.
+/// Builds a map or object of the same kind as `like`.
 fn rebuild_map(like: &Value, items: Vec<(std::sync::Arc<str>, Value)>) -> Value {
     match like.ty() {
         Type::Map(e) if items.iter().all(|(_, i)| i.ty() == &**e) => {

@@ -1,4 +1,4 @@
-//! The rules for planned objects.
+//! Rules for planned objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,8 +9,9 @@ use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObj
 use super::computed_blocks::is_set_by_provider;
 use super::{Problem, at_index, at_key, attribute};
 
-/// The rules that a planned object breaks, for the prior object and the configuration: configured arguments are planned as
-/// configured or keep their prior values, others are null unless they are computed, and blocks correspond one to one.
+/// Returns the rules that a planned object breaks, for the prior object and the configuration: configured arguments are
+/// planned as configured or keep their prior values, others are null unless they are computed, and blocks correspond
+/// one to one.
 pub fn plan_problems(schema: &BlockSchema, prior: &Value, config: &Value, planned: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     block(schema, prior, config, planned, &Path::root(), &mut problems);
@@ -61,6 +62,7 @@ fn nested_block(
 ) {
     match schema.nesting {
         Nesting::Single | Nesting::Group => return block(&schema.block, prior, config, planned, path, out),
+        // Blocks of an unknown collection may be planned in any number.
         _ if !config.is_known() => return,
         _ if planned.is_null() => {
             return out.push(Problem::new(
@@ -202,7 +204,7 @@ fn value(
     }
 }
 
-/// Whether a planned value is equal to a configured one, apart from unknown values of the configuration.
+/// Returns true if a planned value is equal to a configured one, apart from unknown values of the configuration.
 fn same_where_known(config: &Value, planned: &Value) -> bool {
     if !config.is_known() {
         // The provider may refine an unknown value, or leave it unknown.
@@ -223,6 +225,7 @@ fn same_where_known(config: &Value, planned: &Value) -> bool {
         _ => return false,
     }
     match (config.as_seq(), planned.as_seq()) {
+        // Unknown elements may turn out to be equal, so a planned set may be smaller.
         (Some(_), Some(p)) if matches!(config.ty(), Type::Set(_)) => p.len() <= config.len().unwrap_or(0),
         (Some(c), Some(p)) => c.len() == p.len() && c.iter().zip(p).all(|(c, p)| same_where_known(c, p)),
         _ => false,
@@ -237,6 +240,7 @@ fn nested_object(
     path: &Path,
     out: &mut Vec<Problem>,
 ) {
+    // Any plan may be right for a configuration that is not known yet.
     if !config.is_known() {
         return;
     }
@@ -282,6 +286,7 @@ fn nested_object(
                     ),
                 ));
             } else if nesting == Nesting::List {
+                // Elements of a set have no key that matches planned and configured ones: the provider is trusted there.
                 let before = prior.as_seq().unwrap_or_default();
                 for (i, (n, c)) in n.iter().zip(c).enumerate() {
                     let p = before.get(i).cloned().unwrap_or_else(|| Value::null(c.ty().clone()));

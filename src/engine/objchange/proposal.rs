@@ -1,4 +1,4 @@
-//! Requests to plan a change: the configuration as the provider gets it, and the proposed new object.
+//! Inputs of a planning request: the configuration and the proposed new object.
 
 use config::IgnoreChanges;
 use cty::Value;
@@ -8,7 +8,7 @@ use super::computed_blocks::with_null_blocks;
 use super::ignore::with_ignored_changes;
 use super::proposed::proposed_new;
 
-/// The configuration and the proposed new object that a provider plans a change with.
+/// Configuration and proposed new object of a planning request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
     /// The configuration without ignored changes, and with null for computed blocks that are not configured.
@@ -18,10 +18,11 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// Makes the proposal for a change of an object. Where there is no prior object, no change is ignored.
+    /// Creates the proposal for a change of an object. Without a prior object, no change is ignored.
     #[must_use]
     pub fn new(schema: &Schema, prior: &Value, config: &Value, ignored: &IgnoreChanges) -> Proposal {
-        // The order matters: the prior object may have blocks where the configuration has none, and what is ignored is proposed, too.
+        // The order matters: the prior object may have blocks where the configuration has none, and ignored values are
+        // proposed, too.
         let config = with_ignored_changes(&schema.block, prior, config, ignored);
         let config = with_null_blocks(schema, &config);
         Proposal {

@@ -32,7 +32,7 @@ fn merge_block(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {
             merge_nested_block(block, &attribute(prior, name), &attribute(config, name)),
         ));
     }
-    // All objects of a schema share its type: comparing them is comparing one address.
+    // All objects of a schema share one type, so that comparing their types is comparing one address.
     out.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     Value::object_of(
         &schema.implied_object(),
@@ -67,6 +67,7 @@ fn merge_attributes(
 ) -> Vec<(Arc<str>, Value)> {
     let merged = |name: &Arc<str>, schema: &AttributeSchema| {
         let configured = attribute(config, name);
+        // Write-only values are in no object; the provider takes them from the configuration.
         if schema.write_only {
             return Value::null(schema.implied_type());
         }
@@ -89,8 +90,8 @@ fn merge_attributes(
         .collect()
 }
 
-/// Whether a prior value of an optional and computed nested attribute contains a value that only the configuration can have
-/// set. Then it was configured before, and removing it from the configuration removes it.
+/// Returns true if a prior value of an optional and computed nested attribute contains a value that only the
+/// configuration can have set. Then it was configured before, and removing it from the configuration removes it.
 fn was_configured(schema: &AttributeSchema, prior: &Value) -> bool {
     let AttributeType::Nested(nested) = &schema.ty else {
         return false;
@@ -212,8 +213,8 @@ fn merge_set(
     rebuild_seq(config, merged.collect())
 }
 
-/// Whether a prior set element can be the result of this configured element: they differ only in computed attributes
-/// that the configuration does not set.
+/// Returns true if a prior set element can be the result of this configured element: they differ only in computed
+/// attributes that the configuration does not set.
 fn block_could_come_from(schema: &BlockSchema, prior: &Value, config: &Value) -> bool {
     prior == config
         || prior.is_present()

@@ -1,4 +1,4 @@
-//! Plans the invocations of actions: those that changes trigger, and those that the user asks for.
+//! Planning of action invocations: those that changes trigger, and those that the user requests.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::instance::located;
 use crate::invocation::{ActionInvocation, InvocationTrigger, LifecycleTrigger};
 use crate::plan::{Action, Mode};
 
-/// The actions that a plan is about.
+/// Actions that a plan may invoke.
 pub(super) struct ActionSelection {
-    /// The action that the user asks for, and the resources that call it if it refers to them.
+    /// The action that the user requests, and the resources that call it if it refers to them.
     pub(super) invoked: Option<(ConfigAction, BTreeSet<ConfigResource>)>,
-    /// In a destroy plan, the actions that destructions trigger. In others all may be planned.
+    /// In a destroy plan, the actions that destructions trigger; `None` for all actions.
     destroying: Option<HashSet<ConfigAction>>,
 }
 
@@ -34,7 +34,7 @@ impl ActionSelection {
     pub(super) fn new(config: &Config, schemas: &Schemas, options: &PlanOptions) -> ActionSelection {
         let invoked = options.invoke.as_ref().map(|target| {
             let action = ConfiguredAction::find(config, schemas, &target.config());
-            // That there is no such action is reported when it is planned.
+            // A missing action is reported when it is planned.
             let callers = action
                 .map(|action| requested_callers(config, &action))
                 .unwrap_or_default();
@@ -44,12 +44,12 @@ impl ActionSelection {
         ActionSelection { invoked, destroying }
     }
 
-    /// Whether an action may be planned.
+    /// Returns true if an action may be planned.
     pub(super) fn may_plan(&self, action: &ConfigAction) -> bool {
         self.destroying.as_ref().is_none_or(|actions| actions.contains(action))
     }
 
-    /// The blocks that the user's request selects.
+    /// Returns the blocks that the user's request selects.
     pub(super) fn selected(&self) -> impl Iterator<Item = Block> {
         let blocks = |(action, callers): &(ConfigAction, BTreeSet<ConfigResource>)| {
             let callers = callers.iter().cloned().map(Block::Resource);
@@ -59,7 +59,7 @@ impl ActionSelection {
     }
 }
 
-/// The actions that destructions trigger.
+/// Returns the actions that destructions trigger.
 fn destroying(config: &Config) -> HashSet<ConfigAction> {
     let mut out = HashSet::new();
     for node in config.nodes().into_iter().filter(|n| !n.module.actions.is_empty()) {
@@ -87,11 +87,11 @@ struct Reference<'r> {
     trigger: &'r ActionTrigger,
     reference: &'r ActionRef,
     event: ActionEvent,
-    /// The numbers of the block and of the reference in its list.
+    /// Indexes of the block and of the reference in its list.
     at: (usize, usize),
 }
 
-/// Whether a change with this action has the event.
+/// Returns true if a change with this action has the event.
 fn has_event(action: Action, event: ActionEvent) -> bool {
     match event {
         ActionEvent::BeforeCreate | ActionEvent::AfterCreate => action == Action::Create || action.is_replace(),
@@ -115,8 +115,9 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The same for the destruction of an instance that the configuration of its resource does not have any more. What it triggers may
-    /// depend on the missing part, so that nothing is invoked if planning fails.
+    /// Plans the invocations that the destruction of an orphan triggers: an instance that the configuration of its
+    /// resource does not have any more. The trigger may depend on the missing part, so no action is invoked if planning
+    /// fails.
     pub(super) async fn plan_triggers_of_orphan(&self, p: &PlannedResource<'_>, change: TriggeringChange<'_>) {
         let (planned, mut problems) = self.triggered_invocations(p, &change).await;
         if planned.is_err() {
@@ -133,10 +134,11 @@ impl Planner<'_> {
             );
         }
         self.results().invocations.extend(planned.unwrap_or_default());
+        // A destruction must not fail because of the actions of a block that is gone.
         self.context.evaluator.report(problems.into_iter().map(as_warning));
     }
 
-    /// The invocations that a change triggers, in order; and all problems.
+    /// Returns the invocations that a change triggers, in order; and all problems.
     async fn triggered_invocations(
         &self,
         p: &PlannedResource<'_>,
@@ -144,6 +146,7 @@ impl Planner<'_> {
     ) -> (Result<Vec<ActionInvocation>, Reported>, Diagnostics) {
         let mut planned = Ok(Vec::new());
         let mut problems = Diagnostics::new();
+        // A failure does not end the loops below: all problems are reported at once.
         let fail = |planned: &mut Result<_, _>, problems: &mut Diagnostics, failed: EvaluationError| {
             *planned = Err(Reported);
             problems.extend(failed.unreported());
@@ -181,7 +184,7 @@ impl Planner<'_> {
         (planned, problems)
     }
 
-    /// Whether the condition of a trigger is true or not known yet.
+    /// Returns true if the condition of a trigger holds or is not known yet.
     fn may_hold(&self, trigger: &ActionTrigger, change: &TriggeringChange<'_>) -> Result<bool, EvaluationError> {
         let Some(condition) = &trigger.condition else {
             return Ok(true);
@@ -208,6 +211,7 @@ impl Planner<'_> {
         // The key is known: instances are expanded.
         let key = key_of(reference.reference, change.repetition)?.unwrap_or_default();
         let address = reference.reference.action.instance(key).absolute(module);
+        // A destroy plan does not visit all blocks, so that the action's dependencies may not be evaluated yet.
         if self.spec.kind.is_destroy() {
             self.dependency_evaluation
                 .evaluate(self.context.evaluator, &Block::Action(action.address.clone()))?;
@@ -227,6 +231,7 @@ impl Planner<'_> {
             about: &about,
         };
         let evaluated = action.evaluate(self.context.evaluator, call, false);
+        // The evaluation of `caller` has recorded a value of the resource that is not final.
         self.context
             .evaluator
             .forget_resource_value(&change.address.containing_resource());
@@ -255,7 +260,7 @@ impl Planner<'_> {
         ConfiguredAction::find(self.context.inputs.config, self.context.providers.schemas(), address)
     }
 
-    /// Has the provider plan an invocation. Returns its warnings.
+    /// Requests the plan of an invocation from the provider. Returns its warnings.
     async fn plan_action(
         &self,
         action: &ConfiguredAction<'_>,
@@ -277,7 +282,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The error for an action of `-invoke` that the configuration does not have.
+    /// Returns the error for an action of `-invoke` that the configuration does not have.
     pub(super) fn missing_action(&self) -> Diagnostics {
         let mut problems = Diagnostics::new();
         if let Some(target) = &self.spec.options.invoke {
@@ -302,7 +307,7 @@ impl Planner<'_> {
         problems
     }
 
-    /// Plans the invocations that the user asks for, after everything they refer to has been refreshed.
+    /// Plans the invocations that the user requests, after everything they refer to has been refreshed.
     pub(super) async fn plan_requested(&self, target: &AbsActionInstance) -> Result<(), Reported> {
         let address = target.config();
         let action = self.configured(&address).map_err(|d| self.context.fail(d))?;
@@ -328,7 +333,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The instances of a resource in the state, by which an action can be called.
+    /// Returns the instances of a resource in the state that can call an action.
     fn existing_callers(
         &self,
         caller: &ConfigResource,
@@ -388,6 +393,7 @@ impl Planner<'_> {
             let evaluated = action.evaluate(evaluator, call, false);
             let (config, warnings) = evaluated.map_err(|e| self.context.fail(e.unreported()))?;
             evaluator.report(warnings);
+            // Nothing is applied before the invocation that could make the values known.
             if !config.is_wholly_known() {
                 return Err(self.context.fail(
                     Diagnostic::error(
@@ -416,7 +422,7 @@ impl Planner<'_> {
     }
 }
 
-/// The resources that trigger an action, if its configuration refers to them.
+/// Returns the resources that trigger an action, if its configuration refers to them.
 pub(super) fn requested_callers(config: &Config, action: &ConfiguredAction<'_>) -> BTreeSet<ConfigResource> {
     let refers = action.block.config.as_ref().is_some_and(|body| {
         let (references, _) = references_in_body(body, &action.schema.block);
@@ -430,7 +436,7 @@ pub(super) fn requested_callers(config: &Config, action: &ConfiguredAction<'_>) 
         .collect()
 }
 
-/// An error if a configuration cannot be kept in the plan as it is: what a destruction triggers is not evaluated again.
+/// Checks that a configuration can be stored in the plan: an invocation by a destruction is not evaluated again.
 fn lasting(config: &Value, action: &ConfiguredAction<'_>) -> Result<(), Diagnostic> {
     if !config.is_wholly_known() {
         return Err(Diagnostic::error(

@@ -1,4 +1,4 @@
-//! Plans an instance of a data source: reads it, or defers the read to apply.
+//! Planning of data sources: reads, or reads that are deferred to apply.
 
 use std::cell::LazyCell;
 use std::sync::Arc;
@@ -82,6 +82,7 @@ impl Planner<'_> {
         };
         let value = with_marks(value, &marks, p.schema);
         let object = encode_data(p.schema, &value).map_err(|d| self.context.fail(d))?;
+        // An unchanged result keeps the stored object, so that it is shared with the state and not written again.
         let same = self
             .context
             .inputs
@@ -96,7 +97,7 @@ impl Planner<'_> {
         evaluator.check_postconditions(instance, Some(value), severity)
     }
 
-    /// The configuration of a data source, without marks, after the provider has validated it; and its marks.
+    /// Returns the configuration of a data source, without marks, after the provider has validated it; and its marks.
     async fn validated_data_config(
         &self,
         p: &PlannedResource<'_>,
@@ -157,7 +158,7 @@ impl Planner<'_> {
                 .record(&Checked::Resource(address.clone()), &Status::Unknown);
         }
         if !self.spec.kind.compares_with_configuration() {
-            // Nothing is applied that could make the configuration known: the stored result stays in effect.
+            // No operation will make the configuration known, so the stored result stays in effect.
             let stored = self.context.inputs.state.current(address);
             if let Some(stored) = stored.and_then(|o| decode(p.schema, o, address).ok()) {
                 self.context.evaluator.set_object(address, stored.marked(p.schema));
@@ -191,7 +192,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Reads a data source. Where it belongs to a check, a failure is one of the check, and there is no object.
+    /// Reads a data source. If it belongs to a check, a failure is one of the check, and there is no object.
     async fn read_data(
         &self,
         p: &PlannedResource<'_>,
@@ -236,6 +237,7 @@ impl Planner<'_> {
                     address,
                     deposed,
                     action,
+                    // Marked first: an id may be sensitive, and events are shown.
                     id: identity(&schema::marking::mark_sensitive(&p.schema.block, value.clone())),
                     elapsed,
                 });
@@ -264,6 +266,7 @@ impl Planner<'_> {
             return false;
         }
         let own = &p.address.module;
+        // Conditions are evaluated against changed objects, so that any pending dependency delays the read.
         let has_conditions = !(block.lifecycle.preconditions.is_empty() && block.lifecycle.postconditions.is_empty());
         if has_conditions
             && self
@@ -293,6 +296,7 @@ impl Planner<'_> {
             .chain(&references)
             .map(|r| (own.clone(), &r.subject))
             .collect();
+        // `depends_on` of a module call holds for all blocks of the module.
         let mut path = own.clone();
         while let Some((parent, _)) = path.parent() {
             if let Some(call) = self.context.inputs.config.call(&path) {
@@ -314,11 +318,11 @@ impl Planner<'_> {
                     .pending
                     .iter()
                     .filter(|r| r.resource.mode == addrs::Mode::Managed);
-                // As in Terraform, a module stands for what it depends on itself, too.
+                // As in Terraform, a module includes its own dependencies.
                 let before = LazyCell::new(|| self.context.blocks.resources_before_module(&below));
                 pending.any(|r| below.contains(&r.module) || before.contains(r))
             }
-            // Values name the resources that they are made from.
+            // Values are replaced by the resources that they depend on.
             Referenceable::Local(name) => self.made_from_pending(&results, Block::Local(module.clone(), name.clone())),
             Referenceable::Variable(name) => {
                 self.made_from_pending(&results, Block::Variable(module.clone(), name.clone()))

@@ -1,4 +1,4 @@
-//! The action for one object, decided from the plan of the provider and the lifecycle arguments.
+//! Decision on the action for one object, from the plan of the provider and the lifecycle arguments.
 
 use std::collections::HashSet;
 
@@ -31,7 +31,7 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    /// The change of an object that is not imported, with the planned object in marks.
+    /// Creates the change of an object that is not imported. `after` is the planned object with marks.
     pub(super) fn change(
         self,
         p: &PlannedResource<'_>,
@@ -61,7 +61,7 @@ impl Decision {
     }
 }
 
-/// A decision that the answer of the provider alone makes.
+/// Creates a decision that needs no second planning call.
 fn decided(action: Action, reason: Reason, planned: PlannedChange) -> Decision {
     Decision {
         action,
@@ -74,7 +74,7 @@ fn decided(action: Action, reason: Reason, planned: PlannedChange) -> Decision {
 }
 
 impl Planner<'_> {
-    /// Has the provider plan the change, and decides the action.
+    /// Requests a plan of the change from the provider, and decides the action.
     pub(super) async fn decide(
         &self,
         p: &PlannedResource<'_>,
@@ -108,7 +108,7 @@ impl Planner<'_> {
             Action::DeleteThenCreate
         };
         let triggered = self.triggered(p, address, repetition, stored)?;
-        // A trigger is the reason that is shown, also if there are others, and also for new objects.
+        // A trigger is the reason that is shown, even if there are others, and also for new objects.
         let because = |reason| if triggered { Reason::ReplaceByTriggers } else { reason };
         if stored.is_none() {
             return Ok(decided(Action::Create, because(Reason::None), first));
@@ -126,11 +126,12 @@ impl Planner<'_> {
             Reason::ReplaceBecauseCannotUpdate
         } else {
             let action = if equal { Action::NoOp } else { Action::Update };
-            // The object exists, and keeps what it is known by.
+            // The object exists, so its identity is known.
             self.check_identity(p, address, first.identity.as_ref(), true)?;
             return Ok(decided(action, Reason::None, first));
         };
-        // The new object has no prior object: computed attributes have no prior value, and `ignore_changes` has no effect.
+        // The second plan has no prior object: computed attributes have no prior value, and `ignore_changes` has no
+        // effect.
         let second = self
             .provider_plan(p, address, &null, propose(&null), (first.private, first.identity))
             .await?;
@@ -166,8 +167,8 @@ impl Planner<'_> {
         self.context.report(problems.collect())
     }
 
-    /// Whether a `replace_triggered_by` argument applies: the resource or instance it names is updated, replaced, or created anew; the
-    /// attribute it names changes.
+    /// Returns true if a `replace_triggered_by` argument applies: the resource or instance that it names is updated,
+    /// replaced, or created anew, or the attribute that it names changes.
     fn triggered(
         &self,
         p: &PlannedResource<'_>,
@@ -187,6 +188,7 @@ impl Planner<'_> {
             let Some(changed) = results.changed.get(&resource) else {
                 continue;
             };
+            // The whole resource is named, and one of its instances has changed.
             let Some(key) = key else { return Ok(true) };
             let Some(change) = changed.get(&key).and_then(|i| results.changes.get(*i)) else {
                 continue;
@@ -198,8 +200,9 @@ impl Planner<'_> {
         Ok(false)
     }
 
-    /// Returns true if a trigger is created that existed when the dependent object was applied: it has vanished, or was lost from the
-    /// state. A trigger that is new, like another instance of a resource that grows, does not count: it takes the place of nothing.
+    /// Returns true if a trigger is created that existed when the dependent object was applied: it was deleted outside,
+    /// or was lost from the state. A new trigger, such as another instance of a resource that grows, does not count: it
+    /// replaces nothing.
     fn is_created_anew(
         &self,
         results: &PlanResults,
@@ -211,6 +214,7 @@ impl Planner<'_> {
         let Some(created) = results.created.get(resource) else {
             return false;
         };
+        // The recorded dependency proves that the trigger existed then.
         if !stored.object.dependencies.contains(&resource.config()) {
             return false;
         }
@@ -226,7 +230,7 @@ impl Planner<'_> {
             return true;
         }
         let after = path.get(&change.after);
-        // The value before is known only of an object that has vanished.
+        // The value before is known only for an object that was found deleted.
         let vanished = results.drift.iter().find(|drift| drift.address == change.address);
         match vanished {
             Some(drift) => path.get(&drift.before) != after,
@@ -234,7 +238,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What a `replace_triggered_by` expression refers to: a resource, perhaps one instance of it, perhaps an attribute of that
+    /// Parses a `replace_triggered_by` expression: a resource, perhaps one instance of it, perhaps an attribute of that
     /// instance.
     fn trigger(
         &self,
@@ -262,7 +266,7 @@ impl Planner<'_> {
             _ => return Ok(None),
         };
         if let Some(key) = key {
-            // References without expressions in them are checked when the configuration is validated.
+            // References without an expression as key are checked in validation.
             self.check_trigger_path(&resource, &address.module.module(), steps)?;
             let scope = self
                 .context
@@ -285,7 +289,7 @@ impl Planner<'_> {
         Ok(Some((resource.absolute(&address.module), found, path)))
     }
 
-    /// Checks that the objects of a resource have what a `replace_triggered_by` expression refers to.
+    /// Checks that the objects of a resource have the attribute of a `replace_triggered_by` expression.
     fn check_trigger_path(
         &self,
         resource: &addrs::Resource,
@@ -341,6 +345,7 @@ impl Planner<'_> {
             address,
         ))?;
         let problems = plan_problems(&p.schema.block, prior, &config, &change.planned);
+        // Providers of the old SDK break these rules and are tolerated, as in Terraform.
         if change.legacy_type_system {
             for problem in &problems {
                 tracing::warn!(
@@ -356,7 +361,7 @@ impl Planner<'_> {
         Ok(change)
     }
 
-    /// Checks an identity that the provider has returned. `known`: whether all of it must be known.
+    /// Checks an identity that the provider has returned. With `known`, all of it must be known.
     pub(super) fn check_identity(
         &self,
         p: &PlannedResource<'_>,
@@ -370,8 +375,8 @@ impl Planner<'_> {
     }
 }
 
-/// The paths that require replacement and whose values change, without repetitions. What a write-only attribute was is known
-/// nowhere: there the provider is believed.
+/// Returns the paths that require replacement and whose values change, without repetitions. The prior value of a
+/// write-only attribute is not stored, so the provider is believed there.
 fn effective_replace_paths(schema: &BlockSchema, prior: &Value, change: &PlannedChange) -> Vec<Path> {
     let mut named = HashSet::new();
     change
@@ -387,7 +392,7 @@ fn effective_replace_paths(schema: &BlockSchema, prior: &Value, change: &Planned
         .collect()
 }
 
-/// Whether a value has a part at a path. Unknown values may have any part.
+/// Returns true if a value has a part at a path. Unknown values may have any part.
 fn leads_somewhere(path: &Path, value: &Value) -> bool {
     let mut at = value;
     for step in &path.0 {

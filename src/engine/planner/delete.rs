@@ -1,4 +1,4 @@
-//! Plans the destruction of objects: of instances that are not configured, and of deposed objects.
+//! Planning of destructions: of instances that are not configured, and of deposed objects.
 
 use provider::{PlanRequest, ReadRequest};
 use std::sync::Arc;
@@ -71,10 +71,10 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Takes a note for the warning that destroy-time provisioners do not run, because their block is gone.
+    /// Records a warning that destroy-time provisioners do not run, because their block is gone.
     fn note_lost_provisioners(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, stored: &StoredObject) {
         let types = &stored.object.destroy_provisioners;
-        // Of a tainted object they would not run in any case.
+        // For a tainted object they would not run in any case.
         if p.block.is_some() || types.is_empty() || stored.is_tainted() {
             return;
         }
@@ -144,8 +144,8 @@ impl Planner<'_> {
             .await
     }
 
-    /// Returns who says that an object leaves the state without being destroyed. A `removed` block is the latest word: it overrules what
-    /// the state remembers of the block that is gone.
+    /// Returns the source of the decision that an object leaves the state without being destroyed. A `removed` block is
+    /// the latest decision: it overrules the record in the state of a block that is gone.
     fn kept(&self, p: &PlannedResource<'_>, object: &Object) -> Option<Kept> {
         let removals = self.spec.removals;
         if p.keeps_objects() {
@@ -226,6 +226,7 @@ impl Planner<'_> {
             .schemas()
             .providers
             .get(&p.provider_address.provider);
+        // Other providers do not expect to plan a destruction.
         if capabilities.is_some_and(|s| s.capabilities.plan_destroy) {
             let ty = &address.resource.resource.ty;
             let answer = p
@@ -263,6 +264,8 @@ impl Planner<'_> {
             private = answer.value.private;
             planned_identity = answer.value.identity;
         }
+        // Either the object was created so, or the configuration has it now; both put the destruction into the last
+        // group.
         let create_before_destroy =
             stored.object.create_before_destroy || self.is_create_before_destroy(&address.config());
         self.add(
@@ -288,7 +291,7 @@ impl Planner<'_> {
     }
 }
 
-/// Who says that an object leaves the state without being destroyed.
+/// Source of the decision that an object leaves the state without being destroyed.
 #[derive(Clone, Copy)]
 enum Kept {
     ByConfiguration,
@@ -296,7 +299,7 @@ enum Kept {
 }
 
 impl Kept {
-    /// The reason of the change, in place of this one.
+    /// Returns the reason of the change; `without` for a decision of the configuration.
     fn reason(self, without: Reason) -> Reason {
         match self {
             Kept::ByConfiguration => without,

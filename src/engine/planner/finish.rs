@@ -1,4 +1,5 @@
-//! Makes the plan from the results of the walk: sorted changes, the execution graph, check results, the prior state.
+//! Completion of the plan from the results of the walk: sorted changes, the execution graph, check results, the prior
+//! state.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -58,7 +59,9 @@ impl Planner<'_> {
         skipped: impl Fn(&Block) -> bool,
     ) -> Plan {
         let results = std::mem::take(&mut *self.results());
+        // Before the plan takes the prior state.
         self.keep_known_outputs(&outputs);
+        // Instances are planned concurrently; sorting makes equal plans equal files.
         let mut both: Vec<_> = results.changes.into_iter().zip(results.planned).collect();
         both.sort_by(|(a, _), (b, _)| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let (changes, planned): (Vec<_>, Vec<_>) = both.into_iter().unzip();
@@ -118,7 +121,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The values of the root variables as a plan has them: ephemeral ones are null.
+    /// Returns the values of the root variables in the form of a plan: ephemeral ones are null.
     fn variables(&self) -> BTreeMap<Arc<str>, Value> {
         let inputs = &self.context.inputs;
         let variables = inputs.config.root.module.variables.iter();
@@ -133,7 +136,7 @@ impl Planner<'_> {
         values.collect()
     }
 
-    /// The plan, if it can be shown, with the diagnostics about the plan as a whole.
+    /// Returns the plan, if it can be shown, with the diagnostics about the plan as a whole.
     pub(super) fn conclude(&self, plan: Plan, mut diagnostics: Diagnostics) -> (Option<Plan>, Diagnostics) {
         let options = self.spec.options;
         diagnostics.extend(targets::warning(options));
@@ -159,7 +162,7 @@ impl Planner<'_> {
         (Some(plan), diagnostics)
     }
 
-    /// The warning about objects that something outside of the targets needs.
+    /// Returns the warning about objects that others outside of the targets need.
     pub(super) fn needed_outside(&self) -> Option<Diagnostic> {
         let mut results = self.results();
         let mut kept = std::mem::take(&mut results.kept_for_others);
@@ -169,12 +172,13 @@ impl Planner<'_> {
         targets::needed_outside(&kept, &destroyed)
     }
 
-    /// The warning about destroy-time provisioners that do not run, because their block is gone.
+    /// Returns the warning about destroy-time provisioners that do not run, because their block is gone.
     pub(super) fn lost_provisioners(&self) -> Option<Diagnostic> {
         let mut lost = std::mem::take(&mut self.results().lost_provisioners);
         if lost.is_empty() {
             return None;
         }
+        // Instances are planned concurrently; the order of the text must not depend on that.
         lost.sort();
         let lines: String = lost
             .iter()
@@ -190,7 +194,7 @@ impl Planner<'_> {
         ))
     }
 
-    /// In a destroy plan: the selected data sources of the state.
+    /// Returns the selected data sources of the state, for a destroy plan.
     fn dropped_data(&self) -> Vec<AbsResourceInstance> {
         if !self.spec.kind.is_destroy() {
             return Vec::new();
@@ -207,7 +211,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// The outputs of all module instances except the root module, without those that are null.
+    /// Returns the outputs of all module instances except the root module, without those that are null.
     fn outputs_of_modules(&self) -> Vec<(addrs::ModuleInstance, Arc<str>)> {
         let mut out = Vec::new();
         if self.spec.kind.is_destroy() {
@@ -220,7 +224,7 @@ impl Planner<'_> {
                     continue;
                 }
                 let evaluator = &self.context.evaluator;
-                // They have no values before, so that null is no change.
+                // These outputs have no stored values, so null is no change.
                 let is_null = |at: &addrs::ModuleInstance| evaluator.output(at, node, name).is_ok_and(|v| v.is_null());
                 let instances = evaluator.module_instances(&node.path).unwrap_or_default();
                 let changed = instances.into_iter().filter(|instance| !is_null(instance));
@@ -230,7 +234,7 @@ impl Planner<'_> {
         out
     }
 
-    /// The results of all conditions.
+    /// Returns the results of all conditions.
     fn check_results(&self, skipped: impl Fn(&Block) -> bool) -> Vec<state::CheckResult> {
         let destroy = self.spec.kind.is_destroy();
         if destroy {
@@ -259,13 +263,14 @@ impl Planner<'_> {
             if graph.cycle().is_none() {
                 return graph;
             }
-            // The configuration reverses dependencies that the state records. The objects were created with the recorded ones.
+            // The configuration reverses dependencies that the state records. The objects were created with the
+            // recorded ones, so these count.
             let graph = ExecGraph::build(planned, &dependencies, false);
             if graph.cycle().is_none() {
                 return graph;
             }
-            // The recorded dependencies make a cycle: the refresh adds those of the configuration to them. Objects must be
-            // destroyable nevertheless.
+            // The recorded dependencies make a cycle: the refresh adds those of the configuration to them. Objects must
+            // be destroyable nevertheless.
             let planned = without_circles(planned, &dependencies);
             return ExecGraph::build(&planned, &dependencies, false);
         }
@@ -290,8 +295,8 @@ fn cyclic(plan: &Plan, cycle: &[crate::execgraph::Operation]) -> Diagnostic {
     )
 }
 
-/// The same destructions without cycles of recorded dependencies. Of a cycle, the dependencies that the configuration has are
-/// left out first, and if it remains, all.
+/// Removes cycles of recorded dependencies from destructions. Dependencies that the configuration has, too, are left
+/// out first, and all others of a cycle if it remains.
 fn without_circles(planned: &[Planned], dependencies: &Dependencies) -> Vec<Planned> {
     let mut planned = planned.to_vec();
     for configured_only in [true, false] {
@@ -300,7 +305,7 @@ fn without_circles(planned: &[Planned], dependencies: &Dependencies) -> Vec<Plan
         let mut node = |graph: &mut DiGraph<_, _>, r: &ConfigResource| {
             *index.entry(r.clone()).or_insert_with(|| graph.add_node(r.clone()))
         };
-        // Instances of a resource have mostly the same dependencies.
+        // Instances of a resource mostly have the same dependencies, so each edge is added once.
         let mut drawn: HashSet<(&ConfigResource, &ConfigResource)> = HashSet::new();
         for p in &planned {
             for d in p.state_dependencies.iter().filter(|d| drawn.insert((&p.resource, *d))) {

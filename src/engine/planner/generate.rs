@@ -1,5 +1,5 @@
-//! Generated configuration for imported objects without a resource block. First the resource is planned with an empty block in
-//! its place. After the import, the block is generated from the object as text and parsed, so that the plan is that of the
+//! Generated configuration for imported objects without a resource block. First the resource is planned with an empty
+//! block. After the import, the block is generated from the object as text and parsed, so that the plan is that of the
 //! generated file.
 
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use super::{PlannedResource, Planner};
 use crate::eval::Reported;
 use crate::instance::located;
 
-/// The address of the resource that a block can be generated for to satisfy an import.
+/// Returns the address of the resource that a block can be generated for to satisfy an import.
 pub(super) fn subject(import: &Import) -> Option<&AbsResourceInstance> {
     import
         .to_instance
@@ -26,7 +26,7 @@ pub(super) fn subject(import: &Import) -> Option<&AbsResourceInstance> {
         .filter(|to| import.for_each.is_none() && to.module.is_root() && to.resource.key.is_none())
 }
 
-/// The configuration with empty blocks for all imports that have no resource block.
+/// Adds empty blocks to the configuration for all imports that have no resource block.
 pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
     let mut out = config.clone();
     for import in &config.root.module.imports {
@@ -34,6 +34,7 @@ pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
         if config.resource(&import.to_resource).is_some() || state.current(address).is_some() {
             continue;
         }
+        // Problems of the empty body, such as missing arguments, are reported at the start of the import block.
         let range = import.range.clone();
         let at = Range {
             end: range.start,
@@ -67,7 +68,7 @@ pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
     out
 }
 
-/// The generated block of an object with this configuration: its text, and the parsed block.
+/// Generates the block of an object with this configuration; returns its text, and the parsed block.
 pub(super) fn block(
     address: &AbsResourceInstance,
     schema: &Schema,
@@ -75,11 +76,13 @@ pub(super) fn block(
     config: &Generated,
 ) -> (String, Resource, Diagnostics) {
     let named = like.provider_ref.as_ref().map(|provider| &provider.config);
+    // The implied provider needs no argument.
     let named = named.filter(|p| &*p.name != like.address.implied_provider() || p.alias.is_some());
     let text = resource_text(&address.resource.resource, named, schema, config);
     let (file, problems) = syntax::parser::parse_file("generated configuration", text.as_bytes());
     let body = file.blocks.first().map(|b| {
         let mut body = b.body.clone();
+        // A meta-argument, which is no part of the body; `provider_ref` has it.
         body.attributes.retain(|a| &*a.name != "provider");
         body
     });
@@ -90,16 +93,16 @@ pub(super) fn block(
     (text, block, problems)
 }
 
-/// The configuration that describes an object.
+/// Source of the configuration that describes an object.
 pub(super) enum Generated {
-    /// As the provider gives it.
+    /// Configuration from the provider.
     ByProvider(Value),
     /// The object itself, from which the arguments are guessed.
     FromObject(Value),
 }
 
 impl Planner<'_> {
-    /// The configuration that describes an object: of the provider, if it generates configuration.
+    /// Returns the configuration that describes an object: that of the provider, if it generates configuration.
     pub(super) async fn generated_config(
         &self,
         p: &PlannedResource<'_>,
@@ -117,12 +120,13 @@ impl Planner<'_> {
         let answer = p.provider.generate_config(ty, object).await;
         let answer = answer.map_err(|d| self.context.fail(d))?;
         self.context.report(located(answer.diagnostics, None, address))?;
+        // The text is printed and becomes a file, which must have no such values.
         let config = without_write_only(&schema.block, &answer.value);
         Ok(Generated::ByProvider(mark_sensitive(&schema.block, config)))
     }
 }
 
-/// The text of a resource block, without a line break at its end.
+/// Renders a resource block, without a line break at its end.
 pub(super) fn resource_text(
     resource: &addrs::Resource,
     provider: Option<&LocalProviderConfig>,
@@ -154,7 +158,7 @@ pub(super) fn resource_text(
     write::formatted(text).trim_end().to_owned()
 }
 
-/// The text of an import block by identity, without a line break at its end.
+/// Renders an import block by identity, without a line break at its end.
 pub(super) fn import_text(resource: &addrs::Resource, provider: &LocalProviderConfig, identity: &Value) -> String {
     let mut inner = String::new();
     for (name, value) in identity.entries().into_iter().flatten() {
@@ -176,12 +180,12 @@ fn local_name(provider: &LocalProviderConfig) -> String {
     }
 }
 
-/// How a part of a configuration is written.
+/// Context of a rendered value.
 #[derive(Clone, Copy)]
 struct Guess {
-    /// Whether the value is an object, whose arguments are guessed, and not a configuration.
+    /// Set if the value is an object, whose arguments are guessed, and not a configuration.
     guessed: bool,
-    /// Whether this is the outermost block.
+    /// Set in the outermost block.
     outermost: bool,
 }
 
@@ -193,8 +197,8 @@ impl Guess {
         }
     }
 
-    /// The value of an argument. Of an object, what only the provider sets is no argument; the legacy SDK has an optional `id`
-    /// that must not be set, and no null strings.
+    /// Returns the value of an argument. In an object, an attribute that only the provider sets is no argument; the
+    /// legacy SDK has an optional `id` that must not be set, and no null strings.
     fn argument<'v>(self, name: &str, schema: &AttributeSchema, value: Option<&'v Value>) -> Option<&'v Value> {
         let value = value.filter(|value| !value.is_null())?;
         let settable = schema.required || schema.optional;
@@ -204,7 +208,7 @@ impl Guess {
     }
 }
 
-/// Whether an argument is left out: it is deprecated, or it has no value and the provider sets it.
+/// Returns true if an argument is left out: it is deprecated, or it has no value and the provider sets it.
 fn left_out(schema: &AttributeSchema, value: Option<&Value>) -> bool {
     schema.deprecated || (value.is_none() && (schema.computed || !(schema.required || schema.optional)))
 }
@@ -236,6 +240,7 @@ fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value
         _ if schema.sensitive => out.push_str("null # sensitive"),
         Some(value) if !value.marks().is_empty() => out.push_str("null # sensitive"),
         Some(value) => match value.as_str().and_then(structure) {
+            // JSON documents such as policies are readable and comparable as values.
             Some(structure) => {
                 out.push_str("jsonencode(");
                 write::push_expression(out, &structure);
@@ -248,9 +253,10 @@ fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value
     out.push('\n');
 }
 
-/// The value of a string that is a JSON array or object.
+/// Parses a string that is a JSON array or object.
 fn structure(text: &str) -> Option<Value> {
     let json: serde_json::Value = serde_json::from_str(text).ok()?;
+    // Strings such as `1` and `true` are JSON, too, and stay strings.
     if !(json.is_array() || json.is_object()) {
         return None;
     }
@@ -274,6 +280,7 @@ fn nested_attribute(
         Nesting::List | Nesting::Set => ("[", "]"),
         _ => ("{", "}"),
     };
+    // A sensitive value must not get into a file, only that there is one.
     if schema.sensitive || !value.marks().is_empty() {
         let _ = writeln!(out, "{name} = {open}{close} # sensitive");
         return;

@@ -30,22 +30,22 @@ pub(super) struct Imported {
     pub(super) by: ImportedBy,
 }
 
-/// What an import block or the command `import` says of the object.
+/// Import target from an import block or the command `import`.
 pub(super) struct Requested {
     target: ImportTarget,
-    /// The ID or identity has a sensitive part, so only the provider gets to see it.
+    /// Set if the ID or identity has a sensitive part, so that only the provider may see it.
     sensitive: bool,
 }
 
-/// The instances of a resource that are to be imported, with their blocks, the module instances in which these are evaluated,
-/// and the value of `each` in them.
+/// Instances of a resource that are to be imported, with their blocks, the module instances in which these are
+/// evaluated, and the value of `each` in them.
 pub(super) type Imports<'c> = HashMap<AbsResourceInstance, (&'c Import, ModuleInstance, Repetition)>;
 
 fn no_configuration(detail: String) -> Diagnostic {
     Diagnostic::error("Configuration for import target does not exist", detail)
 }
 
-/// The instance key for a value.
+/// Converts a value to an instance key.
 pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
     match (key.as_arc_str(), key.as_number().and_then(cty::Number::to_i64)) {
         (Some(text), _) => Some(InstanceKey::String(text.clone())),
@@ -54,13 +54,14 @@ pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
     }
 }
 
-/// The one object that a provider has returned for an import. The error is the summary and the reason.
+/// Returns the only object that a provider has returned for an import. The error has a summary and a reason.
 fn only_object(
     found: Vec<ImportedObject>,
     address: &AbsResourceInstance,
     by_identity: bool,
 ) -> Result<ImportedObject, (String, &'static str)> {
     let invalid = |summary: &str, what| Err((summary.to_owned(), what));
+    // A provider may also return related objects of other types, which have no address here.
     let mut found = found.into_iter().filter(|i| i.ty == address.resource.resource.ty);
     let (first, more) = (found.next(), found.next());
     let Some(first) = first else {
@@ -85,8 +86,8 @@ fn only_object(
 }
 
 impl Planner<'_> {
-    /// The instances of a resource that are to be imported. The block of an outer module goes before one of an inner module
-    /// for the same instance.
+    /// Returns the instances of a resource that are to be imported. The block of an outer module goes before one of an
+    /// inner module for the same instance.
     pub(super) fn imports(&self, resource: &ConfigResource) -> Result<Imports<'_>, Reported> {
         let mut out = Imports::new();
         let mut modules: Option<HashSet<ModuleInstance>> = None;
@@ -96,6 +97,7 @@ impl Planner<'_> {
             node = inner.next().and_then(|name| declaring.children.get(name));
             let blocks = declaring.module.imports.iter();
             for import in blocks.filter(|i| i.imports_to(&declaring.path, resource)) {
+                // Expanded for the first match only: most resources are not imported.
                 let modules = match &modules {
                     Some(modules) => modules,
                     None => {
@@ -152,7 +154,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What an instance is imported by, if an import block has it as its target.
+    /// Returns the import target of an instance, if an import block names it.
     pub(super) fn import_target_of(
         &self,
         p: &PlannedResource<'_>,
@@ -186,6 +188,7 @@ impl Planner<'_> {
             .evaluator
             .scope_with(module, repetition.clone(), None)
             .ok_or(Reported)?;
+        // Its keys are expressions: the address is written as text, and parsed like one of the command line.
         let mut text = String::new();
         self.address_text(&import.to, &scope, &mut text)?;
         let address = addrs::parse::resource_instance(&text).map_err(|e| {
@@ -195,7 +198,7 @@ impl Planner<'_> {
         Ok(within(module, address))
     }
 
-    /// Writes the text of an address whose keys may be expressions.
+    /// Appends the text of an address whose keys may be expressions.
     fn address_text(&self, expr: &Expr, scope: &ModuleScope<'_>, out: &mut String) -> Result<(), Reported> {
         let invalid = |range: &Range, detail: &str| {
             self.context
@@ -280,14 +283,14 @@ impl Planner<'_> {
             .ok_or_else(|| self.context.fail(not_known(summary, argument, expr.range())))
     }
 
-    /// Reports import IDs that cannot be used of resources without configuration, beside the configuration that is missing:
-    /// writing it would only bring up the next error. The walk has planned what the IDs refer to.
+    /// Reports invalid import IDs of resources without configuration, together with the missing configuration: to write
+    /// it would only bring up the next error. The walk has planned the blocks that the IDs refer to.
     pub(super) fn check_ids_of_unconfigured(&self) {
         let config = self.context.inputs.config;
         for node in config.nodes() {
             for import in &node.module.imports {
                 if config.resource(&import.target(&node.path)).is_none() {
-                    // A failure has been reported.
+                    // `check_id` has reported a failure.
                     let _: Result<(), Reported> = self.check_id(import, &node.path);
                 }
             }
@@ -310,7 +313,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Imports the object of a plan that is for one import only. Returns whether this is such a plan.
+    /// Imports the object of a plan that is for one import only. Returns true if this is such a plan.
     pub(super) async fn import_only(
         &self,
         p: &PlannedResource<'_>,
@@ -330,7 +333,7 @@ impl Planner<'_> {
             sensitive: false,
         };
         let imported = self.import(p, address, requested).await?;
-        // Apply records the dependencies: the configuration had no part in creating the object.
+        // Dependencies are recorded by apply: the configuration had no part in creating the object.
         let object = Object {
             dependencies: Arc::default(),
             ..(*imported.stored.object).clone()
@@ -387,6 +390,8 @@ impl Planner<'_> {
             "while importing",
             address,
         ))?;
+        // The result of an import may have the identifying attributes only, so that the object is read in any case,
+        // also without refresh.
         let answer = p
             .provider
             .read(
@@ -411,7 +416,7 @@ impl Planner<'_> {
             .report(read_problems(&read.object, p.schema, provider, when, address))?;
         refreshing.complete();
         let target = match (target, &read.identity) {
-            // The one of the configuration may lack what is optional for import.
+            // The identity in the configuration may lack attributes that are optional for import.
             (ImportTarget::Identity(_), Some(identity)) => ImportTarget::Identity(identity.clone()),
             (target, _) => target,
         };
@@ -454,7 +459,7 @@ impl Planner<'_> {
         })
     }
 
-    /// The dependencies of the objects of a resource, in the order of the state.
+    /// Returns the dependencies of the objects of a resource, in the order of the state.
     pub(super) fn dependencies_of(&self, resource: &ConfigResource) -> Arc<[ConfigResource]> {
         let mut out: Vec<_> = self
             .context
@@ -476,7 +481,7 @@ fn not_known(summary: &str, argument: &str, range: &Range) -> Diagnostic {
     diagnostic
 }
 
-/// An address that is relative to a module instance.
+/// Puts an address that is relative to a module instance into that instance.
 fn within(module: &ModuleInstance, mut address: AbsResourceInstance) -> AbsResourceInstance {
     let mut outer = module.clone();
     for step in address.module.0.iter() {
@@ -486,7 +491,7 @@ fn within(module: &ModuleInstance, mut address: AbsResourceInstance) -> AbsResou
     address
 }
 
-/// Why the target of an import is not in the configuration, and what to do.
+/// Explains why the target of an import is not in the configuration, and what to do.
 fn unconfigured(inputs: Inputs<'_>, node: &ModuleNode, import: &Import, target: &ConfigResource) -> String {
     let missing = format!("There is no configuration for {target}, which an import block names");
     if inputs.config.node(&target.module).is_none() {

@@ -29,7 +29,7 @@ impl From<Mode> for PlanKind {
 }
 
 impl PlanKind {
-    /// The mode that the plan has.
+    /// Returns the mode of the plan.
     pub(super) fn mode(self) -> Mode {
         match self {
             PlanKind::Normal | PlanKind::DestroyRefresh => Mode::Normal,
@@ -38,37 +38,37 @@ impl PlanKind {
         }
     }
 
-    /// Whether all objects are destroyed.
+    /// Returns true if all objects are destroyed.
     pub(super) fn is_destroy(self) -> bool {
         self == PlanKind::Destroy
     }
 
-    /// Whether only the state is updated.
+    /// Returns true if only the state is updated.
     pub(super) fn is_refresh_only(self) -> bool {
         self == PlanKind::RefreshOnly
     }
 
-    /// Whether objects are compared with their configuration.
+    /// Returns true if objects are compared with their configuration.
     pub(super) fn compares_with_configuration(self) -> bool {
         self.mode() == Mode::Normal
     }
 
-    /// Whether objects are imported.
+    /// Returns true if objects are imported.
     pub(super) fn imports(self) -> bool {
         self == PlanKind::Normal
     }
 
-    /// Whether `prevent_destroy` is an error for an object that the plan destroys.
+    /// Returns true if `prevent_destroy` is an error for an object that the plan destroys.
     pub(super) fn enforces_prevent_destroy(self) -> bool {
         self != PlanKind::DestroyRefresh
     }
 
-    /// Whether the actions that changes trigger are planned. The changes of a refresh pass are not carried out.
+    /// Returns true if the actions that changes trigger are planned. The changes of a refresh pass are not applied.
     pub(super) fn plans_actions(self) -> bool {
         self != PlanKind::DestroyRefresh
     }
 
-    /// How preconditions and postconditions that do not hold are reported.
+    /// Returns the severity of failed preconditions and postconditions.
     pub(super) fn condition_severity(self) -> FailureSeverity {
         match self {
             PlanKind::Normal | PlanKind::Destroy => FailureSeverity::Error,

@@ -1,4 +1,4 @@
-//! Lists existing objects: the instances of a `list` block.
+//! Queries: the instances of a `list` block, for which existing objects are listed.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::instance::{located, unanswered};
 use crate::object_config;
 use crate::query::{GeneratedImport, QueryInstance, QueryResult, limit_of, list_argument};
 
-/// The most objects that are listed where the block does not say.
+/// Limit of the listed objects of a block without `limit`, as in Terraform.
 const DEFAULT_LIMIT: u64 = 100;
 
 impl Planner<'_> {
@@ -60,6 +60,7 @@ impl Planner<'_> {
             address: address.clone(),
             config: mark_sensitive(&config_schema.block, shown),
         });
+        // Without a `config` block the provider gets an empty one, not null.
         let config = if config.is_null() {
             config_schema.block.empty_object()
         } else {
@@ -71,6 +72,7 @@ impl Planner<'_> {
         self.context.report(located(answer.diagnostics, written, address))?;
         let request = ListRequest {
             config: config.clone(),
+            // Generated configuration needs the object, even if the block does not include it.
             include_object: included || generates,
             limit,
         };
@@ -80,7 +82,7 @@ impl Planner<'_> {
         self.take_listed(p, address, managed, config, answer.value).await
     }
 
-    /// Checks what was listed, generates configuration for it, and makes it the value of the instance.
+    /// Checks the listed objects, generates configuration for them, and sets them as the value of the instance.
     async fn take_listed(
         &self,
         p: &PlannedResource<'_>,
@@ -89,11 +91,12 @@ impl Planner<'_> {
         config: Value,
         mut listed: Vec<Listed>,
     ) -> Result<(), Reported> {
-        // Results of queries are printed and become configuration.
+        // Write-only values are removed, since results of queries are printed and become configuration.
         for one in &mut listed {
             one.object = without_write_only(&managed.block, &one.object);
         }
         let provider = &p.provider_address.provider;
+        // Objects are told apart by their identities, which must be known.
         for one in &listed {
             self.context
                 .report(identity_problems(Some(&one.identity), managed, true, provider, address))?;
@@ -136,7 +139,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The number of an instance among those of its block; none if the block has neither `count` nor `for_each`.
+    /// Returns the position of an instance among those of its block; `None` if the block has neither `count` nor
+    /// `for_each`.
     fn sibling(&self, address: &AbsResourceInstance) -> Result<Option<usize>, Reported> {
         if address.resource.key == InstanceKey::None {
             return Ok(None);
@@ -156,6 +160,7 @@ impl Planner<'_> {
         listed: &Listed,
     ) -> Result<GeneratedImport, Reported> {
         let addrs::Resource { ty, name, .. } = &address.resource.resource;
+        // Labels are made from positions, as keys may have characters that a label cannot have.
         let name = match sibling {
             Some(sibling) => format!("{name}_{sibling}_{i}"),
             None => format!("{name}_{i}"),
@@ -172,7 +177,7 @@ impl Planner<'_> {
         })
     }
 
-    /// The schemas of the `config` block and of the listed objects.
+    /// Returns the schemas of the `config` block and of the listed objects.
     fn listed_schemas(&self, p: &PlannedResource<'_>, ty: &str) -> Result<(&Schema, &Schema), Reported> {
         let schemas = self.context.providers.schemas();
         let provider = schemas.providers.get(&p.provider_address.provider).ok_or(Reported)?;
@@ -208,7 +213,7 @@ impl Planner<'_> {
         Ok(value.as_bool().unwrap_or_default())
     }
 
-    /// The value of an argument of a list block, which must be known.
+    /// Evaluates an argument of a list block, which must be known.
     fn argument(&self, expr: &Expr, scope: &ModuleScope<'_>, name: &str, ty: &Type) -> Result<Value, Reported> {
         let value = self.context.evaluator.evaluate(expr, scope)?;
         let value = list_argument(value, name, ty, expr.range()).map_err(|problem| self.context.fail(problem))?;

@@ -31,8 +31,8 @@ pub(super) struct Refreshed {
     pub(super) was: StoredObject,
 }
 
-/// Whether the stored object lacks sensitive paths of its schema: an earlier release has written it, or the schema has changed.
-/// Terraform plans an update for that.
+/// Returns true if the stored object lacks sensitive paths of its schema: an earlier release has written it, or the
+/// schema has changed. Terraform plans an update for that.
 fn learns_marks(was: &StoredObject, now: &StoredObject, schema: &Schema) -> bool {
     if now.value.is_null() {
         return false;
@@ -66,7 +66,7 @@ impl Planner<'_> {
         }
         let mut stored = self.refreshed_object(p, address).await?;
         if self.spec.options.import.is_some() {
-            // Nothing else is planned: what this object was, or will be, is not known now.
+            // Nothing else is planned: the planned values of this object are not known now.
             let value = match &stored {
                 Some(stored) => stored.marked(p.schema),
                 None => Value::unknown(p.schema.implied_type()),
@@ -133,7 +133,8 @@ impl Planner<'_> {
         self.plan_triggers(p, change).await
     }
 
-    /// Adds the change of an object, and returns its action. An error means that `prevent_destroy` forbids it; the change is in the plan nevertheless.
+    /// Adds the change of an object, and returns its action. An error means that `prevent_destroy` forbids the change,
+    /// which is in the plan nevertheless.
     fn add_change(
         &self,
         p: &PlannedResource<'_>,
@@ -142,7 +143,7 @@ impl Planner<'_> {
         mut change: ResourceChange,
     ) -> Result<Action, Reported> {
         if change.action == Action::NoOp && change.before.paths_with_marks() != change.after.paths_with_marks() {
-            // Only sensitivity changes: apply must write the state.
+            // Only sensitivity changes, which apply must write to the state.
             change.action = Action::Update;
         }
         let state_dependencies = stored.map(|s| s.object.dependencies.clone()).unwrap_or_default();
@@ -159,7 +160,7 @@ impl Planner<'_> {
         Ok(action)
     }
 
-    /// The part of planning that a refresh-only plan has: sets the refreshed object in the evaluator and evaluates the
+    /// Plans the instance in a refresh-only plan: sets the refreshed object in the evaluator and evaluates the
     /// conditions.
     fn refreshed_only(
         &self,
@@ -173,6 +174,7 @@ impl Planner<'_> {
             Some(stored) => stored.marked(p.schema),
             None => Value::unknown(p.schema.implied_type()),
         };
+        // An instance that does not exist is left out of a collection; a single one needs a value.
         if stored.is_some() || address.resource.key == InstanceKey::None {
             self.context.evaluator.set_object(address, value.clone());
         } else {
@@ -189,7 +191,7 @@ impl Planner<'_> {
         evaluator.check_postconditions(instance, Some(value), severity)
     }
 
-    /// The configuration of an object, without marks, after the provider has validated it; and its marks.
+    /// Returns the configuration of an object, without marks, after the provider has validated it; and its marks.
     async fn validated_config(
         &self,
         p: &PlannedResource<'_>,
@@ -200,6 +202,7 @@ impl Planner<'_> {
         let config = object_config::object_config(self.context.evaluator, address, &block.body, p.schema, scope)?;
         self.forbid_ephemeral(p, address, &config)?;
         let marks = without_ephemeral_marks(config.paths_with_marks());
+        // Providers are sent values only; the marks are put back on the result.
         let (config, _) = config.unmark_deep();
         let answer = p
             .provider
@@ -211,7 +214,7 @@ impl Planner<'_> {
         Ok((config, marks))
     }
 
-    /// Records the dependencies of a refreshed object: those of the configuration beside those already recorded, which are
+    /// Records the dependencies of a refreshed object: those of the configuration beside the recorded ones, which are
     /// in effect until the object is changed; and the lifecycle arguments that are in effect when the block is gone.
     fn record_dependencies_after_refresh(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance) {
         let recorded = self.prior().current(address).map(|o| o.dependencies.clone());
@@ -240,6 +243,7 @@ impl Planner<'_> {
             && object.destroy_provisioners == destroy_provisioners
             && managed_by == Some(&p.provider_address)
         {
+            // The object stays shared with the state, so that nothing is written.
             return;
         }
         let object = Object {
@@ -279,7 +283,7 @@ impl Planner<'_> {
         Ok(block)
     }
 
-    /// The stored object of an instance, refreshed unless that is disabled. Records drift.
+    /// Returns the stored object of an instance, refreshed unless that is disabled. Records drift.
     pub(super) async fn refreshed_object(
         &self,
         p: &PlannedResource<'_>,
@@ -288,7 +292,7 @@ impl Planner<'_> {
         Ok(self.refreshed(p, address).await?.map(|refreshed| refreshed.now))
     }
 
-    /// The stored object of an instance before and after refresh.
+    /// Returns the stored object of an instance before and after refresh.
     pub(super) async fn refreshed(
         &self,
         p: &PlannedResource<'_>,
@@ -300,6 +304,8 @@ impl Planner<'_> {
         let ty = &address.resource.resource.ty;
         let state_only = self.is_state_only(p, ty);
         let current = object.schema_version == p.schema.version && is_current(p.schema, &object);
+        // Objects in the state alone, at the current schema version, are the most frequent ones of such providers: no
+        // call is needed for them.
         let as_it_stands = (state_only && current)
             .then(|| decode(p.schema, &object, address).ok())
             .flatten();
@@ -346,6 +352,7 @@ impl Planner<'_> {
         self.context
             .report(read_problems(&read.object, p.schema, provider, when, address))?;
         self.check_identity(p, address, read.identity.as_ref(), true)?;
+        // Completed here: an invalid answer counts as a failed refresh.
         refreshing.complete();
         let now = StoredObject {
             value: read.object,
@@ -357,8 +364,8 @@ impl Planner<'_> {
         Ok((!now.value.is_null()).then_some(Refreshed { now, was: stored }))
     }
 
-    /// Whether the provider announces that the objects of this type exist in the state alone, so that refreshing them has no
-    /// effect.
+    /// Returns true if the provider announces that the objects of this type exist in the state alone, so that
+    /// refreshing them has no effect.
     pub(super) fn is_state_only(&self, p: &PlannedResource<'_>, ty: &str) -> bool {
         let schemas = self.context.providers.schemas();
         let provider = schemas.providers.get(&p.provider_address.provider);
@@ -375,7 +382,7 @@ impl Planner<'_> {
     ) -> Result<(), Reported> {
         // A destroy plan shows no drift.
         let records_drift = !self.spec.kind.is_destroy();
-        // That the schema has learned what is sensitive is worth storing, but nothing that changed outside (Terraform 1.16).
+        // A schema that marks more as sensitive is a reason to store the object, but no drift (Terraform 1.16).
         let drifted = was.is_some_and(|was| was.value != now.value);
         let changed = drifted || was.is_some_and(|was| learns_marks(was, now, p.schema));
         let previous_address = self.moved_from(address);
@@ -411,6 +418,7 @@ impl Planner<'_> {
             self.prior().set_current(address, &p.provider_address, None);
             return Ok(());
         }
+        // An unchanged object stays shared with the state, so that nothing is written for it.
         let same = !changed
             && now.private == now.object.private
             && now.object.schema_version == p.schema.version

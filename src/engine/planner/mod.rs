@@ -54,16 +54,16 @@ use kind::PlanKind;
 use targets::Selection;
 use visit::{Limits, PlanSpec, PlannedResource, Planner, Progress, ResourceFacts};
 
-/// The result of planning.
+/// Result of planning.
 #[derive(Debug, Default)]
 pub struct Planning {
-    /// The plan. If there are errors there is none, or one that is marked as errored and shows what was planned until then.
+    /// Plan. If there are errors, it is missing, or marked as errored and shows what was planned until then.
     pub plan: Option<Plan>,
-    /// The schemas of the plugins, to render the plan with.
+    /// Schemas of the plugins, to render the plan with.
     pub schemas: Schemas,
     /// All diagnostics.
     pub diagnostics: Diagnostics,
-    /// The values of the ephemeral resources that were opened.
+    /// Values of the ephemeral resources that were opened.
     pub ephemerals: BTreeMap<AbsResourceInstance, Value>,
 }
 
@@ -105,7 +105,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
             refresh: false,
             ..options.clone()
         };
-        // The other warnings of the refresh pass recur in the destroy plan if they matter there.
+        // Other warnings of the refresh pass recur in the destroy plan if they matter there.
         let mut planning = whole(
             plan_once(inputs, &options, PlanKind::Destroy, Validation::NotNeeded).await,
             warned,
@@ -116,8 +116,8 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
         return planning;
     }
     let kind = PlanKind::from(options.mode);
-    // The command `import` needs a block for its object, not a finished configuration: as in Terraform, a block may still be
-    // without its arguments.
+    // The command `import` needs a block for its object, not a finished configuration: as in Terraform, the block may
+    // still lack arguments.
     let validation = match options.import {
         Some(_) => Validation::NotNeeded,
         None => Validation::Required,
@@ -148,21 +148,23 @@ fn whole(result: Result<(Planning, Diagnostics), Planning>, mut warned: Diagnost
     }
 }
 
-/// What makes warnings duplicates: summary, detail and position. The instances of a block share their warnings.
+/// Returns the parts by which warnings are duplicates: summary, detail and position. The instances of a block share
+/// their warnings.
 fn same_warning(d: &Diagnostic) -> (&str, &str, Option<(&str, u32)>) {
     let at = d.subject.as_ref().map(|range| (&*range.file, range.start.byte));
     (&d.summary, &d.detail, at)
 }
 
-/// Whether the configuration has to be validated before a plan is made.
+/// Need of a validation before the plan.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Validation {
     Required,
-    /// An earlier pass has validated it, or the command does without.
+    /// An earlier pass has validated the configuration, or the command does without.
     NotNeeded,
 }
 
-/// Makes one plan, and returns the warnings of validation separately. The error is the result for an invalid configuration.
+/// Makes one plan, and returns the warnings of validation separately. The error is the result for an invalid
+/// configuration.
 async fn plan_once(
     inputs: Inputs<'_>,
     options: &PlanOptions,
@@ -185,7 +187,7 @@ async fn plan_once(
         Ok(providers) => providers,
         Err(diagnostics) => return Err(nothing(Schemas::default(), diagnostics)),
     };
-    // Files that resources were configured from may be gone when they are destroyed.
+    // Files in arguments of resources may be gone when these are destroyed, which must not prevent the destruction.
     let mut without_files = inputs.environment.clone();
     without_files.functions.missing_files = Some(MissingFiles::default());
     let destroys = matches!(kind, PlanKind::Destroy | PlanKind::DestroyRefresh);
@@ -193,6 +195,7 @@ async fn plan_once(
     let work = async {
         let mut warned = Diagnostics::new();
         if validation == Validation::Required {
+            // Without the empty blocks for imports, which lack required arguments.
             let on_written = Inputs {
                 config: written,
                 environment: if destroys { &without_files } else { inputs.environment },
@@ -204,7 +207,7 @@ async fn plan_once(
             }
         }
         let inputs = Inputs {
-            // A destroy plan evaluates nothing but the configurations of providers, and these need their files.
+            // A destroy plan evaluates only the configurations of providers, which need their files.
             environment: match kind {
                 PlanKind::DestroyRefresh => &without_files,
                 _ => inputs.environment,
@@ -317,7 +320,7 @@ async fn with_providers(
     run(&planner, &statements, before).await
 }
 
-/// The evaluator of a plan that starts from this state.
+/// Creates the evaluator of a plan that starts from this state.
 fn evaluator<'a>(
     inputs: Inputs<'a>,
     options: &PlanOptions,
@@ -326,6 +329,7 @@ fn evaluator<'a>(
     prior: Arc<Mutex<State>>,
 ) -> Evaluator<'a> {
     let mut environment = inputs.environment.clone();
+    // Functions like `timestamp` are unknown until apply, so that the plan does not promise a value.
     environment.functions.pure = true;
     let partial = !(options.targets.is_empty() && options.excludes.is_empty());
     let objects = StateObjects {
@@ -363,7 +367,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
     if let Some(target) = &planner.spec.options.invoke
         && !outcomes.contains(&Outcome::Failed)
     {
-        // A failure has been reported.
+        // `plan_requested` has reported a failure.
         let _: Result<(), Reported> = planner.plan_requested(target).await;
     }
     if kind.imports() && !query {
@@ -376,7 +380,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
     }
     if !kind.is_destroy() && !query {
         let problems = moves::validate(statements, planner.context.evaluator, before);
-        // The walk has reported failures of expansion.
+        // The walk has reported failures of expansion already.
         planner.context.evaluator.take_diagnostics();
         if problems.has_errors() {
             // Other errors are probably consequences of invalid moves.
@@ -386,6 +390,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
     if !diagnostics.has_errors() && !query {
         diagnostics.extend(planner.unmatched_instances());
     }
+    // A failure without a diagnostic would be taken for a success with an empty plan.
     if !diagnostics.has_errors() && outcomes.contains(&Outcome::Failed) {
         diagnostics.push(Diagnostic::error(
             "Planning failed without a reason",
@@ -397,7 +402,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
         let outcome = blocks.find(block).and_then(|n| outcomes.get(n.index()));
         outcome.is_some_and(|o| *o != Outcome::Done)
     };
-    // A query shows and stores no outputs.
+    // A query neither shows nor stores outputs.
     let outputs = if query {
         BTreeMap::new()
     } else {
@@ -415,7 +420,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
     planner.conclude(plan, diagnostics)
 }
 
-/// Sorts diagnostics by position: providers respond in any order.
+/// Sorts diagnostics by position, since providers respond in any order.
 fn in_order_of_files(mut diagnostics: Diagnostics) -> Diagnostics {
     diagnostics.0.sort_by_cached_key(|d| {
         let at = d.subject.as_ref().map(|r| (r.file.to_string(), r.start.byte));
@@ -424,11 +429,11 @@ fn in_order_of_files(mut diagnostics: Diagnostics) -> Diagnostics {
     diagnostics
 }
 
-/// The number of blocks that are visited at the same time. Calls to providers are limited by object; this limits the memory of
-/// blocks that wait for a permit.
+/// Returns the number of blocks that are visited at the same time. Calls to providers are limited by object; this
+/// limits the memory of blocks that wait for a permit.
 fn blocks_at_once(parallelism: usize) -> usize {
     parallelism.max(MIN_BLOCKS_AT_ONCE)
 }
 
-/// Enough for blocks without calls to proceed while others wait for slow responses.
+/// Lower limit of blocks at a time, so that blocks without calls proceed while others wait for slow responses.
 const MIN_BLOCKS_AT_ONCE: usize = 256;

@@ -8,7 +8,7 @@ use crate::eval::Reported;
 use crate::eval::objects::{ObjectSource, Objects, ReferencedResource};
 use crate::state_objects::{PartialObjects, StateObjects};
 
-/// The object source of a plan of this kind. A partial plan leaves out a part of the configuration.
+/// Returns the object source of a plan of this kind. A partial plan leaves out a part of the configuration.
 pub(super) fn object_source(kind: PlanKind, partial: bool, prior: StateObjects<'_>) -> Box<dyn ObjectSource + '_> {
     match kind {
         PlanKind::Destroy => Box::new(prior),
@@ -18,7 +18,7 @@ pub(super) fn object_source(kind: PlanKind, partial: bool, prior: StateObjects<'
     }
 }
 
-/// Objects as planned, where the whole configuration is. The walk visits a resource before the blocks that refer to it, so all
+/// Planned objects of a complete configuration. The walk visits a resource before the blocks that refer to it, so all
 /// objects are set when the value is computed.
 struct PlannedObjects;
 
@@ -28,7 +28,7 @@ impl ObjectSource for PlannedObjects {
     }
 }
 
-/// Objects as refreshed. Nothing is created or destroyed, so the instances are those that exist. The state of the plan is
+/// Refreshed objects. Nothing is created or destroyed, so the instances are those that exist. The state of the plan is
 /// needed only where the walk leaves out resources.
 struct RefreshedObjects<'a>(Option<StateObjects<'a>>);
 

@@ -10,8 +10,8 @@ use super::Planner;
 use crate::blocks::Block;
 use crate::plan::{Action, OutputChange};
 
-/// The changes of all configured and stored root outputs. In a plan with errors, outputs that could not be evaluated are left
-/// out.
+/// Returns the changes of all configured and stored root outputs. In a plan with errors, outputs that could not be
+/// evaluated are left out.
 pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -> BTreeMap<Arc<str>, OutputChange> {
     let stored = &planner.context.inputs.state.outputs;
     let root = &planner.context.inputs.config.root;
@@ -29,6 +29,7 @@ pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -
             if !planner.spec.selection.includes(&block) || skipped(&block) {
                 continue;
             }
+            // The failure was reported where the output was evaluated.
             let Ok(after) = planner.context.evaluator.output(&ModuleInstance::root(), root, name) else {
                 continue;
             };
@@ -60,6 +61,7 @@ pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -
             );
         }
     }
+    // With targets the other outputs stay as they are.
     if planner.spec.selection.is_everything() {
         for (name, output) in stored {
             let gone = planner.spec.kind.is_destroy() || !root.module.outputs.contains_key(name);

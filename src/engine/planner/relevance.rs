@@ -1,7 +1,7 @@
-//! Relevant attributes: those that the planned changes depend on. The plan shows drift of these attributes. References in the
-//! configuration of changed resources are followed through variables, local values and outputs to resources, and from the
-//! attributes referred to through their configuration. Nothing is evaluated: the instances of a resource have the same
-//! references, so each block is searched once for each instance of its module.
+//! Relevant attributes, on which the planned changes depend. The plan shows drift of these attributes only. References
+//! in the configuration of changed resources are followed through variables, local values and outputs to resources, and
+//! from the attributes referred to through their configuration. Nothing is evaluated: the instances of a resource have
+//! the same references, so each block is searched once for each instance of its module.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// A reference that has not been followed yet.
 struct PendingReference {
     module: ModuleInstance,
-    /// The resource that contains it, for `count` and `each`.
+    /// Resource that contains the reference, for `count` and `each`.
     within: Option<Resource>,
     reference: Reference,
 }
@@ -33,7 +33,7 @@ struct Search<'s> {
     attributes: BTreeMap<String, (AbsResourceInstance, Path)>,
 }
 
-/// The relevant attributes, sorted by address.
+/// Returns the relevant attributes, sorted by address.
 pub(super) fn attributes(
     config: &Config,
     schemas: &Schemas,
@@ -64,7 +64,7 @@ pub(super) fn attributes(
         search.output(&root, name);
     }
     if mode != Mode::Destroy {
-        // Module outputs are not in the state, so they count as changed.
+        // Outputs of modules are not in the state, so they count as changed.
         for (module, name) in modules {
             search.output(module, name);
         }
@@ -77,7 +77,7 @@ pub(super) fn attributes(
     out.into_iter().map(|(_, found)| found).collect()
 }
 
-/// The steps of a path that references can have.
+/// Converts the steps of a reference to a path, up to a splat.
 fn path(steps: &[TraversalStep]) -> Path {
     Path(
         steps
@@ -125,7 +125,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// The schema of a resource that is declared.
+    /// Returns the schema of a declared resource.
     fn schema(&self, address: &addrs::ConfigResource) -> Option<&'s BlockSchema> {
         self.config.resource(address)?;
         let provider = self.config.provider_for(address).provider;
@@ -205,7 +205,7 @@ impl<'s> Search<'s> {
     }
 }
 
-/// The references in the part of a body at these steps, as far as the steps are known without evaluation.
+/// Collects the references in the part of a body at these steps, as far as the steps are known without evaluation.
 fn part(body: &Body, schema: &BlockSchema, steps: &[TraversalStep], out: &mut Vec<Reference>) {
     let name = match steps.first() {
         Some(TraversalStep::Attribute { name, .. }) => name.clone(),
@@ -230,7 +230,7 @@ fn part(body: &Body, schema: &BlockSchema, steps: &[TraversalStep], out: &mut Ve
         .iter()
         .any(|b| &*b.ty == "dynamic" && b.labels.first().is_some_and(|l| *l.text == *name));
     if dynamic {
-        // The block cannot be chosen without evaluation.
+        // The generated block cannot be chosen without evaluation, so all references of the dynamic block count.
         let only = BlockSchema {
             attributes: BTreeMap::default(),
             blocks: [(name.clone(), nested.clone())].into_iter().collect(),

@@ -1,4 +1,4 @@
-//! The path of a relevant attribute: the steps of a reference, cut at the first one that the schema does not have. Nothing
+//! Paths of relevant attributes: the steps of a reference, cut at the first one that the schema does not have. Nothing
 //! inside an attribute of dynamic type or a set has a path. Indexes are converted to the collection's key type.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cty::{Path, Step, Type, Value};
 use schema::{AttributeSchema, AttributeType, BlockSchema, Nesting};
 
-/// The steps in an object of this schema.
+/// Returns the steps that exist in an object of this schema.
 pub(super) fn known_steps(schema: &BlockSchema, steps: Path) -> Path {
     let mut out = Vec::new();
     block(schema, &steps.0, &mut out);
@@ -82,6 +82,7 @@ fn plain(ty: &Type, steps: &[Step], out: &mut Vec<Step>) {
             };
             match at.and_then(|i| usize::try_from(i).ok()).and_then(|i| elements.get(i)) {
                 Some(inner) => plain(inner, rest, out),
+                // An index outside of the tuple leads nowhere: the path ends before it.
                 None => out.truncate(before),
             }
         }
@@ -99,7 +100,7 @@ fn element<'s>(nesting: Nesting, steps: &'s [Step], out: &mut Vec<Step>) -> Opti
     }
 }
 
-/// The first step as the name of an attribute, and the remaining steps.
+/// Returns the first step as the name of an attribute, and the remaining steps.
 fn attribute_step(steps: &[Step]) -> Option<(Arc<str>, &[Step])> {
     let (first, rest) = steps.split_first()?;
     let name = match first {

@@ -13,32 +13,34 @@ use crate::blocks::{Block, Blocks};
 use crate::inputs::PlanOptions;
 use crate::plan::Mode;
 
-/// The selected part of the graph.
+/// Selected part of the graph.
 pub(super) struct Selection {
     mode: Mode,
     targets: Vec<Target>,
     excludes: Vec<Target>,
-    /// The selected blocks; `None` if all are.
+    /// Selected blocks; `None` if all are.
     blocks: Option<HashSet<Block>>,
     /// Resources that are selected with all instances, because a selected block depends on them.
     whole: HashSet<ConfigResource>,
     /// Provider configurations of selected resources.
     providers: HashSet<AbsProviderConfig>,
-    /// For each resource, the instances of the state that depend on it and are not selected. Empty in destroy mode, which selects them.
+    /// For each resource, the instances of the state that depend on it and are not selected. Empty in destroy mode,
+    /// which selects them.
     needed_outside: HashMap<ConfigResource, Vec<AbsResourceInstance>>,
 }
 
-/// What is done about an instance that only the state has.
+/// Decision about an instance that only the state has.
 pub(super) enum Orphan<'s> {
-    /// It is destroyed.
+    /// The instance is destroyed.
     Destroyed,
-    /// It is destroyed, as a target says, although this instance outside of the targets probably depends on it.
+    /// The instance is destroyed, as a target names it, although this instance outside of the targets probably depends
+    /// on it.
     Needed(&'s AbsResourceInstance),
-    /// It stays: no target names it, and these instances outside of the targets depend on its resource.
+    /// The instance stays: no target names it, and these instances outside of the targets depend on its resource.
     Kept(&'s [AbsResourceInstance]),
 }
 
-/// The list blocks as targets.
+/// Returns the list blocks as targets.
 fn lists(blocks: &Blocks) -> Vec<Target> {
     let resources = blocks.graph.node_weights().filter_map(|block| match block {
         Block::Resource(r) if r.resource.mode == ResourceMode::List => Some(Target::ConfigResource(r.clone())),
@@ -58,6 +60,7 @@ impl Selection {
             providers: HashSet::new(),
             needed_outside: HashMap::new(),
         };
+        // A query needs its list blocks and their dependencies only, and plans no resources.
         if options.query.is_some() {
             selection.targets = lists(blocks);
             selection.select(blocks, options.mode, state, actions);
@@ -88,7 +91,7 @@ impl Selection {
         selection
     }
 
-    /// Finds the instances that are not selected and depend on others, as the state records it.
+    /// Finds the instances that are not selected and depend on others, by the recorded dependencies.
     fn find_dependents_outside(&mut self, state: &State) {
         let mut needed: HashMap<ConfigResource, Vec<AbsResourceInstance>> = HashMap::new();
         for (resource, _, key, instance) in state.instances() {
@@ -107,7 +110,7 @@ impl Selection {
         self.needed_outside = needed;
     }
 
-    /// Decides what is done about an instance that only the state has.
+    /// Decides about an instance that only the state has.
     pub(super) fn orphan(&self, address: &AbsResourceInstance) -> Orphan<'_> {
         let users = self
             .needed_outside
@@ -119,8 +122,8 @@ impl Selection {
                 users => Orphan::Kept(users),
             };
         }
-        // The state records dependencies between resources, not between instances. Those with another key are likely to use an instance
-        // with that key.
+        // The state records dependencies between resources, not between instances. An instance with the same key is the
+        // likely user.
         let key = &address.resource.key;
         let likely = |user: &&AbsResourceInstance| {
             user.resource.key == *key || user.resource.key == InstanceKey::None || *key == InstanceKey::None
@@ -131,7 +134,8 @@ impl Selection {
         }
     }
 
-    /// Returns true if the deposed objects of an instance are destroyed: not where it is selected as a dependency of a target only.
+    /// Returns true if the deposed objects of an instance are destroyed; false where it is selected only as a
+    /// dependency of a target.
     pub(super) fn destroys_deposed(&self, address: &AbsResourceInstance) -> bool {
         // In the other modes dependents are selected with a target, or nothing is destroyed.
         self.targets.is_empty() || self.mode != Mode::Normal || self.targets.iter().any(|t| t.selects(address))
@@ -152,6 +156,7 @@ impl Selection {
                 .filter(|b| seen.insert(*b))
             {
                 match &graph[before] {
+                    // Selecting it would destroy it; the provider gets the values of its stored objects.
                     Block::Resource(r) if r.resource.mode == ResourceMode::Managed => continue,
                     Block::Resource(r) => {
                         self.whole.insert(r.clone());
@@ -167,8 +172,8 @@ impl Selection {
         }
     }
 
-    /// In destroy mode, selects the resources with objects that depend on existing targeted objects, by the dependencies that
-    /// the state records. Those of the configuration may not have been applied yet.
+    /// Selects, in destroy mode, the resources with objects that depend on existing targeted objects, by the recorded
+    /// dependencies. Dependencies in the configuration may not have been applied yet.
     fn select_dependents(
         &mut self,
         blocks: &Blocks,
@@ -207,7 +212,7 @@ impl Selection {
                     }
                 }
             }
-            // Data sources and values have no recorded dependencies: those of the configuration count.
+            // Data sources and values have no recorded dependencies, so those of the configuration count.
             for next in graph.neighbors_directed(n, Direction::Outgoing) {
                 match &graph[next] {
                     Block::Provider(_) => continue,
@@ -222,7 +227,8 @@ impl Selection {
         }
     }
 
-    /// Selects the targets, the action that the user asks for, and their dependencies; in destroy mode, also what depends on them.
+    /// Selects the targets, the action that the user requests, and their dependencies; in destroy mode, also their
+    /// dependents.
     fn select(&mut self, blocks: &Blocks, mode: Mode, state: &State, actions: &ActionSelection) {
         let graph = &blocks.graph;
         let named: Vec<NodeIndex> = graph
@@ -280,9 +286,9 @@ impl Selection {
         self.blocks = Some(selected.into_iter().map(|n| graph[n].clone()).collect());
     }
 
-    /// Leaves out the excluded addresses and everything that depends on them; in destroy mode, also their dependencies, which
-    /// must be destroyed later. A resource with some excluded instances stays selected without these, but what depends on it is
-    /// left out, as it may depend on them.
+    /// Removes the excluded addresses and everything that depends on them; in destroy mode, also their dependencies,
+    /// which must be destroyed later. A resource with some excluded instances stays selected without these, but its
+    /// dependents are left out, as they may depend on them.
     fn exclude(&mut self, blocks: &Blocks, mode: Mode) {
         let graph = &blocks.graph;
         let direction = if mode == Mode::Destroy {
@@ -318,12 +324,12 @@ impl Selection {
         self.blocks = Some(rest.map(|n| graph[n].clone()).collect());
     }
 
-    /// Whether a block is selected.
+    /// Returns true if a block is selected.
     pub(super) fn includes(&self, block: &Block) -> bool {
         self.blocks.as_ref().is_none_or(|blocks| blocks.contains(block))
     }
 
-    /// Whether an instance of a selected resource is selected.
+    /// Returns true if an instance of a selected resource is selected.
     pub(super) fn includes_instance(&self, address: &AbsResourceInstance) -> bool {
         if self.targets.is_empty() {
             return !self.excludes.iter().any(|t| t.selects(address));
@@ -331,24 +337,24 @@ impl Selection {
         self.whole.contains(&address.config()) || self.targets.iter().any(|t| t.selects(address))
     }
 
-    /// Whether a selected resource uses a provider configuration.
+    /// Returns true if a selected resource uses a provider configuration.
     pub(super) fn needs_provider(&self, address: &AbsProviderConfig) -> bool {
         self.providers.contains(address)
     }
 
-    /// The provider configurations that selected resources use.
+    /// Returns the provider configurations that selected resources use.
     pub(super) fn providers(&self) -> impl Iterator<Item = &AbsProviderConfig> {
         self.providers.iter()
     }
 
-    /// Whether there is neither `-target` nor `-exclude`.
+    /// Returns true if there is neither `-target` nor `-exclude`.
     pub(super) fn is_everything(&self) -> bool {
         self.blocks.is_none()
     }
 }
 
-/// The root outputs that depend on resources, all of them selected. An output that depends on a module call with a `count` that
-/// depends on other resources is left out: with -target, such a count may be unknown.
+/// Returns the root outputs that depend on resources, all of them selected. An output that depends on a module call
+/// with a `count` that depends on other resources is left out: with -target, such a count may be unknown.
 fn outputs_of(graph: &DiGraph<Block, ()>, selected: &HashSet<NodeIndex>) -> Vec<NodeIndex> {
     // The resource dependencies of each node, in topological order.
     let mut needs: Vec<Needs> = vec![Needs::default(); graph.node_count()];
@@ -371,17 +377,17 @@ fn outputs_of(graph: &DiGraph<Block, ()>, selected: &HashSet<NodeIndex>) -> Vec<
     found
 }
 
-/// The resource dependencies of a node.
+/// Resource dependencies of a node.
 #[derive(Clone, Copy, Default)]
 struct Needs {
-    /// Whether it depends on a resource.
+    /// Set if the node depends on a resource.
     some: bool,
-    /// Whether it depends on a resource that is not selected.
+    /// Set if the node depends on a resource that is not selected.
     left_out: bool,
 }
 
-/// For each resource, those with objects that depend on it: directly, as the state records it, or through their provider
-/// configuration.
+/// Returns for each resource those with objects that depend on it: directly, by the recorded dependencies, or through
+/// their provider configuration.
 fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigResource, HashSet<ConfigResource>> {
     let mut out: HashMap<ConfigResource, HashSet<ConfigResource>> = HashMap::new();
     let mut users: HashMap<&'s AbsProviderConfig, HashSet<ConfigResource>> = HashMap::new();
@@ -392,6 +398,7 @@ fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigR
             .values()
             .flat_map(|instance| instance.current.iter().chain(instance.deposed.values()));
         for dependency in objects.flat_map(|object| &*object.dependencies) {
+            // Not `entry`, which would clone the key for each of many objects.
             match out.get_mut(dependency) {
                 Some(all) if all.contains(&user) => {}
                 Some(all) => drop(all.insert(user.clone())),
@@ -408,10 +415,10 @@ fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigR
     out
 }
 
-/// The warning for a partial plan.
+/// Returns the warning for a partial plan.
 pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
     if options.invoke.is_some() {
-        // Targets choose the callers of the action, and nothing else is planned anyway.
+        // Targets select the callers of the action, and nothing else is planned anyway.
         return None;
     }
     let option = match (options.targets.is_empty(), options.excludes.is_empty()) {
@@ -428,7 +435,7 @@ pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
     ))
 }
 
-/// The warning about objects that are not configured any more and that something outside of the targets needs.
+/// Returns the warning about orphans that instances outside of the targets need.
 pub(super) fn needed_outside(
     kept: &[(AbsResourceInstance, String)],
     destroyed: &[(AbsResourceInstance, String)],
@@ -458,7 +465,7 @@ pub(super) fn needed_outside(
     (!detail.is_empty()).then(|| Diagnostic::warning("Objects needed outside of the targets", detail))
 }
 
-/// Whether every instance of a resource is selected.
+/// Returns true if every instance of a resource is selected.
 fn selects_whole(target: &Target, resource: &ConfigResource) -> bool {
     match target {
         Target::Module(_) | Target::ConfigResource(_) => target.may_select(resource),

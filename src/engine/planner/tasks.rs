@@ -17,12 +17,12 @@ use crate::plan::Reason;
 use super::targets::Orphan;
 use super::{PlannedResource, Planner, import};
 
-/// The default of `-parallelism`.
+/// Default of `-parallelism`.
 const USUAL_PARALLELISM: usize = 10;
-/// The limit of concurrently planned objects of providers that store them in the state alone.
+/// Limit of concurrently planned objects of providers that store them in the state alone.
 pub(super) const LOCAL_PARALLELISM: usize = 64;
 
-/// How many dependents of a kept object are named.
+/// Limit of the dependents of a kept object that are named.
 const NAMED_USERS: usize = 3;
 
 /// A unit of planning.
@@ -49,6 +49,7 @@ impl Planner<'_> {
         let block = config.resource(address);
         let in_state = self.resources.by_config.get(address).map_or(&[][..], Vec::as_slice);
         let provider_address = match (block, in_state.first()) {
+            // The state names the provider configuration that destroys orphans.
             (None, Some(resource)) => self.context.inputs.state.resources[resource].provider.clone(),
             _ => config.provider_for(address),
         };
@@ -86,7 +87,8 @@ impl Planner<'_> {
             imports,
         };
         let planning = &planning;
-        // The limit protects the services behind providers. These providers have none.
+        // The limit protects the services behind providers, which these providers do not have. A user's lower limit
+        // holds for all.
         let local = address.resource.mode == ResourceMode::Managed
             && self.context.inputs.parallelism >= USUAL_PARALLELISM
             && self.is_state_only(planning, &address.resource.ty);
@@ -102,6 +104,7 @@ impl Planner<'_> {
                 } else {
                     &self.limits.slots
                 };
+                // The slots are shared by all resources; the stream below limits this one only.
                 let _slot = slots.acquire().await.map_err(|_| Reported)?;
                 if self.context.inputs.stop.is_requested() {
                     return Err(Reported);
@@ -144,7 +147,7 @@ impl Planner<'_> {
             (Task::Desired(address, repetition), ResourceMode::List) => self.list(planning, &address, repetition).await,
             (Task::Orphan(address, reason), ResourceMode::Managed) => self.delete(planning, &address, reason).await,
             (Task::Orphan(address, _), _) => {
-                // A destroy plan drops it at the end: destroyed objects may depend on it.
+                // A destroy plan drops the data source at the end, as destroyed objects may depend on it.
                 if !self.spec.kind.is_destroy() {
                     self.prior().remove_instance(&address);
                 }
@@ -154,7 +157,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The tasks for a resource: one for each configured instance, and one for each other object of the state.
+    /// Returns the tasks for a resource: one for each configured instance, and one for each other object of the state.
     fn tasks(
         &self,
         address: &ConfigResource,
@@ -237,7 +240,7 @@ impl Planner<'_> {
 }
 
 impl Planner<'_> {
-    /// Returns true unless something outside of the targets needs an instance that only the state has. Takes notes for the warning.
+    /// Returns true unless an instance outside of the targets needs this orphan. Records a note for the warning.
     fn is_destroyed_as_orphan(&self, address: &AbsResourceInstance) -> bool {
         if address.resource.resource.mode != ResourceMode::Managed || !self.spec.kind.compares_with_configuration() {
             return true;

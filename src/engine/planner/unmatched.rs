@@ -1,6 +1,7 @@
-//! Problems of addresses in `-target`, `-exclude` and `-replace` that match nothing. Many are typing errors, so the nearest address is
-//! suggested. Terraform ignores them, and scripts rely on that: a target that is gone already is a warning, unless addresses are to be
-//! strict. An exclusion that matches nothing is always an error, since the plan would change what it was meant to protect.
+//! Problems of addresses in `-target`, `-exclude` and `-replace` that match nothing. Many are typing errors, so the
+//! nearest address is suggested. Terraform ignores them, and scripts rely on that: a target that does not exist any
+//! more is a warning, unless addresses are to be strict. An exclusion that matches nothing is always an error, since
+//! the plan would change what it was meant to protect.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -13,11 +14,11 @@ use super::Planner;
 
 const EXCLUDE: &str = "-exclude";
 
-/// A limit on the addresses that are compared for a suggestion.
+/// Limit of the addresses that are compared for a suggestion.
 const MOST_COMPARED: usize = 100_000;
 
 impl Planner<'_> {
-    /// The problem of an address that matches nothing.
+    /// Returns the problem of an address that matches nothing.
     fn no_match(&self, flag: &str, address: &dyn Display, what: &str, near: Option<&str>) -> Diagnostic {
         let hint = near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
         let summary = format!("No match for {flag}");
@@ -30,7 +31,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The targets and excludes, with their flags.
+    /// Returns the targets and excludes, with their flags.
     fn flag_targets(&self) -> impl Iterator<Item = (&'static str, &Target)> {
         let targets = self.spec.options.targets.iter().map(|target| ("-target", target));
         let excludes = self.spec.options.excludes.iter().map(|target| (EXCLUDE, target));
@@ -38,7 +39,7 @@ impl Planner<'_> {
         targets.chain(excludes).filter(|_| self.spec.options.import.is_none())
     }
 
-    /// The previous addresses of moved objects, which flags must not miss.
+    /// Returns the previous addresses of moved objects, which flags may name.
     fn moved(&self) -> impl Iterator<Item = &AbsResourceInstance> {
         self.spec.moves.from.values()
     }
@@ -59,7 +60,7 @@ impl Planner<'_> {
             || self.moved().any(|i| i.config() == *resource)
     }
 
-    /// The problems of addresses of blocks that neither the configuration nor the state has.
+    /// Returns the problems of addresses of blocks that neither the configuration nor the state has.
     pub(super) fn unmatched_blocks(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
         for (flag, target) in self.flag_targets() {
@@ -114,8 +115,8 @@ impl Planner<'_> {
         out.push(self.no_match(flag, &address_text, what, near));
     }
 
-    /// The problems of addresses of instances, which are known only after the walk. Those whose blocks are not there have been
-    /// reported before it.
+    /// Returns the problems of addresses of instances, which are known only after the walk. Addresses of missing blocks
+    /// have been reported before it.
     pub(super) fn unmatched_instances(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
         let has_block = |target: &Target| match target {
@@ -140,7 +141,7 @@ impl Planner<'_> {
                 self.check_instance("-replace", address, &mut out);
             }
         }
-        // Failures of expansion have been reported by the walk.
+        // The walk has reported failures of expansion already.
         self.context.evaluator.take_diagnostics();
         out
     }
@@ -181,7 +182,8 @@ impl Planner<'_> {
                 if expansion.has(&address.resource.key) {
                     return;
                 }
-                // An address without a key selects all instances of a resource with `count` or `for_each`, except in -replace.
+                // An address without a key selects all instances of a resource with `count` or `for_each`, except in
+                // -replace, which names single objects.
                 if address.resource.key.is_none() && flag != "-replace" {
                     return;
                 }

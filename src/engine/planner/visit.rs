@@ -1,4 +1,4 @@
-//! The planner: its context, its results, and what it does at each block of the configuration.
+//! The planner: its context, its results, and the visit of each block of the configuration.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::AtomicUsize;
@@ -31,27 +31,27 @@ use crate::query::QueryInstance;
 use crate::removals::Removals;
 use crate::walk::Outcome;
 
-/// What is planned: the kind of plan, its options, and the part of the configuration and of the state that it is about.
+/// Subject of a plan: its kind, its options, and the part of the configuration and of the state that it is about.
 #[derive(Clone, Copy)]
 pub(super) struct PlanSpec<'a> {
     pub(super) kind: PlanKind,
     pub(super) options: &'a PlanOptions,
-    /// The configuration without the blocks that are generated for imports.
+    /// Configuration without the blocks that are generated for imports.
     pub(super) written: &'a config::Config,
     pub(super) selection: &'a Selection,
     pub(super) moves: &'a Moves,
     pub(super) removals: &'a Removals<'a>,
 }
 
-/// What is known of the resources before the walk.
+/// Facts about the resources that are known before the walk.
 pub(super) struct ResourceFacts {
-    /// The resources that each resource depends on.
+    /// Resources that each resource depends on.
     pub(super) dependencies: BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
-    /// The resources whose new objects are created before the old ones are destroyed.
+    /// Resources whose new objects are created before the old ones are destroyed.
     pub(super) create_before_destroy: BTreeSet<ConfigResource>,
-    /// In a destroy plan: the data sources and ephemeral resources that provider configurations need.
+    /// Data sources and ephemeral resources that provider configurations need, in a destroy plan.
     pub(super) read_for_providers: BTreeSet<ConfigResource>,
-    /// The resources of the state, by their configuration addresses.
+    /// Resources of the state, by their configuration addresses.
     pub(super) by_config: HashMap<ConfigResource, Vec<AbsResource>>,
 }
 
@@ -60,6 +60,7 @@ impl ResourceFacts {
         let dependencies = blocks.resource_dependencies(false);
         let selected = |r: &ConfigResource| selection.includes(&Block::Resource(r.clone()));
         let mut read_for_providers = BTreeSet::new();
+        // A destroy plan reads only what the configurations of providers depend on.
         if kind.is_destroy() {
             for provider in selection.providers() {
                 let before = blocks.resources_before(&Block::Provider(provider.clone()));
@@ -79,11 +80,11 @@ impl ResourceFacts {
     }
 }
 
-/// How many objects are planned at the same time.
+/// Limits of concurrently planned objects.
 pub(super) struct Limits {
-    /// A permit for each object.
+    /// Permits for objects.
     pub(super) slots: Semaphore,
-    /// The same for objects whose provider stores them in the state alone.
+    /// Permits for objects whose provider stores them in the state alone.
     pub(super) local_slots: Semaphore,
 }
 
@@ -96,37 +97,38 @@ impl Limits {
     }
 }
 
-/// The progress of a plan, for display.
+/// Progress of a plan, for display.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// The number of instances that are known to be planned.
+    /// Number of instances that are known to be planned.
     pub(super) known: AtomicUsize,
-    /// The number of instances that have been planned.
+    /// Number of instances that have been planned.
     pub(super) finished: AtomicUsize,
 }
 
-/// What planning has found so far.
+/// Results of planning so far.
 #[derive(Default)]
 pub(super) struct PlanResults {
     pub(super) changes: Vec<ResourceChange>,
-    /// For each change, what the execution graph is built from.
+    /// Facts of each change for the execution graph.
     pub(super) planned: Vec<Planned>,
-    /// The indices of the changes that update or replace a current object.
+    /// Indexes of the changes that update or replace a current object.
     pub(super) changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
-    /// The same of the changes that create an object.
+    /// Indexes of the changes that create an object.
     pub(super) created: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
     pub(super) drift: Vec<ResourceChange>,
-    /// The invocations of actions.
+    /// Invocations of actions that changes trigger or the user requests.
     pub(super) invocations: Vec<ActionInvocation>,
     pub(super) generated: BTreeMap<AbsResourceInstance, String>,
     pub(super) queries: Vec<Arc<QueryInstance>>,
     /// Checks whose data source could not be read.
     pub(super) unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
-    /// Instances that only the state has and that stay, because something outside of the targets needs them: with what that is.
+    /// Orphans that stay because instances outside of the targets need them, with the addresses of these.
     pub(super) kept_for_others: Vec<(AbsResourceInstance, String)>,
-    /// Instances that only the state has and that a target names, with what outside of the targets probably needs them.
+    /// Orphans that a target names, with an instance outside of the targets that probably needs them.
     pub(super) destroyed_though_needed: Vec<(AbsResourceInstance, String)>,
-    /// Instances whose destroy-time provisioners cannot run, because their block is gone: with the types of these.
+    /// Instances whose destroy-time provisioners cannot run because their block is gone, with the types of the
+    /// provisioners.
     pub(super) lost_provisioners: Vec<(AbsResourceInstance, String)>,
     /// Resources with an instance that will change.
     pub(super) pending: HashSet<ConfigResource>,
@@ -140,13 +142,13 @@ pub(crate) struct Planner<'a> {
     pub(super) ephemerals: &'a Ephemerals<'a>,
     pub(super) dependency_evaluation: DependencyEvaluation<'a>,
     pub(super) limits: Limits,
-    /// The prior state: that of the inputs, in which each object is replaced by the refreshed one.
+    /// Prior state: that of the inputs, in which each object is replaced by the refreshed one.
     pub(super) prior: Arc<Mutex<State>>,
     pub(super) results: Mutex<PlanResults>,
     pub(super) progress: Progress,
 }
 
-/// What all instances of a planned resource share.
+/// Common facts of all instances of a planned resource.
 #[derive(Clone)]
 pub(super) struct PlannedResource<'p> {
     pub(super) address: &'p ConfigResource,
@@ -154,18 +156,18 @@ pub(super) struct PlannedResource<'p> {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) provider_address: AbsProviderConfig,
     pub(super) schema: &'p Schema,
-    /// The dependencies of its objects, in the order of the state.
+    /// Dependencies of its objects, in the order of the state.
     pub(super) dependencies: Arc<[ConfigResource]>,
     pub(super) imports: import::Imports<'p>,
 }
 
 impl PlannedResource<'_> {
-    /// Returns true if the block says that objects leave the state without being destroyed.
+    /// Returns true if the block has `destroy = false`: objects leave the state without being destroyed.
     pub(super) fn keeps_objects(&self) -> bool {
         self.block.is_some_and(|block| block.lifecycle.keeps_object())
     }
 
-    /// The same resource with another block, and without imports.
+    /// Returns the resource with another block, and without imports.
     pub(super) fn with_block<'b>(&'b self, block: &'b Resource) -> PlannedResource<'b> {
         PlannedResource {
             address: self.address,
@@ -189,6 +191,7 @@ impl Planner<'_> {
     }
 
     pub(super) async fn visit(&self, block: &Block) -> Outcome {
+        // Checked for each block, so that a stop ends the walk without new requests.
         if self.context.inputs.stop.is_requested() {
             return Outcome::Failed;
         }
@@ -256,6 +259,7 @@ impl Planner<'_> {
                 ),
             ));
         }
+        // A destroy plan visits no other blocks, so they are evaluated here.
         if self.spec.kind.is_destroy() {
             self.dependency_evaluation
                 .evaluate(self.context.evaluator, &Block::Provider(address.clone()))?;
@@ -263,17 +267,17 @@ impl Planner<'_> {
         provider_opening::open(self.context.evaluator, self.context.providers, address).await
     }
 
-    /// The previous address of an object that has been moved.
+    /// Returns the previous address of an object that has been moved.
     pub(super) fn moved_from(&self, address: &AbsResourceInstance) -> Option<AbsResourceInstance> {
         self.spec.moves.from.get(address).cloned()
     }
 
-    /// Whether new objects of a resource are created before old ones are destroyed.
+    /// Returns true if new objects of a resource are created before old ones are destroyed.
     pub(super) fn is_create_before_destroy(&self, address: &ConfigResource) -> bool {
         self.resources.create_before_destroy.contains(address)
     }
 
-    /// Adds a change, with what the execution graph is built from.
+    /// Adds a change, with its facts for the execution graph.
     pub(super) fn add(
         &self,
         mut change: ResourceChange,
@@ -301,6 +305,7 @@ impl Planner<'_> {
             replace if replace.is_replace() => Some(&mut results.changed),
             _ => None,
         };
+        // A deposed object is left over from a replacement, so it triggers nothing.
         if let Some(list) = list.filter(|_| change.deposed.is_none()) {
             let instances = list.entry(change.address.containing_resource()).or_default();
             instances.insert(change.address.resource.key.clone(), at);

@@ -100,6 +100,7 @@ fn peak() -> u64 {
 
 /// Plans, applies, plans again and destroys; returns the times.
 fn run(case: &mut Case, instances: usize) -> [Duration; 4] {
+    // The log would grow with the instances, and is not what is measured.
     case.remote.lock().quiet = true;
     let timed = |f: &mut dyn FnMut()| {
         let began = Instant::now();
@@ -118,6 +119,7 @@ fn run(case: &mut Case, instances: usize) -> [Duration; 4] {
             support::texts(diagnostics.iter().take(3))
         );
     });
+    // Its states would count towards the peak of memory.
     drop(plan);
     assert_eq!(case.state.instance_count(), instances);
     let again = timed(&mut || case.assert_settled());

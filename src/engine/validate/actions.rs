@@ -14,7 +14,7 @@ use crate::actions::{ActionCall, ConfiguredAction, key_of};
 use crate::eval::{Expansion, Repetition, Reported};
 use crate::instance::located;
 
-/// The actions that resources trigger. They are validated with each of these resources.
+/// Returns the actions that resources trigger. They are validated with each of these resources.
 pub(super) fn called(config: &Config) -> HashSet<ConfigAction> {
     let mut out = HashSet::new();
     for node in config.nodes().into_iter().filter(|n| !n.module.actions.is_empty()) {
@@ -31,7 +31,7 @@ impl Validator<'_> {
     /// Validates an action: its repetition argument, and its configuration if no resource triggers it.
     pub(super) async fn action(&self, address: &ConfigAction) -> Result<(), Reported> {
         let (instance, _) = self.place(&address.module)?;
-        // A failure has been reported, and the configuration does not depend on it.
+        // The failure has been reported, and the configuration does not depend on it.
         let _: Result<_, Reported> = self.evaluator.action_expansion(&instance, &address.action);
         if self.called.contains(address) {
             return Ok(());
@@ -43,13 +43,13 @@ impl Validator<'_> {
     fn configured_action(&self, address: &ConfigAction) -> Result<ConfiguredAction<'_>, Reported> {
         let provider = self.config.provider_for_action(address).ok_or(Reported)?.provider;
         if !self.providers.schemas().providers.contains_key(&provider) {
-            // That the provider could not be started has been reported.
+            // The provider could not be started, which has been reported.
             return Err(Reported);
         }
         ConfiguredAction::find(self.config, self.providers.schemas(), address).map_err(|d| self.fail(d))
     }
 
-    /// Has the provider validate the configuration of an action, with this value of `caller` if a resource triggers it.
+    /// Requests the validation of an action's configuration, with this value of `caller` if a resource triggers it.
     async fn action_config(
         &self,
         action: &ConfiguredAction<'_>,
@@ -98,7 +98,7 @@ impl Validator<'_> {
             self.evaluator.report(misplaced_condition(trigger));
             for reference in &trigger.actions {
                 let of = reference.action.in_module(&address.module);
-                // One that is not declared has been reported.
+                // An undeclared action has been reported.
                 if self.config.action(&of).is_none() {
                     continue;
                 }
@@ -118,13 +118,13 @@ impl Validator<'_> {
         for (of, action) in &actions {
             let caller = Some(Value::unknown(schema.implied_type()));
             let about = format!("{of}, called from {address}");
-            // A failure has been reported.
+            // `action_config` has reported a failure.
             let _: Result<(), Reported> = self.action_config(action, caller, &about).await;
         }
     }
 }
 
-/// A key as instances with this repetition have it, of an unknown value.
+/// Returns a key of the kind that instances with this repetition have, for an unknown value.
 fn any_key(repetition: &Repetition) -> InstanceKey {
     match repetition.each {
         Some(_) => InstanceKey::String("".into()),
@@ -132,7 +132,7 @@ fn any_key(repetition: &Repetition) -> InstanceKey {
     }
 }
 
-/// Errors for a condition where the events do not allow it, or not what it refers to.
+/// Returns errors for a condition, or a reference in it, that the events do not allow.
 fn misplaced_condition(trigger: &ActionTrigger) -> Diagnostics {
     let mut out = Diagnostics::new();
     let Some(condition) = &trigger.condition else {
@@ -166,7 +166,7 @@ fn misplaced_condition(trigger: &ActionTrigger) -> Diagnostics {
     out
 }
 
-/// Warnings of references of an action to the resource that triggers it.
+/// Warns of references of an action to the resource that triggers it.
 fn references_to_caller(action: &ConfiguredAction<'_>, caller: &ConfigResource) -> Diagnostics {
     let Some(body) = &action.block.config else {
         return Diagnostics::new();

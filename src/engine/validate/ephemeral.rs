@@ -10,8 +10,8 @@ use schema::BlockSchema;
 
 use crate::eval::Expansion;
 
-/// Returns true if the plan judges the ephemeral values in the arguments of a resource. As in Terraform, a block without instances is
-/// judged by what it refers to, except by the outputs of modules, whose values are a matter of the plan.
+/// Returns true if the ephemeral values in the arguments of a resource are judged by the plan. As in Terraform, a block
+/// without instances is judged by its references, except by the outputs of modules, whose values are known in the plan.
 pub(super) fn is_left_to_plan(
     config: &Config,
     address: &ConfigResource,

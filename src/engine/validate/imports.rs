@@ -1,4 +1,4 @@
-//! Import blocks.
+//! Validation of import blocks.
 
 use addrs::{InstanceKey, ModuleInstance};
 use config::{Import, ImportBy, Module};
@@ -10,7 +10,7 @@ use super::{Validator, representative};
 use crate::eval::{Repetition, Reported};
 use crate::import_id::{identifier, import_identity};
 
-/// An error for an import of an instance by a key that its resource does not have.
+/// Returns an error for an import of an instance by a key that its resource does not have.
 fn wrong_key(module: &Module, import: &Import) -> Option<Diagnostic> {
     let instance = import
         .to_instance
@@ -65,7 +65,7 @@ impl Validator<'_> {
         let mut to = &import.to;
         while let Expr::Index { collection: next, .. } | Expr::Relative { source: next, .. } = to {
             if let Expr::Index { key, .. } = to {
-                // Only its errors matter here.
+                // Only the errors of the evaluation matter here.
                 let _: Result<_, Reported> = self.evaluator.evaluate(key, &scope);
             }
             to = next;
@@ -77,7 +77,7 @@ impl Validator<'_> {
         }
     }
 
-    /// Checks what an import block says of the object, as far as it is known.
+    /// Checks the import ID or identity of an import block, as far as it is known.
     fn import_by(&self, import: &Import, value: Value) -> Result<(), Diagnostics> {
         let range = import.by.expr().range();
         match &import.by {
@@ -89,7 +89,7 @@ impl Validator<'_> {
                     self.providers
                         .schemas()
                         .resource(&provider, resource.resource.mode, &resource.resource.ty);
-                // A resource without configuration or of an unknown type is reported elsewhere.
+                // A resource without configuration or of an unknown type has another error.
                 let Some(schema) = schema else { return Ok(()) };
                 import_identity(value, schema, &resource.resource.ty, range).map(|_| ())
             }

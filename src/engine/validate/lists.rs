@@ -1,4 +1,4 @@
-//! Checks `list` blocks.
+//! Validation of `list` blocks.
 
 use addrs::ConfigResource;
 use config::Resource;
@@ -11,7 +11,7 @@ use crate::instance::located;
 use crate::query::{limit_of, list_argument};
 
 impl Validator<'_> {
-    /// Checks a list block whose body has this value: its own arguments, and with the provider its `config` block.
+    /// Checks a list block whose body has this value: its own arguments here, and its `config` block with the provider.
     pub(super) async fn list(
         &self,
         address: &ConfigResource,
@@ -38,6 +38,7 @@ impl Validator<'_> {
         let running = self.providers.unconfigured(&provider).await.map_err(|d| self.fail(d))?;
         let (value, _) = value.unmark_deep();
         let mut config = value.get("config").cloned().unwrap_or_else(Value::dynamic);
+        // A missing block is sent as an empty one, as in a query.
         if config.is_null()
             && let Some(list) = self
                 .providers

@@ -41,14 +41,14 @@ pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     // A plugin that does not start must not prevent the validation of blocks that do not need it.
     let started = Providers::start_available_of(inputs.providers, inputs.config, &nothing).await;
     let mut diagnostics = started.diagnostics;
-    // A provider that is also started for its functions fails for both reasons.
+    // A provider that is also started for its functions fails twice with the same error.
     diagnostics.0.dedup();
     diagnostics.extend(with_providers(inputs, &started.providers, ProviderBlocks::All).await);
     started.providers.close().await;
     diagnostics
 }
 
-/// The object source of static evaluation: the objects of all resources are unknown, whatever their instances are.
+/// Object source of static evaluation: the objects of all resources are unknown, whatever their instances are.
 struct UnknownObjects<'a>(&'a Schemas);
 
 impl ObjectSource for UnknownObjects<'_> {
@@ -78,7 +78,7 @@ fn static_evaluator<'a>(inputs: Inputs<'a>, providers: &'a Providers<'_>) -> Eva
     .with_schemas(providers.schemas())
 }
 
-/// Validates with providers that are running.
+/// Validates with running providers.
 pub(crate) async fn with_providers(
     inputs: Inputs<'_>,
     providers: &Providers<'_>,
@@ -91,7 +91,8 @@ pub(crate) async fn with_providers(
         Vec::new()
     };
     let evaluator = static_evaluator(inputs, providers);
-    // Blocks on a cycle and blocks with syntax errors cannot be evaluated. All others are, so that one run reports all errors.
+    // Blocks on a cycle and blocks with syntax errors cannot be evaluated. All others are, so that one run reports all
+    // errors.
     let incomplete = incomplete(inputs.config, &blocks);
     for block in cyclic.iter().chain(&incomplete) {
         if let Some(module) = block.module() {
@@ -114,7 +115,7 @@ pub(crate) async fn with_providers(
         let (validator, block) = (&validator, &blocks.graph[node]);
         async move {
             if !inputs.stop.is_requested() {
-                // A failure has been reported, and does not affect other blocks.
+                // `visit` has reported a failure, which does not affect other blocks.
                 let _: Result<(), Reported> = validator.visit(block).await;
             }
             Outcome::Done
@@ -129,13 +130,14 @@ pub(crate) async fn with_providers(
     }
     validator.imports();
     let evaluated = evaluator.take_diagnostics();
-    // An invalid reference is reported with the graph, and fails again when it is evaluated.
+    // An invalid reference is reported with the graph, and fails again in the evaluation.
     let others = independent(&diagnostics, evaluated);
     diagnostics.extend(others);
     without_duplicates(diagnostics)
 }
 
-/// The warnings of providers about the configuration of these resources: users who apply a saved plan have not seen them.
+/// Returns the warnings of providers about the configuration of these resources: users who apply a saved plan have not
+/// seen them.
 pub(crate) async fn warnings_of_providers(
     inputs: Inputs<'_>,
     providers: &Providers<'_>,
@@ -152,6 +154,7 @@ pub(crate) async fn warnings_of_providers(
     };
     let found: Vec<Option<Diagnostics>> = futures::stream::iter(&resources)
         .map(|resource| validator.warnings(resource))
+        // In order, so that the warnings do not depend on which provider answers first.
         .buffered(BLOCKS_AT_ONCE)
         .collect()
         .await;
@@ -159,6 +162,7 @@ pub(crate) async fn warnings_of_providers(
         .into_iter()
         .flatten()
         .flatten()
+        // With an error there would be no saved plan.
         .filter(|d| !d.is_error())
         .collect()
 }
@@ -167,26 +171,26 @@ struct Validator<'a> {
     config: &'a Config,
     providers: &'a Providers<'a>,
     evaluator: &'a Evaluator<'a>,
-    /// The start positions of the blocks that have been visited: all calls of a module share them, but for those that
-    /// ignore deprecations.
+    /// Start positions of the visited blocks: all calls of a module share them, except those that ignore deprecations.
     visited: Mutex<HashSet<(Arc<str>, u32, bool)>>,
-    /// The actions that resources trigger.
+    /// Actions that resources trigger.
     called: HashSet<ConfigAction>,
-    /// The provider configurations that are not validated.
+    /// Provider configurations that are not validated.
     left_out: HashSet<addrs::AbsProviderConfig>,
 }
 
-/// How many blocks are validated at the same time. No provider asks a service for this, so parallelism does not limit it.
+/// Number of blocks that are validated at the same time. Providers call no service for this, so parallelism does not
+/// limit it.
 const BLOCKS_AT_ONCE: usize = 64;
 
-/// The instance without keys, which represents all instances of a module in static evaluation.
+/// Returns the instance without keys, which represents all instances of a module in static evaluation.
 fn representative(module: &Module) -> ModuleInstance {
     module.0.iter().fold(ModuleInstance::root(), |m, name| {
         m.child(name.clone(), InstanceKey::None)
     })
 }
 
-/// The arguments and blocks of the language in the block of a resource.
+/// Returns the language's own arguments and blocks in the block of a resource.
 fn own_of(mode: Mode) -> Own {
     Own {
         attributes: &["count", "for_each", "depends_on", "provider"],
@@ -204,8 +208,8 @@ impl Validator<'_> {
         Reported
     }
 
-    /// Whether a block is visited for the first time. Static evaluation has the same result for a block in every call of its
-    /// module, except for input variables and provider configurations, which calls pass in.
+    /// Returns true if a block is visited for the first time. Static evaluation has the same result for a block in
+    /// every call of its module, except for input variables and provider configurations, which calls pass in.
     fn is_first(&self, block: &Block) -> bool {
         let module = |path: &Module| self.config.node(path).map(|node| &node.module);
         let place = match block {
@@ -337,11 +341,11 @@ impl Validator<'_> {
             return Ok(());
         };
         let (instance, _) = self.place(&address.module)?;
-        // A failure of the repetition argument has been reported, and the body does not depend on it.
+        // The failure of the repetition argument has been reported, and the body does not depend on it.
         let expanded = self.evaluator.resource_expansion(&instance, &address.resource);
         let provider = self.config.provider_for(address).provider;
         if !self.providers.schemas().providers.contains_key(&provider) {
-            // That the provider could not be started has been reported.
+            // The provider could not be started, which has been reported.
             return Err(Reported);
         }
         let schema = object_config::resource_schema(
@@ -367,7 +371,8 @@ impl Validator<'_> {
                 .chain(warnings.into_iter().map(|d| d.about(address))),
         );
         self.ignored_changes(block, &schema.block);
-        // As in Terraform, an object whose attributes are not known yet: attributes that it cannot have are found now.
+        // As in Terraform, `self` is an object with unknown attributes: references to attributes that it does not have
+        // are found now.
         let own = match address.resource.mode {
             Mode::Managed | Mode::Data => self.evaluator.marked_self(address, block, unknown_attributes(schema)),
             Mode::Ephemeral | Mode::List => Value::dynamic(),
@@ -382,7 +387,7 @@ impl Validator<'_> {
             (&block.lifecycle.postconditions, &with_self),
         ] {
             for rule in rules {
-                // Only errors of evaluation matter here, not the result.
+                // Only errors of the evaluation matter here, not the result.
                 let _: Result<_, Reported> = self.evaluator.evaluate(&rule.condition, scope);
                 let _: Result<_, Reported> = self.evaluator.evaluate(&rule.error_message, scope);
             }
@@ -406,7 +411,7 @@ impl Validator<'_> {
         self.ask_provider(address, block, schema, value.unmark_deep().0).await
     }
 
-    /// Has the provider validate the arguments of a resource.
+    /// Requests the validation of a resource's arguments from the provider.
     async fn ask_provider(
         &self,
         address: &ConfigResource,
@@ -421,6 +426,7 @@ impl Validator<'_> {
             Mode::Managed => running.validate_resource(ty, value).await,
             Mode::Data => running.validate_data(ty, value).await,
             Mode::Ephemeral => running.validate_ephemeral(ty, value).await,
+            // The `config` block has a request of its own: see `list`.
             Mode::List => return Ok(()),
         };
         let problems = answer.map_err(|d| self.fail(d))?.diagnostics;
@@ -429,7 +435,7 @@ impl Validator<'_> {
         Ok(())
     }
 
-    /// The diagnostics of the provider for the configuration of a resource, if that can be evaluated.
+    /// Returns the diagnostics of the provider for the configuration of a resource, if that can be evaluated.
     async fn warnings(&self, address: &ConfigResource) -> Option<Diagnostics> {
         let block = self.config.resource(address)?;
         if !self.is_first(&Block::Resource(address.clone())) {

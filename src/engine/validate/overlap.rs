@@ -1,4 +1,4 @@
-//! Which problems are reported: each once, and no consequences of others at the same position.
+//! Selection of the reported problems: each once, and no consequences of others at the same position.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use syntax::{Diagnostic, Diagnostics, Pos, Range};
 
 use crate::blocks::{Block, Blocks};
 
-/// The blocks with a part that may have been parsed wrongly.
+/// Returns the blocks with a part that may have been parsed wrongly.
 pub(super) fn incomplete(config: &Config, blocks: &Blocks) -> Vec<Block> {
     let broken = config.broken_parts();
     if broken.is_empty() {
@@ -31,8 +31,8 @@ pub(super) fn incomplete(config: &Config, blocks: &Blocks) -> Vec<Block> {
     blocks.graph.node_weights().filter(is_incomplete).cloned().collect()
 }
 
-/// The problems that are not consequences of known ones: those at other positions, and without the summary of a known problem
-/// whose position is in their context.
+/// Returns the problems that are not consequences of known ones: those at other positions, and without the summary of a
+/// known problem whose position is in their context.
 pub(super) fn independent(known: &Diagnostics, found: Diagnostics) -> Diagnostics {
     let ranges = Ranges::new(known.iter().filter(|d| d.is_error()).filter_map(|d| d.subject.as_ref()));
     let summaries: HashSet<&str> = known.iter().map(|d| &*d.summary).collect();
@@ -53,8 +53,8 @@ pub(super) fn without_duplicates(diagnostics: Diagnostics) -> Diagnostics {
     diagnostics.into_iter().filter(|d| first(d)).collect()
 }
 
-/// The problems that validation found in a configuration with errors in its files and that are not consequences of these: at
-/// other positions, and not in blocks that may have been parsed wrongly.
+/// Returns the problems that validation found in a configuration with errors in its files and that are not consequences
+/// of these: at other positions, and not in blocks that may have been parsed wrongly.
 #[must_use]
 pub fn beyond_loading(config: &Config, loading: &Diagnostics, found: Diagnostics) -> Diagnostics {
     let mut others = independent(loading, found);
@@ -65,7 +65,7 @@ pub fn beyond_loading(config: &Config, loading: &Diagnostics, found: Diagnostics
     others
 }
 
-/// Ranges in files.
+/// Ranges in files, for fast lookup.
 struct Ranges(HashMap<Arc<str>, Vec<(Pos, Pos)>>);
 
 impl Ranges {
@@ -79,7 +79,7 @@ impl Ranges {
         }
         for ranges in files.values_mut() {
             ranges.sort();
-            // The end of each becomes the last end so far, so that a lookup needs one comparison.
+            // Each end becomes the last end so far, so that a lookup needs one comparison.
             let mut reach = Pos::default();
             for (_, end) in ranges {
                 reach = reach.max(*end);
@@ -89,7 +89,7 @@ impl Ranges {
         Ranges(files)
     }
 
-    /// Whether a range overlaps with one of these.
+    /// Returns true if a range overlaps with one of these.
     fn overlap(&self, range: &Range) -> bool {
         let ranges = self.0.get(&range.file).map(Vec::as_slice).unwrap_or_default();
         let before = ranges.partition_point(|(start, _)| *start < range.end);

@@ -1,4 +1,4 @@
-//! The requests about actions.
+//! Requests that validate, plan and invoke actions.
 
 use async_trait::async_trait;
 use cty::Value;
@@ -23,7 +23,7 @@ impl GrpcProvider {
             .ok_or_else(|| self.connection.lacks("action type", ty))
     }
 
-    /// The events of an invocation up to its end: the diagnostics of the last one.
+    /// Reads the events of an invocation to the end of the stream, and returns the diagnostics of its completion.
     async fn action_events(
         &self,
         mut stream: tonic::Streaming<pb::invoke_action::Event>,
@@ -37,6 +37,7 @@ impl GrpcProvider {
                 Ok(Some(event)) => match event.r#type {
                     Some(Kind::Progress(event)) => progress(&event.message),
                     Some(Kind::Completed(event)) => {
+                        // Not the end yet: the status of the stream may still be an error.
                         completed
                             .get_or_insert_default()
                             .extend(convert::diagnostics(event.diagnostics));
@@ -88,6 +89,7 @@ impl Actions for GrpcProvider {
         };
         let response: pb::plan_action::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
+        // The client's capabilities do not allow a deferral.
         if let Some(deferred) = response.deferred {
             let mut all = plain(diagnostics);
             all.push(Diagnostic::error(

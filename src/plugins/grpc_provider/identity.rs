@@ -1,4 +1,4 @@
-//! Identities of objects: their schemas, and how they go over the wire.
+//! Resource identities: their schemas, and their form in messages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::convert::{self, MessageError};
 use crate::grpc::name;
 
 impl GrpcProvider {
-    /// Asks for the schemas of identities, and adds them to those of the resource types. A provider from before there were
-    /// identities does not know the request.
+    /// Requests the identity schemas and adds them to those of the resource types.
     pub(super) async fn add_identity_schemas(&self, schema: &mut ProviderSchema) -> Result<(), Diagnostics> {
         let path = self.methods.identity_schemas;
         let request = pb::get_resource_identity_schemas::Request {};
         let response: pb::get_resource_identity_schemas::Response = match self.call_for_status(path, request).await {
             Ok(response) => response.into_inner(),
+            // A provider from before there were identities does not know the request.
             Err(status) if status.code() == Code::Unimplemented => return Ok(()),
             Err(status) => return Err(self.connection.failure(name(path), &status).await),
         };
@@ -39,7 +39,7 @@ impl GrpcProvider {
         Ok(())
     }
 
-    /// An identity as it is sent.
+    /// Encodes an identity for a request; `None` if the type has no identity schema.
     pub(super) fn encode_identity(
         &self,
         path: &str,
@@ -54,7 +54,7 @@ impl GrpcProvider {
         }))
     }
 
-    /// An identity as it is received; `None` if there is none, or it is null.
+    /// Decodes an identity of an answer; `None` if it is missing or null.
     pub(super) fn decode_identity(
         &self,
         path: &str,
@@ -80,7 +80,7 @@ impl GrpcProvider {
         Ok((!value.is_null()).then_some(value))
     }
 
-    /// Has the provider bring a stored identity to the current version of its schema.
+    /// Has the provider upgrade a stored identity to the current version of its schema.
     pub(super) async fn upgraded_identity(
         &self,
         ty: &str,

@@ -1,4 +1,4 @@
-//! List resources: a stream of events, of which the client takes as many as it wants.
+//! List resources: a stream of events, of which the client reads as many as it wants.
 
 use cty::{Step, Value};
 use proto::tfplugin6 as pb;
@@ -22,7 +22,7 @@ impl GrpcProvider {
             .ok_or_else(|| self.connection.lacks("list resource type", ty))
     }
 
-    /// Checks the `config` block of a `list` block. The other arguments of the block are not sent.
+    /// Validates the `config` block of a `list` block. The other arguments of the block are not sent.
     pub(super) async fn check_list(&self, ty: &str, config: &Value) -> Result<Answer<()>, Diagnostics> {
         let path = self.methods.validate_list;
         let schema = self.list_schema(ty).await?;
@@ -38,8 +38,7 @@ impl GrpcProvider {
         })
     }
 
-    /// Lists objects until the stream ends, an error comes, or there are as many as were requested: then the stream is
-    /// dropped, which cancels the request.
+    /// Lists objects until the stream ends, an error comes or the limit is reached.
     pub(super) async fn listed(&self, ty: &str, request: ListRequest) -> Result<Answer<Vec<Listed>>, Diagnostics> {
         let path = self.methods.list;
         let schema = self.list_schema(ty).await?;
@@ -74,6 +73,7 @@ impl GrpcProvider {
                 break;
             }
         }
+        // If more objects would follow, dropping the stream cancels the request.
         Ok(answer)
     }
 
@@ -91,7 +91,7 @@ impl GrpcProvider {
         Ok(answer.await?.into_inner())
     }
 
-    /// Adds an event to the answer. Returns whether more may follow.
+    /// Adds an event to the answer. Returns true if more may follow.
     fn take_event(
         &self,
         ty: &str,
@@ -109,6 +109,7 @@ impl GrpcProvider {
         }
         let identity = self.decode_identity(path, ty, resource, event.identity, &answer.diagnostics)?;
         let Some(identity) = identity else {
+            // A warning may come as an event of its own, without an object.
             if !answer.diagnostics.is_empty() {
                 return Ok(true);
             }
@@ -121,6 +122,7 @@ impl GrpcProvider {
                 Diagnostic::error(format!("missing identity data in ListResource event for {ty}"), detail).into(),
             );
         };
+        // A provider may send the object unasked.
         let object = event.resource_object.filter(|_| request.include_object);
         let object = self.decode(path, object, &resource.implied_type(), &answer.diagnostics)?;
         answer.value.push(Listed {
@@ -132,7 +134,7 @@ impl GrpcProvider {
     }
 }
 
-/// The provider knows the inside of the `config` block, which the paths of its problems begin in.
+/// Puts `config` before the paths of problems: the provider sees the inside of that block only.
 fn in_config(mut problems: Vec<PluginDiagnostic>) -> Vec<PluginDiagnostic> {
     for problem in &mut problems {
         problem.attribute.0.insert(0, Step::Attribute("config".into()));

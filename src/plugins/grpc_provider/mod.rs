@@ -1,5 +1,6 @@
-//! A provider over gRPC, in either protocol: see [`crate::grpc`] for how one client speaks both. What is asked of it, one
-//! request after the other, is in `requests`; what concerns identities in `identity`, and the stream of listed objects in `listing`.
+//! Client of a provider over gRPC, in either protocol: see [`crate::grpc`] for how one client speaks both. Its requests
+//! are in `requests`, those about identities and actions in `identity` and `actions`, and the stream of listed objects
+//! in `listing`.
 
 mod actions;
 mod identity;
@@ -30,39 +31,39 @@ use crate::launch::Launched;
 use crate::{convert, grpc_v5};
 use provider::{Answer, PluginDiagnostic, Provider, ProviderSchema};
 
-/// What a provider says of itself, shared by all processes of the same provider and version.
+/// Description of a provider, shared by all processes of the same provider and version.
 pub type SharedSchema = Arc<OnceCell<Description>>;
 
-/// What a provider says of itself.
+/// Answer of a provider to the schema request.
 #[derive(Clone)]
 pub struct Description {
     schema: Arc<ProviderSchema>,
-    /// Whether it takes calls in batches.
+    /// True if the provider accepts batched calls.
     batches: bool,
 }
 
-/// A provider at the other end of a channel.
+/// Client of a provider at the other end of a channel.
 pub struct GrpcProvider {
     connection: Arc<PluginConnection>,
     methods: &'static Methods,
     grpc: Grpc<Channel>,
     channel: Channel,
-    /// What this process said, or did not have to say.
+    /// Answer of this process, or the shared one where that suffices.
     description: OnceCell<Description>,
     shared: SharedSchema,
-    /// The stream of calls; none where the provider does not have it.
+    /// Stream of batched calls, opened with the first one; `None` if that failed.
     batches: OnceCell<Option<Batches>>,
-    /// The runtime that the connection lives on.
+    /// Runtime that the connection lives on.
     runtime: Handle,
     terraform_version: Arc<str>,
     closed: AtomicBool,
 }
 
-/// The resource type whose output repeats its input.
+/// Resource type whose output repeats its input.
 const TERRAFORM_DATA: &str = "terraform_data";
 
 impl GrpcProvider {
-    /// A provider that was just started.
+    /// Creates the client of a provider that was just started.
     #[must_use]
     pub fn launched(
         title: &str,
@@ -75,7 +76,7 @@ impl GrpcProvider {
         GrpcProvider::new(connection, launched.channel, methods, shared, terraform_version)
     }
 
-    /// A provider at the other end of this channel. Its standard streams go to the log from now on.
+    /// Creates the client of a provider at the other end of the channel, and relays its standard streams to the log.
     #[must_use]
     pub fn new(
         connection: Arc<PluginConnection>,
@@ -109,7 +110,7 @@ impl GrpcProvider {
         self.call_whole(path, request).await.map(Response::into_inner)
     }
 
-    /// The same, with what came beside the message.
+    /// Sends a request and returns the answer with its metadata.
     async fn call_whole<Q, A>(&self, path: &'static str, request: Q) -> Result<Response<A>, Diagnostics>
     where
         Q: Message + 'static,
@@ -121,7 +122,7 @@ impl GrpcProvider {
         }
     }
 
-    /// The same, with the status of a request that failed.
+    /// Sends a request; a failure is returned as its status, not as diagnostics.
     async fn call_for_status<Q, A>(&self, path: &'static str, request: Q) -> Result<Response<A>, tonic::Status>
     where
         Q: Message + 'static,
@@ -129,9 +130,10 @@ impl GrpcProvider {
     {
         // Held until the answer is read.
         let _permit = if path == self.methods.stop {
-            // A request to stop waits for no other request.
+            // A request to stop waits for no other: it is to end those that hold the permits.
             None
         } else if path == self.methods.renew_ephemeral {
+            // A token may expire while operations that take an hour hold all other permits.
             self.connection.renewal_permit().await
         } else {
             self.connection.permit().await
@@ -154,16 +156,16 @@ impl GrpcProvider {
         answer
     }
 
-    /// The stream that a call travels on, if it travels with others.
+    /// Returns the stream for a call that can be batched.
     async fn batches_for(&self, path: &str, request: &impl Message) -> Option<(&Batches, batches::Method)> {
-        // What is called before that is known is called once.
+        // Before the schema is read it is unknown if the provider has batches: such a call is sent on its own.
         if !self.description.get()?.batches {
             return None;
         }
         let method = batches::method(name(path))?;
         let open = || async {
             let opened = Batches::open(self.channel.clone(), &self.runtime).await;
-            // The call then fails by itself, and is told with what the connection says.
+            // The call is sent on its own then, and reports what is wrong with the connection.
             opened
                 .inspect_err(|error| tracing::debug!(%error, "no stream of calls"))
                 .ok()
@@ -178,6 +180,7 @@ impl GrpcProvider {
         A: Message + Default + 'static,
     {
         let mut grpc = self.grpc.clone();
+        // tower's buffer panics when it is called before it is ready.
         grpc.ready()
             .await
             .map_err(|error| tonic::Status::from_error(error.into()))?;
@@ -218,7 +221,7 @@ impl GrpcProvider {
         let mut schema = convert::provider_schema(response)
             .map_err(|error| self.connection.fault(name(path), &error.to_string()))?;
         schema.state_only = state_only;
-        // Only the built-in terraform_data announces itself as such.
+        // Only the built-in terraform_data announces itself as state-only.
         if schema.state_only.contains(TERRAFORM_DATA)
             && let Some(data) = schema.resources.get_mut(TERRAFORM_DATA)
         {
@@ -231,7 +234,7 @@ impl GrpcProvider {
         })
     }
 
-    /// As [`Provider::schema`], for the files beside this one.
+    /// Returns the schema like [`Provider::schema`], for the modules below this one.
     async fn schema_of_all(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
         self.schema().await
     }
@@ -267,7 +270,7 @@ impl GrpcProvider {
         encode(&self.connection, name(path), value, ty).map(Some)
     }
 
-    /// The `provider_meta` value; sent only if the provider takes one.
+    /// Encodes a `provider_meta` value, if the provider's schema has one.
     async fn meta(&self, path: &str, meta: Option<Value>) -> Result<Option<pb::DynamicValue>, Diagnostics> {
         match (&self.schema().await?.provider_meta, meta) {
             (Some(schema), Some(meta)) => self.encode(path, &meta, &schema.implied_type()),
@@ -275,7 +278,7 @@ impl GrpcProvider {
         }
     }
 
-    /// The value of an answer. Where it makes no sense, what the plugin reported is not lost.
+    /// Decodes a value of an answer. The error includes the diagnostics that came with it.
     fn decode(
         &self,
         path: &str,
@@ -292,8 +295,7 @@ impl GrpcProvider {
         all
     }
 
-    /// A provider may defer its answer only when the client allows it, and this one does not. Beside an error the deferral
-    /// says nothing more.
+    /// Fails if the provider deferred its answer, which the [`capabilities`] of this client do not allow.
     fn not_deferred(
         &self,
         path: &str,
@@ -302,6 +304,7 @@ impl GrpcProvider {
     ) -> Result<(), Diagnostics> {
         match deferred {
             None => Ok(()),
+            // Beside an error the deferral says nothing more.
             Some(_) if convert::has_errors(reported) => Ok(()),
             Some(deferred) => {
                 let detail = format!(
@@ -331,7 +334,7 @@ impl GrpcProvider {
         let request = pb::validate_resource_config::Request {
             type_name: ty.to_owned(),
             config: self.encode(path, &config, &schema.implied_type())?,
-            // Requests for data sources and ephemeral resources end before this field, and are the same up to there.
+            // The requests for data sources and ephemeral resources lack this field, and have the same ones before it.
             client_capabilities: (path == self.methods.validate_resource).then(capabilities),
         };
         let response: pb::validate_resource_config::Response = self.call(path, request).await?;
@@ -342,12 +345,12 @@ impl GrpcProvider {
     }
 }
 
-/// What we can do beyond the basics.
+/// Capabilities of this client beyond the basics.
 fn capabilities() -> pb::ClientCapabilities {
     pb::ClientCapabilities {
         deferral_allowed: false,
         write_only_attributes_allowed: true,
-        // Protocol 5 ends before these two, and skips them.
+        // Protocol 5 lacks these two: its plugins skip them as unknown fields.
         store_planned_private: true,
         computed_blocks_allowed: true,
     }

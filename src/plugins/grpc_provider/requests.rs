@@ -1,4 +1,4 @@
-//! Every request to a provider: its values out, the answer in, and what is wrong with the answer.
+//! Requests of [`Provider`]: each encodes its values, decodes the answer and checks it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ use provider::{
 impl Provider for GrpcProvider {
     async fn schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
         let ask = || async {
-            // The first process of a provider tells for all, if that is enough for the others.
+            // One process of a provider answers for all, if the provider says that this is enough (`schema_optional`).
             let mut asked = false;
             let shared = self
                 .shared
@@ -30,7 +30,8 @@ impl Provider for GrpcProvider {
                 })
                 .await?;
             if !asked && !shared.schema.capabilities.schema_optional {
-                // This process must be asked, too, but it says the same: keep one copy.
+                // Otherwise each process must be asked before it does anything else. The answer is the same: one copy
+                // is kept.
                 self.describe().await?;
             }
             Ok::<_, Diagnostics>(shared.clone())
@@ -93,6 +94,7 @@ impl Provider for GrpcProvider {
         let response: pb::upgrade_resource_state::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
         let value = self.decode(path, response.upgraded_state, &object, &diagnostics)?;
+        // A stored object is the result of an apply, so all of it is known.
         if !value.is_wholly_known() {
             return Err(self.fault(path, "a stored object contains unknown values", &diagnostics));
         }
@@ -167,6 +169,7 @@ impl Provider for GrpcProvider {
         let planned = self.decode(path, response.planned_state, &object, &diagnostics)?;
         let mut requires_replace = Vec::with_capacity(response.requires_replace.len());
         for attribute in response.requires_replace {
+            // A path that was cut short would name another attribute.
             match convert::path(attribute) {
                 (attribute, true) => requires_replace.push(attribute),
                 (_, false) => return Err(self.fault(path, "a path that requires replacement is empty", &diagnostics)),
@@ -240,6 +243,7 @@ impl Provider for GrpcProvider {
         let schema = self.schema().await?;
         let mut value = Vec::with_capacity(response.imported_resources.len());
         for object in response.imported_resources {
+            // An import may give objects of several types, each with its own schema.
             let Some(of_type) = schema.resources.get(object.type_name.as_str()) else {
                 let what = format!(
                     "it imported an object of the type \"{}\", which it does not have",
@@ -291,6 +295,7 @@ impl Provider for GrpcProvider {
         let response: pb::move_resource_state::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
         let value = self.decode(path, response.target_state, &object, &diagnostics)?;
+        // As after an upgrade: a stored object has no unknown values.
         if !value.is_wholly_known() {
             return Err(self.fault(path, "a stored object contains unknown values", &diagnostics));
         }
@@ -372,7 +377,7 @@ impl Provider for GrpcProvider {
         let response: pb::renew_ephemeral_resource::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
         let renew_at = response.renew_at.map(|t| (t.seconds, t.nanos));
-        // Renewing gives no result: the first one stays.
+        // A renewal gives no result: the one of the opening stays.
         let result = Value::null(object);
         Ok(Answer {
             value: Opened {
@@ -461,7 +466,8 @@ impl Provider for GrpcProvider {
     }
 }
 
-/// Versions are signed on the wire; one beyond that is certainly newer than any schema.
+/// Converts a schema version, which is signed in messages. A larger one becomes the largest, which is newer than any
+/// schema.
 fn wire_version(version: u64) -> i64 {
     i64::try_from(version).unwrap_or(i64::MAX)
 }

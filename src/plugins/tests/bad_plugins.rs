@@ -1,4 +1,4 @@
-//! What people are told about plugins that do not even start: the whole text, since it is all they have.
+//! Messages about plugins that do not even start: compared as a whole, since they are all that users have.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::launch::Launch;
 
-/// An executable file with this content.
+/// Creates an executable file with this content.
 fn file(dir: &Path, content: &[u8]) -> PathBuf {
     let path = dir.join("terraform-provider-bad");
     std::fs::write(&path, content).unwrap();
@@ -28,7 +28,7 @@ fn launch(program: PathBuf) -> Launch {
     }
 }
 
-/// The detail of the error, the file's path replaced by FILE.
+/// Returns the detail of the error, with FILE in place of the file's path.
 async fn error_of(launch: Launch) -> String {
     let program = launch.program.display().to_string();
     let errors = match launch.start().await {

@@ -1,4 +1,4 @@
-//! Many calls over one connection at a time, on a real socket.
+//! Tests of many calls over one connection at a time, on a real socket.
 #![cfg(unix)]
 // Helpers of tests fail by panicking, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
@@ -66,7 +66,7 @@ fn provider(fake: &Fake) -> GrpcProvider {
 
 type Call<'p> = Pin<Box<dyn Future<Output = bool> + 'p>>;
 
-/// Begins so many calls, and looks for no answer: each is asked once to go on, and then no more. Gives them, and how many
+/// Begins `count` calls without looking for answers: each is polled once, and then no more. Returns them, and how many
 /// have reached the server when no more do.
 async fn begun<'p>(provider: &'p GrpcProvider, fake: &Fake, count: usize) -> (Vec<Call<'p>>, usize) {
     let config = Value::object([("id", Value::string("x"))]);
@@ -74,7 +74,7 @@ async fn begun<'p>(provider: &'p GrpcProvider, fake: &Fake, count: usize) -> (Ve
     let mut calls: Vec<Call<'p>> = Vec::new();
     let mut reached = 0;
     while calls.len() < count {
-        // No more at a time than the channel takes at once.
+        // No more at a time than the buffer of the channel takes.
         for _ in 0..500 {
             let config = config.clone();
             let call = async move { provider.validate_resource("fake_thing", config).await.is_ok() };
@@ -83,7 +83,7 @@ async fn begun<'p>(provider: &'p GrpcProvider, fake: &Fake, count: usize) -> (Ve
             calls.push(call);
         }
         let mut waited = 0;
-        // Where no more may be sent, there is nothing to wait for.
+        // At the limit no more will come: a longer wait only costs time.
         let patience = if reached < MAX_CALLS { 500 } else { 3 };
         loop {
             let now = fake.calls() - before;
@@ -99,14 +99,14 @@ async fn begun<'p>(provider: &'p GrpcProvider, fake: &Fake, count: usize) -> (Ve
     (calls, reached)
 }
 
-/// Answers that arrived and are not read are what the HTTP/2 library counts: too many once closed the connection.
+/// The HTTP/2 library counts answers that arrived and are not read: too many of them closed the connection once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_whose_answers_nobody_reads_are_bounded_and_all_answered() {
     let fake = fake();
     let provider = provider(&fake);
     provider.schema().await.unwrap();
     let (calls, reached) = begun(&provider, &fake, CALLS).await;
-    // One more may be the request for the standard streams.
+    // The request for the standard streams may be counted, too.
     assert!(
         (MAX_CALLS..=MAX_CALLS + 1).contains(&reached),
         "{reached} of {CALLS} calls reached the plugin before an answer was read"
@@ -122,7 +122,7 @@ async fn a_request_to_stop_does_not_wait_for_other_calls() {
     provider.schema().await.unwrap();
     let (calls, reached) = begun(&provider, &fake, MAX_CALLS + 1000).await;
     assert!(reached < calls.len());
-    // The answer is that there is no such request, and it comes while others wait.
+    // The fake server does not know the request: its error comes while other calls wait.
     assert!(provider.stop().await.is_err());
     drop(calls);
 }

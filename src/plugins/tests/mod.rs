@@ -1,4 +1,4 @@
-//! The host side against servers and programs of every kind.
+//! Tests of the host side against servers and programs of every kind.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Every request, in both protocols, against a server in this process that is written in the messages of that protocol.
+//! Tests of every request in both protocols, against a server in this process that uses the messages of that protocol.
 // One macro writes the tests of both protocols, whose messages differ in how many fields they have.
 #![allow(clippy::needless_update)]
 
@@ -45,7 +45,7 @@ fn msgpack(value: &Value, ty: &Type) -> Vec<u8> {
     cty::msgpack::encode(value, ty).unwrap()
 }
 
-/// The same tests over the messages of one protocol.
+/// Defines the tests for the messages of one protocol.
 macro_rules! tests_of {
     (
         $protocol:ident, $number:literal,
@@ -290,7 +290,7 @@ macro_rules! tests_of {
                     .on(&path("ReadResource"), |q: pb::read_resource::Request| {
                         assert_eq!((read(q.current_state), q.private), (object("a".into()), vec![1]));
                         assert_eq!(read(q.provider_meta), object("meta".into()));
-                        // Gone: no value at all means null.
+                        // The object is deleted: a missing value means null.
                         Ok(pb::read_resource::Response {
                             private: vec![2],
                             ..Default::default()
@@ -367,7 +367,7 @@ macro_rules! tests_of {
                     )
                     .on(&path("ReadDataSource"), |q: pb::read_data_source::Request| {
                         assert_eq!(read(q.config), object(Value::null(Type::String)));
-                        // In JSON, which plugins may answer in.
+                        // JSON, which plugins may answer in.
                         let json = br#"{"id":"json","items":[{"n":1}]}"#.to_vec();
                         Ok(pb::read_data_source::Response {
                             state: Some(pb::DynamicValue {
@@ -916,7 +916,7 @@ async fn attributes_with_nested_schemas() {
 #[tokio::test]
 async fn the_schema_is_asked_for_as_seldom_as_possible() {
     use proto::tfplugin6 as pb;
-    // Each time with the schemas of identities.
+    // Each time the schemas of identities are requested, too.
     for (optional, expected) in [(true, 2), (false, 6)] {
         let fake = Fake::new()
             .on(
@@ -987,7 +987,7 @@ async fn a_plugin_that_is_gone() {
     );
 }
 
-/// Bytes that are no message at all.
+/// The answer has bytes that are no message at all.
 #[tokio::test]
 async fn garbage_in_place_of_a_message() {
     #[derive(Clone, PartialEq, Message)]

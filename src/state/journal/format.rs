@@ -1,10 +1,11 @@
-//! The bytes of a journal: a line that says what it is, then frames with one record each.
+//! Encoding of a journal: a first line that names the format, then frames with one record each.
 //!
-//! A frame is a head of twelve bytes and the text of a record, in JSON. The head has three little-endian numbers of four bytes:
-//! the length of the text; the CRC-32 of the place of the frame in the file and of its text; the CRC-32 of those first eight bytes. With the
-//! place in the sum, a frame of another file or another place does not pass. With a sum of its own, a length can be trusted:
-//! a frame that is longer than the rest of the file is one whose writing was cut short, and any other that does not pass is
-//! damaged. The first is cut off, as its operation does not count as done; the second is told.
+//! A frame is a head of twelve bytes and the text of a record, in JSON. The head has three little-endian numbers of
+//! four bytes: the length of the text; the CRC-32 of the frame's offset in the file and of its text; the CRC-32 of
+//! those first eight bytes. Since the offset is in the sum, a frame of another file or another offset does not pass.
+//! Since the head has a sum of its own, the length can be trusted: a frame that is longer than the rest of the file was
+//! cut short while it was written, and any other that does not pass is damaged. The former is dropped, as its operation
+//! does not count as done; the latter is reported.
 
 use std::fmt;
 
@@ -14,43 +15,41 @@ use serde_json::value::RawValue;
 use super::{Answers, Base, Intent, IntentAction, IntentKey, Outcome};
 use crate::{ContentError, DeposedKey, InstanceState, StateError, v4};
 
-/// The first line of a journal.
+/// First line of a journal; the number is the version of the format.
 pub(crate) const MAGIC: &[u8] = b"monoform journal 1\n";
 
 const HEAD: usize = 12;
 
-/// The head of a journal: what it belongs to.
+/// First record of a journal: the state that it continues, and the run that writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
-    /// The state that it continues.
     pub base: Base,
-    /// The operation, as the lock names it.
+    /// Name of the operation, as in its lock.
     pub operation: String,
-    /// When it began, by RFC 3339.
+    /// Time at which the run began, in RFC 3339.
     pub since: String,
-    /// The version that its states name.
+    /// Version to name in the states that are made from this journal.
     pub terraform_version: String,
-    /// The run has ended, and the state has all results. Creations without an answer are left.
+    /// Set when the run has ended and the state has all results. The journal stays then for creations without an
+    /// answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
 }
 
-/// An intent, as a journal tells it.
+/// An intent in its stored form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InFlight {
-    /// The instance.
     pub address: String,
-    /// Which of its deposed objects.
+    /// Key of the deposed object that it is about; none for the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deposed: Option<String>,
-    /// What was to happen.
     pub action: IntentAction,
-    /// Who was to carry it out.
+    /// Provider configuration, provisioner type or action that carries it out.
     pub by: String,
-    /// The checksum of the planned value.
+    /// Checksum of the planned value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub planned: String,
-    /// Since when, by RFC 3339.
+    /// Time at which it began, in RFC 3339.
     pub since: String,
 }
 
@@ -78,15 +77,14 @@ impl InFlight {
 /// A record of a journal.
 #[derive(Clone, Debug)]
 pub enum Record {
-    /// The first one.
+    /// Head of the journal.
     Opened(Opened),
-    /// An operation begins.
     Begin(InFlight),
-    /// The objects of an instance.
+    /// All objects of an instance after a change.
     Outcome(Box<Outcome>),
     /// An operation has ended without an outcome.
     End(IntentKey),
-    /// The state file is about to become this one.
+    /// Announcement that the state file is about to become this snapshot.
     Fold(Base),
 }
 
@@ -99,7 +97,7 @@ struct EndText {
     provision: bool,
 }
 
-/// All but the outcome, which is written by hand: its objects have the form of the state file.
+/// Records whose JSON serde derives. Outcomes are written by hand, since their objects have the form of the state file.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum PlainText<'a> {
@@ -130,7 +128,7 @@ struct OutcomeText<'a> {
     objects: Option<&'a RawValue>,
 }
 
-/// The text of a record.
+/// Encodes a record as the text of a frame.
 pub(crate) fn encode(record: &Record) -> Result<Vec<u8>, StateError> {
     let plain = match record {
         Record::Outcome(outcome) => return encode_outcome(outcome),
@@ -184,7 +182,7 @@ pub(crate) enum RecordError {
     Content(#[from] ContentError),
 }
 
-/// Reads the text of a record.
+/// Parses the text of a frame.
 pub(crate) fn decode(text: &[u8]) -> Result<Record, RecordError> {
     let text = std::str::from_utf8(text)?;
     Ok(match serde_json::from_str(text)? {
@@ -213,7 +211,7 @@ pub(crate) fn decode(text: &[u8]) -> Result<Record, RecordError> {
     })
 }
 
-/// Appends the frame of a text to a buffer that begins at a place of the file.
+/// Appends a frame to a buffer whose first byte is at the offset `buffer_at` of the file.
 pub(crate) fn frame(text: &[u8], buffer_at: u64, buffer: &mut Vec<u8>) -> Result<(), StateError> {
     let length = u32::try_from(text.len()).map_err(|_| StateError::Value {
         what: "A record of the journal".into(),
@@ -237,23 +235,21 @@ fn sum(place: u64, text: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// A part of a journal.
+/// A piece of a journal, as the reader finds it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
-    /// The text of a record.
     Text(&'a [u8]),
-    /// Bytes that are no record.
+    /// Bytes that are not a valid record.
     Damaged(Damage),
-    /// The end of the file is a record whose writing was cut short.
+    /// An incomplete record at the end of the file, whose writing was cut short.
     Torn,
 }
 
-/// Where a journal is damaged.
+/// Position and kind of a damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The place in the file.
+    /// Offset in the file.
     pub at: usize,
-    /// What is wrong there.
     pub what: String,
 }
 
@@ -265,7 +261,7 @@ impl fmt::Display for Damage {
 
 enum Frame<'a> {
     Whole(&'a [u8]),
-    /// The head passes, and the text does not; this is where the next frame begins.
+    /// The head is valid, but the text fails its checksum; has the offset of the next frame.
     BadText(usize),
     BadHead,
     Short,
@@ -288,10 +284,10 @@ fn frame_at(file: &[u8], at: usize) -> Frame<'_> {
     }
 }
 
-/// The parts of a journal, by their places. What is no journal is one damaged part.
+/// Splits a journal into its parts, with their offsets. A file that is no journal is one damaged part.
 pub(crate) fn parts(file: &[u8]) -> Vec<(usize, Part<'_>)> {
     if !file.starts_with(MAGIC) {
-        // The beginning of the first line is a file whose creation was cut short.
+        // An incomplete first line means that the creation of the file was cut short.
         return match MAGIC.starts_with(file) {
             true => vec![(0, Part::Torn)],
             false => vec![(0, damaged(0, "this is not the first line of a journal"))],
@@ -317,12 +313,15 @@ pub(crate) fn parts(file: &[u8]) -> Vec<(usize, Part<'_>)> {
                 break;
             }
             Frame::BadHead if file[at..].iter().all(|byte| *byte == 0) => {
-                // The machine went down: the file had grown, but its contents had not reached the disk.
+                // After a power cut a file may have grown without its contents having reached the disk: then it ends in
+                // zeros.
                 parts.push((at, Part::Torn));
                 break;
             }
             Frame::BadHead => {
                 parts.push((at, damaged(at, "the head of a record is not valid")));
+                // Without a valid head the length is unknown, so the next frame is searched for byte by byte. A false
+                // match needs two checksums to pass.
                 let next = (at + 1..file.len()).find(|next| matches!(frame_at(file, *next), Frame::Whole(_)));
                 at = next.unwrap_or(file.len());
             }
@@ -391,7 +390,7 @@ mod tests {
             let end = MAGIC.len() + cut.index(file.len() - MAGIC.len() + 1);
             file[end..].fill(0);
             let parts = parts(&file);
-            // The rest of a record that ends with zeros is whole.
+            // A record whose end is missing, but was zeros anyway, is whole.
             for (i, text) in texts_of(&parts).iter().enumerate() {
                 prop_assert_eq!(*text, &texts[i][..]);
             }
@@ -405,7 +404,7 @@ mod tests {
             let parts = parts(&file);
             prop_assert!(parts.iter().any(|(_, p)| matches!(p, Part::Damaged(_))), "{:?}", parts);
             let read = texts_of(&parts);
-            // All others are there, in their order.
+            // All other records are found, in their order.
             let mut left = texts.iter();
             for text in &read {
                 prop_assert!(left.any(|t| t == text));

@@ -1,7 +1,8 @@
-//! The journal of one state, as the store of that state uses it: the one that an earlier run has left, and the one of this run.
+//! The journals of one state, as its store uses them: the one that an earlier run has left, and the one of this run.
 //!
-//! A store reads its snapshot, then asks [`Keeper::find`] and [`Keeper::judge`] what an earlier run has left, saves the state
-//! that comes of it, and calls [`Keeper::settle`]. It announces every snapshot before it writes it ([`Keeper::announce`]).
+//! A store reads its snapshot, asks [`Keeper::find`] and [`Keeper::judge`] for the results that an earlier run has
+//! left, saves the state with them, and calls [`Keeper::settle`]. Before it writes a snapshot, it announces that
+//! ([`Keeper::announce`]).
 
 use std::path::PathBuf;
 
@@ -11,32 +12,33 @@ use super::replay::Verdict;
 use super::{Base, JournalReport, Writer};
 use crate::{State, StateError};
 
-/// The journals of one state.
+/// Journals of one state.
 #[derive(Debug, Default)]
 pub struct Keeper {
-    /// That of the run that has the store open.
+    /// Journal of the run that has the store open.
     writer: Option<Writer>,
-    /// That of an earlier run, until it is told.
+    /// Journal of an earlier run, until it has been reported.
     left: Option<Left>,
-    /// A snapshot that is about to take the place of what the store has.
+    /// Snapshot from elsewhere that is about to replace the stored one.
     expected: Option<Base>,
 }
 
-/// What an earlier run has left.
+/// A journal of an earlier run.
 #[derive(Debug)]
 struct Left {
     report: JournalReport,
     path: PathBuf,
-    /// It is needed until the expected snapshot is written, which has all of it.
+    /// Set while the journal waits for the expected snapshot, which has all its outcomes: until that is written, they
+    /// are nowhere else.
     awaits: bool,
-    /// Whether it has something that no state has.
+    /// Set if the journal has something that no state has.
     precious: bool,
 }
 
-/// What a journal means for the state that was read.
+/// Outcome of [`Keeper::judge`]: the meaning of a journal for the state that was read.
 #[derive(Debug)]
 pub struct Recovered {
-    /// The state with the outcomes of the journal, if that is another one, and the version to name in it.
+    /// The state with the outcomes of the journal, if they change it, and the version to name in it.
     pub state: Option<(State, String)>,
     report: JournalReport,
     path: PathBuf,
@@ -47,19 +49,20 @@ pub struct Recovered {
 }
 
 impl Keeper {
-    /// The journal that an earlier run has left for the state that was read, if there is one.
+    /// Finds the journal that an earlier run has left for the state that was read.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The journal cannot be read.
     pub fn find(&self, place: &JournalLocation, known: Option<&State>) -> Result<Option<Found>, StateError> {
         match self.writer {
-            // What is there now is the journal of this run.
+            // The journal at that path is the one of this run.
             Some(_) => Ok(None),
             None => place.find(known),
         }
     }
 
-    /// Decides what a journal means. `None`: it is in use by a program that runs without the lock, and stays as it is.
+    /// Decides what a journal means for a state. Returns `None` if a program that runs without the lock is writing it:
+    /// then it stays as it is.
     ///
     /// # Errors
     /// The state has a value that cannot be stored.
@@ -82,7 +85,7 @@ impl Keeper {
         if let (Some(expected), Verdict::Continues { replayed, .. }) = (&self.expected, &mut verdict)
             && found.contents.knows(expected)
         {
-            // What is about to be written has all of it already.
+            // The snapshot that is about to be written has all these outcomes already.
             replayed.clear();
             awaits = true;
         }
@@ -106,7 +109,8 @@ impl Keeper {
         }))
     }
 
-    /// The store has what a journal means: what does not belong to its state is set aside now, the rest waits to be told.
+    /// Records that the store has saved what the journal means. A journal of another state is set aside now; the rest
+    /// waits to be reported.
     ///
     /// # Errors
     /// The journal cannot be set aside.
@@ -115,7 +119,7 @@ impl Keeper {
             recovered.report.kept = Some(recovery::set_aside(&recovered.path)?);
         }
         tracing::info!("{}", recovered.report);
-        // A running program is about to tell its results itself.
+        // The journal of a running program is not ours: that program will report and remove it itself.
         self.left = (!recovered.alive).then_some(Left {
             report: recovered.report,
             path: recovered.path,
@@ -125,25 +129,27 @@ impl Keeper {
         Ok(())
     }
 
-    /// What the journal of an earlier run meant, if there was one and it was not told yet.
+    /// Returns the report on the journal of an earlier run, until that is forgotten.
     #[must_use]
     pub fn report(&self) -> Option<&JournalReport> {
         self.left.as_ref().map(|left| &left.report)
     }
 
-    /// Removes the journal of an earlier run, once its contents are in the state and have been told. Without the lock it stays.
+    /// Removes the journal of an earlier run, once its contents are in the state and have been reported. Without the
+    /// lock it stays.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The journal cannot be removed.
     pub fn forget(&mut self, locked: bool) -> Result<(), StateError> {
         match self.left.take_if(|left| locked && !left.awaits) {
+            // A precious journal was set aside under another name, or read without the lock: it is never removed here.
             Some(left) if !left.precious => recovery::forget(&left.path),
             _ => Ok(()),
         }
     }
 
-    /// A snapshot that comes from elsewhere is about to take the place of what the store has. If a journal knows it, its outcomes
-    /// are in that snapshot, and the journal stays until it is written.
+    /// Announces a snapshot from elsewhere that will replace the stored one. If a journal knows that snapshot, the
+    /// snapshot has its outcomes, and the journal stays until it is written.
     pub fn expect(&mut self, snapshot: Base) {
         self.expected = Some(snapshot);
     }
@@ -151,7 +157,7 @@ impl Keeper {
     /// Begins the journal of a run that continues this state.
     ///
     /// # Errors
-    /// It cannot be created, or another program that runs has one.
+    /// The journal cannot be created, or another running program has one.
     pub fn begin(
         &mut self,
         place: &JournalLocation,
@@ -165,23 +171,25 @@ impl Keeper {
         Ok(journal)
     }
 
-    /// The store is about to have this snapshot, or a file beside it that may become the state.
+    /// Records in the journal that this snapshot is about to be written, to the store or to a file beside it that may
+    /// become the state.
     pub fn announce(&self, base: Base) {
         if let Some(journal) = &self.writer
             && let Err(e) = journal.announce(base)
         {
-            // The state is to have what the journal cannot take; compaction begins a new one.
+            // The write of the state goes on: it saves the results that the journal cannot take. Compaction begins a
+            // new journal afterwards.
             tracing::warn!("the write of the state is not announced: {e}");
         }
     }
 
-    /// Whether snapshots must be announced.
+    /// Returns true if snapshots must be announced before they are written.
     #[must_use]
     pub fn is_writing(&self) -> bool {
         self.writer.is_some()
     }
 
-    /// The store has a snapshot that came from elsewhere, with everything that the journal of an earlier run has.
+    /// Removes the journal of an earlier run that waited for the expected snapshot: that is written now.
     pub fn replaced(&mut self) {
         let Some(left) = self.left.take_if(|left| left.awaits) else {
             return;
@@ -191,7 +199,7 @@ impl Keeper {
         }
     }
 
-    /// The state has all outcomes up to a number: a journal that has become large is made smaller.
+    /// Makes the journal smaller if it has become large. The state has all outcomes up to the number `included`.
     pub fn compact(&self, included: u64, known: Option<&State>) {
         if let Some(journal) = self.writer.as_ref().filter(|journal| journal.wants_compaction()) {
             match Base::from_state(known) {
@@ -201,10 +209,11 @@ impl Keeper {
         }
     }
 
-    /// Ends the journal of this run: the state has all of it. What was created without an answer stays in it, for the next run to tell.
+    /// Ends the journal of this run: the state has all of it. Creations without an answer stay in it, for the next run
+    /// to report.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The journal cannot be removed.
     pub fn end(&mut self, known: Option<&State>) -> Result<(), StateError> {
         let Some(writer) = self.writer.take() else {
             return Ok(());

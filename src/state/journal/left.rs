@@ -1,4 +1,4 @@
-//! Journals of states that are nowhere else: what a killed program had in memory only.
+//! Journals without a state: everything that a killed program had was in memory only.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,23 +9,22 @@ use super::replay::Verdict;
 use super::{location, recovery};
 use crate::{State, StateError};
 
-/// A journal that a program which is gone has left in a directory.
+/// A journal that a dead program has left in a directory.
 #[derive(Debug)]
 pub struct Left {
-    /// The file.
     pub path: PathBuf,
-    /// The objects that the journal has.
+    /// Objects that the journal has.
     pub state: State,
-    /// The operation that wrote it, and when it began.
+    /// Operation that wrote it, and the time at which it began.
     pub run: Option<(String, String)>,
-    /// The operations that had not ended.
+    /// Operations that had not ended.
     pub in_flight: Vec<InFlight>,
-    /// Whether a part of it cannot be read.
+    /// Set if a part of the journal cannot be read.
     pub damaged: bool,
 }
 
 impl Left {
-    /// The operations that had not ended, in words; empty if there are none.
+    /// Describes the operations that had not ended; empty if there are none.
     #[must_use]
     pub fn in_flight_text(&self) -> String {
         struct Text(JournalReport);
@@ -47,10 +46,11 @@ impl Left {
         Text(report).to_string()
     }
 
-    /// Removes the journal, once its contents are elsewhere. A damaged one is set aside; returns where.
+    /// Removes the journal, once its contents are elsewhere. A damaged journal is set aside instead; its new path is
+    /// returned.
     ///
     /// # Errors
-    /// That failed.
+    /// The file cannot be removed or renamed.
     pub fn forget(&self) -> Result<Option<PathBuf>, StateError> {
         match self.damaged {
             true => recovery::set_aside(&self.path).map(Some),
@@ -59,7 +59,7 @@ impl Left {
     }
 }
 
-/// The journals in a directory that continue no state and that nobody writes any more.
+/// Lists the journals in a directory that continue no state and that no running program writes.
 ///
 /// # Errors
 /// The directory or a journal cannot be read.
@@ -84,7 +84,7 @@ pub fn left_in(directory: &Path) -> Result<Vec<Left>, StateError> {
     Ok(out)
 }
 
-/// Makes room for the journals of a directory, which only their owner may read.
+/// Creates the directory of journals, which only its owner may read.
 ///
 /// # Errors
 /// The directory cannot be created.

@@ -1,11 +1,11 @@
-//! Where the journals of a state are: beside its file or, for a state in a store, in a directory that the states of many stores
-//! share.
+//! Locations of journals: beside the state file or, for a state in a store, in a directory that the states of many
+//! stores share.
 //!
-//! In the directory, the name of a journal is made from the settings of the store and from the workspace. Settings change while
-//! the state stays the same (another password, another name of the same server), and may stay the same while the state is
-//! another one (where the environment says which server it is). So if the journal of that name does not know the state that was
-//! read, one that does is looked for under all names, those of journals that were set aside among them: what a journal
-//! continues is in the journal.
+//! In the directory, the name of a journal is made from the settings of the store and from the workspace. Settings can
+//! change while the state stays the same (another password, another name of the same server), and can stay the same
+//! while the state is another one (where the environment names the server). So if the journal of that name does not
+//! know the state that was read, the others are searched, including those that were set aside: each journal records
+//! which state it continues.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -16,18 +16,16 @@ use super::recovery::{self, Found};
 use super::{Base, checksum};
 use crate::{State, StateError};
 
-/// The longest part of a workspace's name that is in the name of its journal.
+/// Length of the part of a workspace's name that is in the name of its journal.
 const SHOWN: usize = 40;
 
 /// Location of the journals of one state.
 #[derive(Clone, Debug)]
 pub enum JournalLocation {
-    /// Beside the state file.
     Beside(PathBuf),
-    /// In a directory with others, under this name.
+    /// In a directory with other journals.
     Among {
         directory: PathBuf,
-        /// The name of the file.
         name: String,
     },
 }
@@ -50,7 +48,6 @@ impl JournalLocation {
         JournalLocation::Among { directory, name }
     }
 
-    /// The path of the journal.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         match self {
@@ -59,7 +56,7 @@ impl JournalLocation {
         }
     }
 
-    /// The journal for this state, if there is one.
+    /// Finds the journal for this state.
     pub(super) fn find(&self, known: Option<&State>) -> Result<Option<Found>, StateError> {
         let own = recovery::find(&self.path())?;
         let JournalLocation::Among { directory, name } = self else {
@@ -76,8 +73,11 @@ impl JournalLocation {
         if own.as_ref().is_some_and(|own| own.contents.knows(&base)) {
             return Ok(own);
         }
+        // Settings may have changed since the run (see the head of this file), so that the journal has the name of the
+        // old ones.
         for other in others.iter().filter(|other| *other != name) {
             let found = recovery::find(&directory.join(other))?;
+            // A damaged journal could be for this state or not; only the one under the expected name is worth a report.
             let usable =
                 |found: &Found| !found.alive && found.contents.damage.is_empty() && found.contents.knows(&base);
             if let Some(found) = found.filter(usable) {
@@ -87,8 +87,8 @@ impl JournalLocation {
         Ok(own)
     }
 
-    /// Makes room for a new journal: its directory, and nothing of its name that nobody writes. Such a one has been told without
-    /// the lock, or is that of another state; it stays under another name.
+    /// Prepares a new journal: creates its directory, and renames a leftover journal of that name. Such a leftover was
+    /// reported without the lock, or belongs to another state.
     pub(super) fn prepare(&self) -> Result<(), StateError> {
         if let JournalLocation::Among { directory, .. } = self {
             private_directory(directory)?;
@@ -102,7 +102,7 @@ impl JournalLocation {
     }
 }
 
-/// Creates a directory that only its owner may read; what is above it is for everybody.
+/// Creates a directory that only its owner may read. The directories above it get the usual mode.
 pub(super) fn private_directory(directory: &Path) -> Result<(), StateError> {
     let cannot = |e| StateError::io("cannot create the directory", directory, e);
     if directory.is_dir() {
@@ -120,7 +120,7 @@ pub(super) fn private_directory(directory: &Path) -> Result<(), StateError> {
     }
 }
 
-/// The names of the journals in a directory, in their order.
+/// Lists the names of the journals in a directory, sorted.
 pub(super) fn names(directory: &Path) -> Result<Vec<String>, StateError> {
     let cannot = |e| StateError::io("cannot read the directory", directory, e);
     let entries = match fs::read_dir(directory) {

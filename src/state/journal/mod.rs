@@ -1,23 +1,23 @@
-//! The journal of a run: what it is about to do, and what came of it, on the disk before anything goes on.
+//! The journal of a run: its intents and results, durable before anything goes on.
 //!
-//! The state file is written at intervals, and as a whole. Between two writes objects are created, and a run that is killed
-//! would forget them. So each *intent* (an operation that is about to begin) and each *outcome* (all objects of an instance, in
-//! the form of the state file) is appended to a file beside the state, `.NAME.journal`, or in the data directory for a state that
-//! is in a store ([`location`]). An intent is durable before the
-//! provider is called; an outcome is durable before the operation counts as done. Records that wait at the same time share one
-//! `fdatasync`.
+//! The state file is written at intervals, and as a whole. Between two writes objects are created, and a run that is
+//! killed would forget them. So each *intent* (an operation that is about to begin) and each *outcome* (all objects of
+//! an instance, in the form of the state file) is appended to a file beside the state, `.NAME.journal`, or in the data
+//! directory for a state that is in a store ([`location`]). An intent is durable before the provider is called; an
+//! outcome is durable before the operation counts as done. Records that wait at the same time share one `fdatasync`.
 //!
-//! A journal continues one state: it names the lineage and serial of that, and the checksum of its content. Each write of the
-//! state file is announced in the journal first (a *fold*), so the state file is at every instant one that the journal knows.
-//! Outcomes are absolute: to replay one twice, or one that the state has already, changes nothing. So all of them are replayed,
-//! in order, whichever of the known states is found ([`replay`]). On a state that the journal does not know, nothing is
-//! replayed: another program went on without it, and the file is set aside.
+//! A journal continues one state: it names that state's lineage and serial, and the checksum of its content. Each write
+//! of the state file is announced in the journal first (a *fold*), so the state file is at every instant one that the
+//! journal knows. Outcomes are absolute: to replay one twice, or one that the state has already, changes nothing. So
+//! all of them are replayed, in order, whichever of the known states is found ([`replay`]). On a state that the journal
+//! does not know, nothing is replayed: another program went on without it, and the file is set aside.
 //!
-//! The journal has the secrets that the state has. It has mode 0600, and is removed when everything is in the state file.
+//! The journal has the secrets that the state has. It has mode 0600, and is removed when everything is in the state
+//! file.
 //!
-//! Where to begin: [`mod@format`] (records and their frames), [`writer`] (group commit, compaction), [`replay`] (what a journal
-//! means for a state), [`recovery`] (what is done about a journal that a run has left, and how it is told), [`keeper`] (what a
-//! store does with all this).
+//! Where to begin: [`mod@format`] (records and their frames), [`writer`] (group commit, compaction), [`replay`] (the
+//! meaning of a journal for a state), [`recovery`] (handling and reporting a journal that a run has left), [`keeper`]
+//! (all this, as a store uses it).
 
 pub mod format;
 pub mod keeper;
@@ -40,23 +40,23 @@ pub use location::JournalLocation;
 pub use recovery::JournalReport;
 pub use writer::{JournalError, Ticket, Writer};
 
-/// Where the journal of a state file is: `.NAME.journal`.
+/// Returns the path of the journal of a state file: `.NAME.journal`.
 #[must_use]
 pub fn path_of(state: &Path) -> PathBuf {
     crate::beside::beside(state, ".", ".journal")
 }
 
-/// What an operation does to its object.
+/// Kind of an operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IntentAction {
-    /// A new object.
+    /// Creation of an object.
     Create,
-    /// A change in place.
+    /// Update in place.
     Update,
-    /// The end of an object.
+    /// Destruction of an object.
     Delete,
-    /// An object that exists already, and is to be in the state.
+    /// Import: the object exists already, and is to be in the state.
     Import,
     /// A provisioner of a new object, or of one that is to be destroyed.
     Provision,
@@ -65,13 +65,12 @@ pub enum IntentAction {
 }
 
 impl IntentAction {
-    /// Whether it runs inside another operation on the object.
+    /// Returns true if it runs inside another operation on the object.
     #[must_use]
     pub fn is_inside(self) -> bool {
         matches!(self, IntentAction::Provision | IntentAction::Invoke)
     }
 
-    /// The word for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -88,20 +87,19 @@ impl IntentAction {
 /// An operation that is about to begin.
 #[derive(Clone, Debug)]
 pub struct Intent {
-    /// The address of the instance; of an action that a user asks for, its own.
+    /// Address of the instance; for an action that a user asks for, that of the action.
     pub address: String,
-    /// Which of its deposed objects; `None` for the one in use.
+    /// Key of the deposed object that it is about; `None` for the current one.
     pub deposed: Option<DeposedKey>,
-    /// What is to happen.
     pub action: IntentAction,
-    /// Who carries it out: a provider configuration, the type of a provisioner, or the action that a change triggers.
+    /// Provider configuration, provisioner type, or action (where a change triggers one) that carries it out.
     pub by: String,
-    /// The checksum of the planned value; empty if there is none.
+    /// Checksum of the planned value; empty if there is none.
     pub planned: String,
 }
 
 impl Intent {
-    /// Which operation this is, among those that can run at the same time.
+    /// Returns the key of this operation among those that can run at the same time.
     #[must_use]
     pub fn key(&self) -> IntentKey {
         IntentKey {
@@ -112,42 +110,40 @@ impl Intent {
     }
 }
 
-/// What tells operations apart that can run at the same time.
+/// Key that distinguishes operations that can run at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IntentKey {
-    /// The instance.
     pub address: String,
-    /// Which of its deposed objects.
+    /// Key of the deposed object; `None` for the current one.
     pub deposed: Option<String>,
-    /// Whether it is a provisioner or an action: these run inside another operation on the object.
+    /// Set for provisioners and actions, which run inside another operation on the object.
     pub provision: bool,
 }
 
 /// All objects of an instance after a change.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The instance.
     pub address: AbsResourceInstance,
-    /// The provider configuration of its resource.
+    /// Provider configuration of the resource.
     pub provider: AbsProviderConfig,
-    /// Its objects; `None` if it has none any more.
+    /// Objects of the instance; `None` if it has none any more.
     pub objects: Option<crate::InstanceState>,
-    /// The operation that has ended with this.
+    /// Operation that has ended with this outcome.
     pub answers: Answers,
 }
 
-/// Which operation an outcome is the end of.
+/// Operation that an outcome ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answers {
-    /// None: the objects have changed on the way.
+    /// None: the objects have changed during an operation.
     Nothing,
-    /// That on the object in use.
+    /// The operation on the current object.
     Current,
-    /// That on a deposed object.
+    /// The operation on a deposed object.
     Deposed(DeposedKey),
 }
 
-/// The checksum of some content, as text.
+/// Returns the SHA-256 of some content, in hexadecimal digits.
 #[must_use]
 pub fn checksum(content: &[u8]) -> String {
     use std::fmt::Write as _;
@@ -160,17 +156,17 @@ pub fn checksum(content: &[u8]) -> String {
         })
 }
 
-/// A state that a journal continues. The default is that there is none.
+/// Identification of a state that a journal continues. The default means that there is no state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Base {
     pub lineage: String,
     pub serial: u64,
-    /// The checksum of its text.
+    /// Checksum of the state's text.
     pub checksum: String,
 }
 
 impl Base {
-    /// What tells this state from others.
+    /// Identifies a state.
     ///
     /// # Errors
     /// The state has a value that cannot be stored.
@@ -181,7 +177,7 @@ impl Base {
         }
     }
 
-    /// The same, where the text of the state is known.
+    /// Identifies a state whose text is known.
     #[must_use]
     pub fn from_state_text(state: &State, text: &[u8]) -> Base {
         Base {
@@ -192,7 +188,8 @@ impl Base {
     }
 }
 
-/// What makes one state of another, instance by instance. Outputs are not in a journal: they are evaluated again.
+/// Lists the outcomes that turn one state into another, instance by instance. Outputs are not in a journal: they are
+/// evaluated again.
 #[must_use]
 pub fn changes(before: &State, after: &State) -> Vec<Outcome> {
     let mut outcomes = Vec::new();

@@ -1,7 +1,8 @@
-//! What waits to be written to a journal, and those who wait for it.
+//! The queue of records that are to be written to a journal, and the tickets of those who wait for them.
 //!
-//! A record that somebody waits for is not written at once. Whatever else can go on has its turn first, as it may have something
-//! to write as well; and while many operations run, it waits a little longer, for one synchronisation to be enough for all.
+//! A record that somebody waits for is not written at once. All other tasks that can go on have their turn first, as
+//! they may have records as well; and while many operations run, a record waits a little longer, so that one
+//! synchronisation is enough for all.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -16,53 +17,54 @@ use super::format::InFlight;
 use super::{Base, IntentKey, Outcome};
 use crate::StateError;
 
-/// How long a record waits for others, as long as other operations are running: most of them begin or end soon, and one
-/// `fdatasync` is enough for all. An intent waits only while many operations run, as its own waits for it.
+/// Time for which a record waits for others while other operations are running: most of them begin or end soon, and one
+/// `fdatasync` is enough for all. An intent waits only while many operations run, since its own operation waits for it.
 const WINDOW: Duration = Duration::from_millis(2);
 
-/// The same as long as many operations run, or others have not had their turn: there is enough to do meanwhile.
+/// Waiting time while many operations run, or while other tasks have not had their turn: there is enough to do
+/// meanwhile.
 const LONG_WINDOW: Duration = Duration::from_millis(10);
 
-/// How many operations are many: while more than that run, the time of one that waits is used by others.
+/// Number of running operations from which a waiting one costs nothing, because the others use its time.
 pub(super) const MANY: usize = 5;
 
-/// What a writer and its thread share.
+/// State shared by a writer and its thread.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) path: PathBuf,
     pub(super) queue: Mutex<Queue>,
     pub(super) work: Condvar,
     pub(super) size: AtomicU64,
-    /// Whether the last record could not be written.
+    /// Set if the last record could not be written.
     pub(super) failing: AtomicBool,
-    /// How many objects are being created: of those that the thread has written.
+    /// Number of objects that are being created, of those whose intents the thread has written.
     pub(super) creating: AtomicUsize,
-    /// Waited for at the end.
+    /// Handle of the thread, joined at the end.
     pub(super) thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// The queue of the thread.
+/// Queue of the thread.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) items: Vec<Item>,
-    /// The number of the last outcome.
+    /// Number of the last outcome.
     pub(super) outcomes: u64,
-    /// How many operations have begun and not ended.
+    /// Number of operations that have begun and not ended.
     pub(super) running: usize,
-    /// How many of the items are intents: their operations wait.
+    /// Number of intents among the items: their operations wait.
     pub(super) intents: usize,
-    /// How many of the items must be written at once.
+    /// Number of items that must be written at once.
     pub(super) urgent: usize,
-    /// For how many of them somebody waits.
+    /// Number of items that somebody waits for.
     pub(super) awaited: usize,
-    /// How many of those let others have their turn, who have not all had it: an estimate.
+    /// Number of awaited items that still let other tasks have their turn. An estimate.
     pub(super) patient: usize,
-    /// Whether items that were taken out are not durable yet, or could not be written.
+    /// Set if items that were taken out are not durable yet, or could not be written.
     pub(super) unwritten: bool,
     pub(super) ended: bool,
 }
 
-/// What is to be written, or done when it is.
+/// A request to the thread: a record, or something to do once the records before it are written.
 #[derive(Debug)]
 pub(super) enum Item {
     Begin(InFlight, Arc<Slot>),
@@ -70,9 +72,9 @@ pub(super) enum Item {
     End(IntentKey),
     Fold(Base, Arc<Slot>),
     Sync(Arc<Slot>),
-    /// The state has all outcomes up to this number, and is this one.
+    /// The state is this one, and has all outcomes up to this number.
     Compact(u64, Base),
-    /// The run has ended, and the state has all outcomes: what is open stays.
+    /// The run has ended, and the state has all outcomes: only open creations stay.
     Leave(Base),
 }
 
@@ -94,14 +96,14 @@ impl From<StateError> for JournalError {
     }
 }
 
-/// The answer to a ticket, and who waits for it.
+/// Answer to a ticket, and the tasks or threads that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     answer: Mutex<Pending>,
     given: Condvar,
 }
 
-/// An answer, once it is there, and who is to be woken then.
+/// An answer, once there is one, and the waker to call then.
 type Pending = (Option<Result<(), JournalError>>, Option<Waker>);
 
 impl Slot {
@@ -119,7 +121,7 @@ impl Slot {
     }
 }
 
-/// Something that will be durable, or will have failed. It can be waited for as a future or by a thread.
+/// Promise that a record will be durable, or will have failed. A task awaits it; a thread calls [`Ticket::wait`].
 #[derive(Debug)]
 pub struct Ticket {
     slot: Arc<Slot>,
@@ -129,16 +131,16 @@ pub struct Ticket {
 /// The progress of a ticket toward the write of its record.
 #[derive(Debug)]
 enum Patience {
-    /// Whatever else can go on now has its turn first: it may have something to write as well.
+    /// Other tasks have their turn first: they may have records as well.
     OthersFirst(Arc<Shared>),
-    /// They had it.
+    /// The other tasks had their turn.
     OthersHadTheirTurn(Arc<Shared>),
-    /// The thread knows when.
+    /// The thread decides when to write.
     Told,
 }
 
 impl Ticket {
-    /// For something in the queue. Who is patient lets others have their turn first.
+    /// Creates the ticket of an item in the queue. A patient one lets other tasks have their turn first.
     pub(super) fn pending(slot: Arc<Slot>, shared: &Arc<Shared>, patient: bool) -> Ticket {
         let patience = match patient {
             true => Patience::OthersFirst(shared.clone()),
@@ -161,6 +163,7 @@ impl Ticket {
     /// # Errors
     /// The record could not be written, or the journal has ended.
     pub fn wait(self) -> Result<(), JournalError> {
+        // A blocked thread lets no other task have its turn, so there is nobody to be patient for.
         if let Patience::OthersFirst(shared) | Patience::OthersHadTheirTurn(shared) = &self.patience {
             shared.hurry(&mut shared.queue());
         }
@@ -184,6 +187,8 @@ impl Future for Ticket {
         }
         answer.1 = Some(context.waker().clone());
         drop(answer);
+        // The first poll yields to the other tasks of the executor, by waking itself. When it is polled again, they
+        // have run, and their records are in the queue.
         self.patience = match std::mem::replace(&mut self.patience, Patience::Told) {
             Patience::OthersFirst(shared) => {
                 context.waker().wake_by_ref();
@@ -200,17 +205,17 @@ impl Future for Ticket {
 }
 
 impl Queue {
-    /// An operation has ended.
+    /// Counts an operation as ended.
     pub(super) fn ended(&mut self) {
         self.running = self.running.saturating_sub(1);
     }
 
-    /// How many operations run, without those that wait for their intents to be durable.
+    /// Returns the number of running operations, without those that wait for their intents to be durable.
     pub(super) fn under_way(&self) -> usize {
         self.running.saturating_sub(self.intents)
     }
 
-    /// Whether somebody waits whose time nobody else uses.
+    /// Returns true if a waiting operation's time would be lost, as too few others run.
     fn is_idle(&self) -> bool {
         self.running == 0 || (self.intents > 0 && self.under_way() <= MANY)
     }
@@ -221,13 +226,14 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is there is written at once.
+    /// Has the thread write the whole queue at once.
     pub(super) fn hurry(&self, queue: &mut Queue) {
         queue.urgent += 1;
         self.work.notify_one();
     }
 
-    /// Waits until there is something to write. Records for which nobody waits stay until there is one for which somebody does.
+    /// Waits until there is something to write. Records that nobody waits for stay until there is one that somebody
+    /// waits for.
     pub(super) fn wait(&self) -> MutexGuard<'_, Queue> {
         let mut queue = self.queue();
         let mut since: Option<Instant> = None;
@@ -245,13 +251,13 @@ impl Shared {
             if left.is_zero() {
                 return queue;
             }
-            // How many run may be another number by then.
+            // The timeout is short, since the number of running operations can change the window meanwhile.
             let waited = self.work.wait_timeout(queue, left.min(WINDOW));
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// One that was patient is not any more. The last one sends what is there, unless many operations run.
+    /// Ends the patience of one ticket. The last one has the queue written, unless many operations run.
     fn others_had_their_turn(&self) {
         let mut queue = self.queue();
         queue.patient = queue.patient.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! The journal that an earlier run has left: who may touch it, what is done about it, and how it is told.
+//! Recovery from the journal that an earlier run has left: who may touch it, what becomes of it, and the report on it.
 
 #![expect(clippy::disallowed_methods, reason = "what is set aside has the time in its name")]
 
@@ -16,31 +16,30 @@ use super::format::{Damage, InFlight};
 use super::replay::{Contents, Foreign, Verdict};
 use crate::{ObjectStatus, State, StateError};
 
-/// How many addresses a message names.
+/// Limit of the addresses in a message.
 const NAMED: usize = 20;
 
 /// A journal of a state.
 #[derive(Debug)]
 pub struct Found {
-    /// Where it is.
     pub path: PathBuf,
-    /// What is in it.
     pub contents: Contents,
-    /// Whether the run that writes it is still there.
+    /// Set if the run that writes it is still alive.
     pub alive: bool,
 }
 
-/// The journal at a path, if there is one.
+/// Reads the journal at a path, if there is one.
 pub(crate) fn find(path: &Path) -> Result<Option<Found>, StateError> {
     let cannot = |e| StateError::io("cannot read the journal", path, e);
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => {}
-        // What is no file is none of ours.
+        // A directory or a link of that name was not made by this program.
         Ok(_) => return Ok(None),
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(cannot(e)),
     }
-    // A lock needs a file that is open for writing; who may only read cannot tell, and only looks.
+    // A lock needs a file that is open for writing. A reader without that permission cannot learn whether the writer
+    // lives, and changes nothing anyway.
     let opened = File::options().read(true).write(true).open(path);
     let (mut file, writable) = match opened {
         Ok(file) => (file, true),
@@ -49,6 +48,7 @@ pub(crate) fn find(path: &Path) -> Result<Option<Found>, StateError> {
     };
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(cannot)?;
+    // The writer holds a lock on the file as long as it lives.
     let alive = writable && !crate::lock::is_free(&file).map_err(cannot)?;
     Ok(Some(Found {
         path: path.to_owned(),
@@ -57,7 +57,7 @@ pub(crate) fn find(path: &Path) -> Result<Option<Found>, StateError> {
     }))
 }
 
-/// Removes a journal whose contents are in the state, and have been told.
+/// Removes a journal whose contents are in the state and have been reported.
 pub(crate) fn forget(path: &Path) -> Result<(), StateError> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StateError::io("cannot remove the journal", path, e)),
@@ -65,7 +65,7 @@ pub(crate) fn forget(path: &Path) -> Result<(), StateError> {
     }
 }
 
-/// Gives a journal another name, so that there can be a new one: `NAME.SECONDS.journal`, without a dot before it.
+/// Renames a journal to `NAME.SECONDS.journal`, without a dot before it, so that there can be a new one.
 pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StateError> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let stem = stem.strip_prefix('.').unwrap_or(&stem);
@@ -81,39 +81,37 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StateError> {
     Ok(aside)
 }
 
-/// What a journal held, for a message.
+/// Report on a journal, as a message for the user.
 #[derive(Clone, Debug)]
 pub struct JournalReport {
-    /// The state, in words.
+    /// Description of the state, such as `the state terraform.tfstate`.
     pub state: String,
-    /// The operation that wrote the journal, and when it began.
+    /// Operation that wrote the journal, and the time at which it began.
     pub run: Option<(String, String)>,
-    /// What became of the outcomes.
     pub outcomes: Outcomes,
-    /// Returns true if the run had ended and saved everything, and left only operations whose result it did not learn.
+    /// Set if the run had ended and saved everything, and left only operations whose result it did not learn.
     pub run_ended: bool,
-    /// The operations that had not ended.
+    /// Operations that had not ended.
     pub in_flight: Vec<InFlight>,
-    /// The addresses among them whose objects are tainted in the state.
+    /// Addresses among them whose objects are tainted in the state.
     pub tainted: BTreeSet<String>,
-    /// Where it is damaged.
     pub damage: Vec<Damage>,
-    /// Where it is now, if it was kept.
+    /// New path of the journal, if it was kept.
     pub kept: Option<PathBuf>,
 }
 
-/// What became of the outcomes of a journal.
+/// Use that was made of the outcomes of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcomes {
-    /// The state had all of them.
+    /// The state had all outcomes.
     Known,
-    /// These were put into the state.
+    /// The outcomes of these instances were put into the state.
     Replayed {
         instances: Vec<AbsResourceInstance>,
-        /// Whether the state file has them, too. Without the lock it has not.
+        /// Set if the state file has them, too. Without the lock it does not.
         saved: bool,
     },
-    /// The state is another one, and these are not in it.
+    /// The outcomes belong to another state, and those of these instances are not in the one that was read.
     NotUsed {
         why: Foreign,
         instances: Vec<AbsResourceInstance>,
@@ -121,7 +119,7 @@ pub enum Outcomes {
 }
 
 impl JournalReport {
-    /// The report on a journal and what it means for the state that was read.
+    /// Creates the report on a journal and its meaning for the state that was read.
     pub(crate) fn new(
         state: &str,
         contents: &Contents,
@@ -156,13 +154,13 @@ impl JournalReport {
         }
     }
 
-    /// Whether there is anything that a user should know.
+    /// Returns true if there is anything that a user should know.
     #[must_use]
     pub fn matters(&self) -> bool {
         self.outcomes != Outcomes::Known || !self.in_flight.is_empty() || !self.damage.is_empty()
     }
 
-    /// One line for the head of a diagnostic.
+    /// Returns one line for the summary of a diagnostic.
     #[must_use]
     pub fn summary(&self) -> &'static str {
         match &self.outcomes {
@@ -301,7 +299,7 @@ impl JournalReport {
     }
 }
 
-/// The addresses among operations whose current objects are tainted in a state.
+/// Returns the addresses among operations whose current objects are tainted in a state.
 pub(super) fn tainted<'o>(operations: impl IntoIterator<Item = &'o InFlight>, state: &State) -> BTreeSet<String> {
     operations
         .into_iter()

@@ -1,4 +1,4 @@
-//! What a journal means for a state.
+//! Replay: the meaning of a journal for a state.
 
 use std::collections::BTreeMap;
 
@@ -8,63 +8,63 @@ use super::format::{self, Damage, InFlight, Opened, Part, Record};
 use super::{Answers, Base, IntentKey, Outcome};
 use crate::{InstanceState, State, StateError};
 
-/// The contents of a journal.
+/// Records of a journal, by their meaning.
 #[derive(Debug, Default)]
 pub struct Contents {
-    /// What it belongs to; `None` if not even the first record was completed: then nothing had begun.
+    /// First record; `None` if it was not completed: then nothing had begun.
     pub opened: Option<Opened>,
-    /// The states that it knows.
+    /// States that the journal knows.
     bases: Vec<Base>,
-    /// The last outcome of each instance.
+    /// Last outcome of each instance.
     outcomes: BTreeMap<AbsResourceInstance, Outcome>,
-    /// The operations that have not ended.
+    /// Operations that have not ended.
     in_flight: BTreeMap<IntentKey, InFlight>,
-    /// The bytes that are no records.
+    /// Bytes that are not valid records.
     pub damage: Vec<Damage>,
 }
 
-/// What a journal means for a state.
+/// Relation of a journal to a state.
 #[derive(Debug)]
 pub enum Verdict {
-    /// The state is this one. None of the outcomes may be new.
+    /// The journal knows the state. There may be no new outcomes.
     Continues {
-        /// The state with all outcomes.
+        /// State with all outcomes.
         state: State,
-        /// The instances that have changed by that.
+        /// Instances that the outcomes have changed.
         replayed: Vec<AbsResourceInstance>,
     },
-    /// The state is not one that the journal knows, but it has all outcomes.
+    /// The journal does not know the state, but the state has all outcomes.
     Contained,
-    /// The state is not one that the journal knows.
+    /// The journal does not know the state.
     Foreign {
         why: Foreign,
-        /// The instances whose outcomes the state does not have.
+        /// Instances whose outcomes the state does not have.
         outcomes: Vec<AbsResourceInstance>,
     },
 }
 
-/// Why a state is not one that a journal knows.
+/// Reason why a journal does not know a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// There is no state any more.
     NoState,
-    /// It has another lineage.
+    /// The state has another lineage.
     OtherLineage,
-    /// It has the serial of another write.
+    /// The state has the serial of another write.
     OtherSerial {
-        /// The last serial that the journal knows.
+        /// Last serial that the journal knows.
         journal: u64,
-        /// The serial of the state.
+        /// Serial of the state.
         state: u64,
     },
-    /// It has a serial that the journal knows, and other contents.
+    /// The state has a serial that the journal knows, and other contents.
     OtherContents(u64),
-    /// The head of the journal is damaged, so it is not known which state it continues.
+    /// The head of the journal is damaged, so the state that it continues is not known.
     Unknown,
 }
 
 impl Contents {
-    /// Reads the bytes of a journal.
+    /// Reads the bytes of a journal. Damaged parts are recorded, never an error.
     #[must_use]
     pub fn read(file: &[u8]) -> Contents {
         let mut contents = Contents::default();
@@ -103,18 +103,19 @@ impl Contents {
                 if let Some(key) = answered(&outcome) {
                     self.in_flight.remove(&key);
                 }
+                // An outcome has all objects of its instance, so the last one makes the others unnecessary.
                 self.outcomes.insert(outcome.address.clone(), *outcome);
             }
         }
     }
 
-    /// Whether it continues this state.
+    /// Returns true if the journal continues this state.
     #[must_use]
     pub fn knows(&self, base: &Base) -> bool {
         self.bases.contains(base)
     }
 
-    /// The operations that have not ended, in the order of their addresses.
+    /// Returns the operations that have not ended, in the order of their addresses.
     pub fn in_flight(&self) -> impl Iterator<Item = &InFlight> {
         self.in_flight.values()
     }
@@ -140,6 +141,7 @@ impl Contents {
             }
             return Ok(Verdict::Continues { state: after, replayed });
         }
+        // With damage, an outcome that cannot be read may be missing from the state.
         if replayed.is_empty() && self.damage.is_empty() {
             return Ok(Verdict::Contained);
         }
@@ -163,7 +165,7 @@ impl Contents {
         {
             return Foreign::OtherContents(found.serial);
         }
-        // A first state has a lineage only once it is written.
+        // A new state gets its lineage at the first write, so the journal of a first run has none to compare.
         if !last.lineage.is_empty() && last.lineage != found.lineage {
             return Foreign::OtherLineage;
         }
@@ -174,7 +176,7 @@ impl Contents {
     }
 }
 
-/// The operation that an outcome ends.
+/// Returns the key of the operation that an outcome ends.
 pub(super) fn answered(outcome: &Outcome) -> Option<IntentKey> {
     let deposed = match &outcome.answers {
         Answers::Nothing => return None,

@@ -1,11 +1,12 @@
-//! Writing a journal: a thread that appends what has come, brings it to the disk once, and tells all who wait.
+//! Writer of a journal: a thread appends the records that have come, syncs them to the disk once, and answers all
+//! tickets.
 //!
-//! Who sends a record does not wait; who must know that it is durable waits for a [`Ticket`]. When the disk refuses, tickets
-//! answer with the error. Outcomes are kept in memory and tried again with the next record; intents are dropped, as their
-//! operations do not begin.
+//! Appending never blocks. A caller that needs durability awaits the returned [`Ticket`]. When the disk refuses,
+//! tickets answer with the error. Outcomes are kept in memory and tried again with the next record; intents are
+//! dropped, as their operations do not begin.
 //!
-//! The thread holds a lock on the file as long as it lives, so that nobody takes the journal of a running program for one that
-//! was left behind.
+//! The thread holds a lock on the file as long as it lives, so that the journal of a running program is not taken for a
+//! leftover.
 
 #![expect(clippy::disallowed_methods, reason = "intents have their time")]
 
@@ -25,7 +26,7 @@ use crate::StateError;
 
 pub use super::queue::{JournalError, Ticket};
 
-/// A smaller file is not worth replacing.
+/// Size in bytes above which a journal is compacted; a smaller file is not worth replacing.
 const COMPACTED_ABOVE: u64 = 1 << 20;
 
 /// A journal that is being written. Clones write the same one.
@@ -33,7 +34,7 @@ const COMPACTED_ABOVE: u64 = 1 << 20;
 pub struct Writer(Arc<Shared>);
 
 impl Writer {
-    /// Begins a journal at a path where there is none.
+    /// Creates a journal at a path where there is none.
     ///
     /// # Errors
     /// There is a file, or it cannot be created.
@@ -50,10 +51,11 @@ impl Writer {
         let file = create_locked(path).map_err(cannot)?;
         let written = (&file).write_all(&bytes).and_then(|()| file.sync_all());
         if let Err(e) = written {
-            // It has nothing that anybody needs.
+            // The file is empty so far, so removing it loses nothing.
             let _ = fs::remove_file(path);
             return Err(cannot(e));
         }
+        // Without this, a power cut could leave the records without a name in the directory.
         files::sync_directory_of(path);
         Writer::start(path, file, opened, bytes.len() as u64).map_err(cannot)
     }
@@ -84,38 +86,38 @@ impl Writer {
         Ok(Writer(shared))
     }
 
-    /// Where the journal is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// How large the file is.
+    /// Returns the size of the file in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.0.size.load(Ordering::Relaxed)
     }
 
-    /// Whether the file should be replaced by a smaller one, once the state file has what is in it.
+    /// Returns true if the file should be replaced by a smaller one, once the state file has its contents.
     #[must_use]
     pub fn wants_compaction(&self) -> bool {
         self.size() > COMPACTED_ABOVE || self.0.failing.load(Ordering::Relaxed)
     }
 
-    /// An operation is about to begin. It may begin once the ticket says so, and not if that says it failed.
+    /// Records an intent. The operation may begin once the ticket is answered, and not at all if the answer is an
+    /// error.
     #[must_use]
     pub fn begin(&self, intent: &Intent) -> Ticket {
         let intent = InFlight::new(intent, jiff::Timestamp::now().to_string());
         self.send_waiting(|slot| Item::Begin(intent, slot))
     }
 
-    /// Objects have changed; gives the number of this outcome.
+    /// Records changed objects; returns the number of this outcome.
     pub fn outcome(&self, outcome: Outcome) -> u64 {
         let mut queue = self.queue();
         queue.outcomes += 1;
         let ends = outcome.answers != Answers::Nothing;
         let number = queue.outcomes;
-        // Nobody waits for it yet: who does will send for it.
+        // The thread is not woken: whoever needs the outcome durable calls `sync`.
         queue.items.push(Item::Outcome(number, Box::new(outcome)));
         if ends {
             self.one_has_ended(&mut queue);
@@ -123,14 +125,14 @@ impl Writer {
         number
     }
 
-    /// An operation has ended, and changed nothing.
+    /// Records the end of an operation that changed nothing.
     pub fn end(&self, key: IntentKey) {
         let mut queue = self.queue();
         queue.items.push(Item::End(key));
         self.one_has_ended(&mut queue);
     }
 
-    /// Intents that could wait while many operations ran can not any more.
+    /// Counts an operation as ended, and has waiting intents written if too few operations are left to use their time.
     fn one_has_ended(&self, queue: &mut Queue) {
         queue.ended();
         if queue.intents > 0 && queue.under_way() == MANY {
@@ -138,10 +140,11 @@ impl Writer {
         }
     }
 
-    /// Everything that was sent is to be durable.
+    /// Returns a ticket for everything that was sent so far.
     #[must_use]
     pub fn sync(&self) -> Ticket {
         let queue = self.queue();
+        // Most syncs find the queue written already, and cost no round trip to the thread.
         if queue.items.is_empty() && !queue.unwritten && !queue.ended {
             return Ticket::answered(Ok(()));
         }
@@ -149,7 +152,7 @@ impl Writer {
         self.send_waiting(Item::Sync)
     }
 
-    /// The state file is about to become this one.
+    /// Announces that the state file is about to become this one.
     ///
     /// # Errors
     /// The announcement could not be written.
@@ -157,7 +160,7 @@ impl Writer {
         self.send_waiting(|slot| Item::Fold(base, slot)).wait()
     }
 
-    /// The state file is this one, with all outcomes up to a number: they need not be kept here.
+    /// Replaces the journal by one that continues this state, which has all outcomes up to the number `included`.
     pub fn compact(&self, included: u64, base: Base) {
         let mut queue = self.queue();
         queue.urgent += 1;
@@ -165,13 +168,13 @@ impl Writer {
         self.0.work.notify_one();
     }
 
-    /// Ends the journal of a run whose results are all in this state. It is removed, unless objects were to be created and nobody knows
-    /// whether they were: then it stays with these alone.
+    /// Ends the journal of a run whose results are all in this state. The file is removed, unless there are creations
+    /// whose result is unknown: then it stays with these alone.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The file cannot be removed.
     pub fn end_run(self, state: Base) -> Result<(), StateError> {
-        // An error is one of the disk. What is open is known nevertheless.
+        // The error would be one of the disk; the set of open operations is in memory and right in any case.
         let _ = self.sync().wait();
         if self.0.creating.load(Ordering::Relaxed) == 0 {
             return self.remove();
@@ -181,11 +184,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the journal, and removes it: the state file has all of it.
+    /// Ends the journal and removes it: the state file has all of it.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The file cannot be removed.
     pub fn remove(self) -> Result<(), StateError> {
+        // Removed before the lock ends with the thread, so that nobody finds the file unlocked and takes it for a
+        // leftover.
         let removed = fs::remove_file(&self.0.path);
         self.stop();
         match removed {
@@ -194,7 +199,7 @@ impl Writer {
         }
     }
 
-    /// Ends the thread after what was sent, and leaves the file.
+    /// Ends the thread after the queued items, and leaves the file.
     pub fn stop(&self) {
         self.queue().ended = true;
         self.0.work.notify_all();
@@ -223,7 +228,7 @@ impl Writer {
         if !patient {
             self.0.hurry(&mut queue);
         } else if queue.awaited == 1 {
-            // From now on it may wait for so long.
+            // The thread starts its window now; later items join it.
             self.0.work.notify_one();
         }
         Ticket::pending(slot, &self.0, patient)
@@ -234,7 +239,7 @@ impl Writer {
     }
 }
 
-/// A new file that only its owner may read, locked.
+/// Creates a locked file that only its owner may read.
 fn create_locked(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     match crate::lock::try_lock(&file) {
@@ -253,18 +258,18 @@ fn first_bytes(opened: &Opened, records: &[&[u8]]) -> Result<Vec<u8>, StateError
     Ok(bytes)
 }
 
-/// What the thread works with.
+/// The thread's own state.
 struct Appender {
     shared: Arc<Shared>,
     file: File,
     opened: Opened,
-    /// The length of the file, as far as it is good.
+    /// Length of the valid part of the file.
     size: u64,
-    /// The texts of records that could not be written yet.
+    /// Texts of records that could not be written yet.
     backlog: Vec<Vec<u8>>,
-    /// The intents of the operations that have not ended.
+    /// Intents of the operations that have not ended.
     open: BTreeMap<IntentKey, (IntentAction, Vec<u8>)>,
-    /// The outcomes that the state file may not have yet, by their numbers.
+    /// Outcomes that the state file may not have yet, by their numbers.
     recent: VecDeque<(u64, Vec<u8>)>,
 }
 
@@ -280,6 +285,7 @@ impl Appender {
         loop {
             let mut queue = shared.wait();
             let (items, ended) = (std::mem::take(&mut queue.items), queue.ended);
+            // Everything waiting is taken at once, so that one `fdatasync` serves all. New items count from zero.
             (queue.urgent, queue.awaited, queue.intents, queue.patient) = (0, 0, 0, 0);
             queue.unwritten = true;
             drop(queue);
@@ -291,10 +297,11 @@ impl Appender {
         }
     }
 
-    /// Appends a group of records, brings them to the disk, and answers.
+    /// Appends a group of records, syncs them to the disk, and answers their tickets.
     fn write(&mut self, items: Vec<Item>) {
         let mut slots = Vec::new();
         let mut begun = Vec::new();
+        // Records that failed before come first: their order is part of their meaning.
         let mut texts = std::mem::take(&mut self.backlog);
         let mut compact = None;
         let mut refused = None;
@@ -329,7 +336,7 @@ impl Appender {
                     format::encode(&Record::Outcome(outcome))
                         .inspect(|text| self.recent.push_back((number, text.clone())))
                 }
-                // An outcome has said so already.
+                // The outcome of this operation was its end, so a record of it adds nothing.
                 Item::End(key) if self.open.remove(&key).is_none() => continue,
                 Item::End(key) => format::encode(&Record::End(key)),
                 Item::Fold(base, slot) => {
@@ -348,6 +355,8 @@ impl Appender {
             None => self.append(&texts).map_err(JournalError::from),
         };
         self.shared.failing.store(result.is_err(), Ordering::Relaxed);
+        // The operations of failed intents do not begin, so the intents must not be written later. Outcomes have
+        // happened and are tried again.
         if result.is_err() {
             for (key, _) in &begun {
                 self.open.remove(key);
@@ -361,6 +370,7 @@ impl Appender {
         for slot in slots {
             slot.answer(result.clone());
         }
+        // After the answers: a compaction takes long, and its failure is nobody's error.
         if let Some((included, base)) = compact {
             self.compact(included, base);
         }
@@ -373,7 +383,7 @@ impl Appender {
         }
         let written = (&self.file).write_all(&bytes).and_then(|()| self.file.sync_data());
         if let Err(e) = written {
-            // What was written of it must not stand before what comes next.
+            // A partial record must not stand before the next one.
             if let Err(e) = self.back_to_size() {
                 tracing::warn!("the journal {} cannot be cut: {e}", self.shared.path.display());
             }
@@ -390,7 +400,8 @@ impl Appender {
         (&self.file).seek(SeekFrom::Start(self.size)).map(drop)
     }
 
-    /// Replaces the file by one that continues a later state, with what that does not have.
+    /// Replaces the file by one that continues a later state, with the outcomes and intents that this state does not
+    /// have.
     fn compact(&mut self, included: u64, base: Base) {
         while self.recent.front().is_some_and(|(number, _)| *number <= included) {
             self.recent.pop_front();
@@ -404,6 +415,7 @@ impl Appender {
                 self.file = file;
                 self.opened = opened;
                 self.size = size;
+                // The new file has the open intents and the recent outcomes, so the backlog is in it or in the state.
                 self.backlog.clear();
                 self.shared.failing.store(false, Ordering::Relaxed);
                 self.shared.size.store(size, Ordering::Relaxed);
@@ -417,9 +429,11 @@ impl Appender {
         let cannot = |e| StateError::io("cannot write the journal", path, e);
         let intents = self.open.values().map(|(_, text)| text.as_slice());
         let outcomes = self.recent.iter().map(|(_, text)| text.as_slice());
-        // An intent that is open was begun after the last outcome of its object, whose order does not matter then: outcomes first.
+        // An open intent was begun after the last outcome of its object, and the order of different objects does not
+        // matter: so outcomes go first.
         let bytes = first_bytes(opened, &outcomes.chain(intents).collect::<Vec<_>>())?;
         let new = crate::beside::beside(path, "", ".new");
+        // A leftover of a killed run; `create_new` would fail on it.
         match fs::remove_file(&new) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(cannot(e)),
             _ => {}
@@ -432,7 +446,7 @@ impl Appender {
             Ok(file)
         };
         let file = write().map_err(|e| {
-            // Nobody reads it.
+            // The incomplete file has no reader.
             let _ = fs::remove_file(&new);
             cannot(e)
         })?;

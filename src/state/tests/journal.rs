@@ -1,4 +1,4 @@
-//! The journal of a run that was killed: what the next one makes of it.
+//! Tests of the journal of a killed run: what the next run makes of it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::disallowed_methods, reason = "locks have their time")]
@@ -105,8 +105,8 @@ fn run() -> Run {
 }
 
 impl Run {
-    /// What a kill leaves at this moment: the files, without the locks. The writer may be replacing the journal meanwhile: its new
-    /// file is then there or not, and the journal is the old one or the new one.
+    /// Copies the files as a kill leaves them, without the locks. The writer may be replacing the journal meanwhile:
+    /// its new file is then there or not, and the journal is the old one or the new one.
     fn killed(&self) -> TempDir {
         let left = tempfile::tempdir().unwrap();
         for entry in fs::read_dir(self.dir.path()).unwrap() {
@@ -146,7 +146,7 @@ fn outcomes_are_replayed_and_what_was_in_flight_is_named() {
     assert_eq!(fs::metadata(&journal).unwrap().permissions().mode() & 0o777, 0o600);
     let before = fs::read(&path).unwrap();
 
-    // Who does not lock sees it, and changes nothing.
+    // A reader without the lock sees the results, and changes nothing.
     let mut reader = LocalStore::new(&path);
     let seen = reader.read().unwrap();
     assert_eq!(contents(seen.as_ref()), ["a=a2", "c=c"]);
@@ -169,7 +169,7 @@ fn outcomes_are_replayed_and_what_was_in_flight_is_named() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Until that was told, the journal is there.
+    // The journal is there until it has been reported.
     assert!(journal.exists());
     store.forget_journal().unwrap();
     assert!(!journal.exists());
@@ -187,7 +187,7 @@ fn a_recovery_that_was_killed_itself_is_made_up_for() {
     store.read().unwrap();
     store.unlock().unwrap();
     drop(store);
-    // It was not told, so it is told again.
+    // The report is repeated, as the journal was not forgotten.
     assert_eq!(fs::read(path_of(&path)).unwrap(), kept);
     let mut store = locked(&path);
     assert_eq!(contents(store.read().unwrap().as_ref()), ["a=a2", "c=c"]);
@@ -324,7 +324,7 @@ fn the_journal_of_a_running_program_is_only_read() {
     let mut reader = LocalStore::new(place(&run.dir));
     assert_eq!(contents(reader.read().unwrap().as_ref()), ["a=a", "b=b", "c=c"]);
     assert!(reader.journal_report().is_none());
-    // A program that took no lock may be running while another has it.
+    // A program without a lock may be running while another has it.
     run.store.unlock().unwrap();
     let mut store = locked(&place(&run.dir));
     assert_eq!(contents(store.read().unwrap().as_ref()), ["a=a", "b=b"]);
@@ -345,7 +345,7 @@ fn folding_keeps_what_the_file_does_not_have_and_bounds_the_journal() {
         let number = run.journal.outcome(outcome(&name, Some(&large)));
         run.journal.sync().wait().unwrap();
         if i % 50 == 7 {
-            // What is written lacks the last one.
+            // The snapshot lacks the last outcome.
             run.store.write(&current, "1.0.0").unwrap();
             run.store.compact_journal(number - 1);
             run.journal.sync().wait().unwrap();

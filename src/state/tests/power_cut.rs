@@ -1,9 +1,9 @@
-//! A power cut at every moment of a run: what is on the disk then is enough.
+//! Power cuts at every instant of a run: the contents of the disk are enough to recover.
 //!
-//! A run is recorded in a process of its own under `strace`: what it does to files, and which objects it creates. Then, for the
-//! moment after each recorded operation, directories are made as a disk may have them: with everything that was done, or without
-//! what was not synced yet, in several ways, since a disk may keep later writes and lose earlier ones. In each of them, the next
-//! program must find every object in the state or named as in flight.
+//! A run is recorded in a process of its own under `strace`: its operations on files, and the objects that it creates.
+//! Then, for the instant after each recorded operation, directories are made as a disk may have them: with all
+//! operations, or without those that were not synced yet, in several ways, since a disk may keep later writes and lose
+//! earlier ones. In each of them, the next program must find every object in the state or named as in flight.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 #![allow(clippy::disallowed_methods, reason = "locks have their time")]
@@ -19,7 +19,7 @@ use state::journal::{Answers, Intent, IntentAction, Outcome};
 use state::{Attributes, InstanceState, LocalStore, LockInfo, Object, RawJson, State, StateError};
 use support::disk::{self, Kept, Op};
 
-/// Names the directory to the process that is recorded.
+/// Environment variable with the directory of the process that is recorded.
 const RECORDED: &str = "MONOFORM_RECORDED_RUN";
 
 const STATE: &str = "terraform.tfstate";
@@ -47,8 +47,8 @@ fn locked(path: &Path) -> LocalStore {
     store
 }
 
-/// The run: creates objects, each of which is a file in `real`; one that counts as done has a file in `done`. Writes the state
-/// now and then, makes the journal smaller, and ends it.
+/// The recorded run: creates objects, each of which is a file in `real`; one that counts as done has a file in `done`.
+/// Writes the state now and then, compacts the journal, and ends it.
 #[test]
 fn recorded_run() {
     let Some(dir) = std::env::var_os(RECORDED).map(PathBuf::from) else {
@@ -90,7 +90,7 @@ fn recorded_run() {
     store.unlock().unwrap();
 }
 
-/// What a program finds after a power cut.
+/// Result of opening a state after a power cut.
 struct FoundAfter {
     state: BTreeSet<String>,
     in_flight: BTreeSet<String>,
@@ -114,13 +114,14 @@ fn recover(files: &BTreeMap<String, Vec<u8>>) -> Result<FoundAfter, StateError> 
     };
     store.forget_journal()?;
     store.unlock()?;
-    // And the next one has no question.
+    // The second program has nothing left to report.
     let again = LocalStore::new(dir.path().join(STATE)).read()?;
     assert_eq!(again.unwrap_or_default().instance_count(), found.state.len());
     Ok(found)
 }
 
-/// The objects that exist, or are done, at a moment: nothing of that is on this disk.
+/// Returns the objects that exist, or are done, at an instant. They are remote objects: the power cut does not affect
+/// them.
 fn outside(ops: &[Op], directory: &str) -> BTreeSet<String> {
     let created = ops.iter().filter_map(|op| match op {
         Op::Create(name) => name.strip_prefix(directory)?.strip_prefix('/').map(str::to_owned),

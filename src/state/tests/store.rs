@@ -107,7 +107,7 @@ fn another_output_file_starts_from_what_was_read() {
     assert_eq!(store.write(&read, "1.11.4").unwrap(), Written::Snapshot(5));
     assert_eq!(store.write(&state(&["b"]), "1.11.4").unwrap(), Written::Snapshot(6));
     assert_eq!(fs::read(&path).unwrap(), original);
-    // The first state is where it was, so there is nothing to keep a copy of.
+    // The state that was read stays where it is, so it needs no backup.
     assert_eq!(files(out.parent().unwrap()), ["new"]);
     let mut again = LocalStore::new(&path).writing_to(&out);
     again.write(&state(&["c"]), "1.11.4").unwrap();
@@ -147,7 +147,7 @@ fn a_file_that_is_no_state_is_left_alone_with_advice() {
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
-/// What a write that was cut off after `n` bytes leaves: nothing is lost for the next command.
+/// A write that was cut off after `n` bytes loses nothing for the next command.
 #[test]
 fn interrupted_write_is_completed_by_the_next_read() {
     let (dir, path) = place();
@@ -180,7 +180,8 @@ fn interrupted_write_is_completed_by_the_next_read() {
             .unwrap();
         fs::write(&pending, &text).unwrap();
         if let Some(cut) = cut {
-            // The clock of files is coarse: the cut-off state must be newer than what is pending, as it is in life.
+            // Timestamps of files are coarse: here the cut-off state must be newer than the pending one, as after a
+            // real crash.
             fs::write(&path, &text[..cut]).unwrap();
             let later = SystemTime::now() + Duration::from_secs(5);
             fs::File::options()
@@ -215,7 +216,8 @@ fn interrupted_write_is_completed_by_the_next_read() {
     }
 }
 
-/// Writes a state file and a pending snapshot, the pending one as the younger file; gives what is read with a lock.
+/// Writes a state file and a pending snapshot, the pending one as the younger file; returns the state that is read with
+/// a lock.
 fn beside_pending(written: &State, pending: &[u8]) -> (tempfile::TempDir, State, Recovery) {
     let (dir, path) = place();
     write_copy(&path, written).unwrap();
@@ -391,7 +393,7 @@ fn a_damaged_state_is_never_overwritten() {
         store.unlock().unwrap();
         assert_eq!(fs::read(&path).unwrap(), damaged);
     }
-    // A flip inside a value makes another state, which no reader can tell.
+    // A flipped bit inside a value makes another valid state, which no reader can detect.
     assert!(refused > 50 && read > 0, "{refused} refused, {read} read");
     assert_eq!(files(dir.path()), ["terraform.tfstate"]);
 }

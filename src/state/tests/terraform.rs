@@ -1,6 +1,6 @@
 //! Together with the real Terraform: each respects the other's lock and reads the other's states.
 //!
-//! Skipped where there is no `terraform` on the PATH, or it is not the version that we answer as.
+//! Skipped where there is no `terraform` on the PATH, or where its version is not the one that this program implements.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::fs;
@@ -53,7 +53,7 @@ fn output_text(output: &Output) -> String {
     )
 }
 
-/// A directory with a configuration, if the right Terraform is here.
+/// Creates a directory with a configuration, if the right Terraform is installed.
 fn place(test: &str) -> Option<tempfile::TempDir> {
     let version = command(Path::new("."), &["version"]).output();
     if !version.is_ok_and(|v| String::from_utf8_lossy(&v.stdout).starts_with("Terraform v1.11.4")) {
@@ -74,7 +74,8 @@ fn info() -> LockInfo {
     }
 }
 
-/// A state as Terraform 1.11 writes it, which knows no identities: since 1.12 every object has the version of its identity.
+/// Removes the identity versions from a state, as Terraform 1.11 writes none: since 1.12 every object has the version
+/// of its identity.
 fn without_identities(state: &str) -> String {
     let mut kept = String::new();
     let mut parts = state.split("\"identity_schema_version\": 0");
@@ -183,7 +184,7 @@ fn terraforms_lock_keeps_us_out() {
             .to_string()
             .contains("still running")
     );
-    // Now it may end, and we wait for that.
+    // The apply may end now, and the test waits for that.
     fs::write(dir.path().join("go"), "").unwrap();
     store.lock(&info(), Duration::from_secs(20), &|| false).unwrap();
     let read = store.read().unwrap().unwrap();
@@ -197,7 +198,7 @@ fn terraforms_lock_keeps_us_out() {
     );
 }
 
-/// Why a locked state is written in place: Terraform has opened the file long before it gets the lock.
+/// The reason why a locked state is written in place: Terraform has opened the file long before it gets the lock.
 #[test]
 fn a_terraform_that_waits_for_our_lock_goes_on_from_our_state() {
     let Some(dir) = place("a_terraform_that_waits_for_our_lock_goes_on_from_our_state") else {

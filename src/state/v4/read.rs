@@ -1,4 +1,4 @@
-//! Text → state.
+//! Parser: text → state.
 
 use std::borrow::Cow;
 use std::collections::btree_map::Entry;
@@ -98,7 +98,7 @@ fn even_null<'de: 'a, 'a, D: serde::Deserializer<'de>>(from: D) -> Result<Option
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// Text that is borrowed where it can be also inside lists, where `Cow` alone would be copied.
+/// Text that is borrowed also inside lists, where a plain `Cow` would always be copied.
 #[derive(Deserialize, PartialEq)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -185,7 +185,7 @@ fn output_value(output: &OutputV4) -> Result<Value, ContentError> {
     cty::json::from_json(&value, &ty).map_err(|e| ContentError::TypeMismatch(e.to_string()))
 }
 
-/// Values that many instances have in common, so that they are parsed and stored only once.
+/// Values that many instances share, so that they are parsed and stored only once.
 #[derive(Default)]
 struct Shared<'a> {
     dependencies: HashMap<String, ConfigResource>,
@@ -251,7 +251,7 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
     Ok(())
 }
 
-/// Reads an object into its place in an instance.
+/// Adds an object to its instance.
 fn add_object<'a>(read: InstanceV4<'a>, slot: &mut InstanceState, shared: &mut Shared<'a>) -> Result<(), ContentError> {
     let deposed = read.deposed.as_deref().filter(|d| !d.is_empty()).map(str::to_owned);
     let object = Arc::new(read_object(read, shared)?);
@@ -266,7 +266,7 @@ fn add_object<'a>(read: InstanceV4<'a>, slot: &mut InstanceState, shared: &mut S
     }
 }
 
-/// Reads the objects of one instance from their list.
+/// Parses the list of an instance's objects.
 pub(crate) fn read_objects(text: &str) -> Result<InstanceState, ContentError> {
     let list: Vec<InstanceV4> = serde_json::from_str(text).map_err(|e| ContentError::Json(files::json_reason(e)))?;
     let (mut instance, mut shared) = (InstanceState::default(), Shared::default());
@@ -285,8 +285,9 @@ fn instance_key(raw: Option<&RawValue>) -> Result<InstanceKey, ContentError> {
     }
     match serde_json::from_str(text) {
         Ok(serde_json::Value::String(key)) => Ok(InstanceKey::String(key.into())),
-        // Other writers of JSON may put a fraction behind whole numbers.
+        // Other JSON writers may add a fraction to whole numbers.
         Ok(serde_json::Value::Number(n)) => match n.as_f64() {
+            // Above 2^53 (9.007e15), a float does not have every whole number.
             Some(index) if index >= 0.0 && index.fract() == 0.0 && index < 9e15 => Ok(InstanceKey::Int(index as u64)),
             _ => Err(ContentError::FractionalKey(text.to_owned())),
         },
@@ -300,6 +301,7 @@ fn read_object<'a>(instance: InstanceV4<'a>, shared: &mut Shared<'a>) -> Result<
         Some("tainted") => ObjectStatus::Tainted,
         Some(other) => return Err(ContentError::Status(other.to_owned())),
     };
+    // A state that was upgraded has attributes in the flat form until a provider has read it.
     let attributes = match (instance.attributes_flat, instance.attributes) {
         (Some(flat), _) => Attributes::Flat(Arc::new(flat)),
         (None, Some(raw)) => Attributes::Json(RawJson::compact(raw.get()).ok_or(ContentError::TooDeep)?),

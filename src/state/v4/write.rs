@@ -1,4 +1,4 @@
-//! State → text.
+//! Writer: state → text.
 
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey, Mode};
 use base64::Engine as _;
@@ -11,7 +11,7 @@ use crate::{
     ResourceState, State, StateError,
 };
 
-/// The text of a state.
+/// Encodes a state.
 pub(crate) fn write(state: &State) -> Result<Vec<u8>, StateError> {
     let mut out = Vec::with_capacity(1024 + 512 * state.instance_count());
     out.extend_from_slice(b"{\n  \"version\": 4,\n  \"terraform_version\": ");
@@ -60,7 +60,7 @@ fn write_output(name: &str, output: &OutputValue, out: &mut Vec<u8>) -> Result<(
 }
 
 fn write_resources(state: &State, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), StateError> {
-    // The file orders by text, where `m[10]` comes before `m[2]`; the map in memory orders by meaning.
+    // The file orders by text, where `m[10]` comes before `m[2]`; the map in memory orders by value.
     let mut resources: Vec<(String, &AbsResource, &ResourceState)> = state
         .resources
         .iter()
@@ -77,7 +77,7 @@ fn write_resources(state: &State, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> R
     out.push(b'[');
     let mut first = true;
     for (module, address, resource) in resources {
-        // Ephemeral resources leave no trace.
+        // Ephemeral resources and list blocks are never recorded.
         if matches!(address.resource.mode, Mode::Ephemeral | Mode::List) {
             continue;
         }
@@ -137,7 +137,7 @@ pub(crate) fn write_objects(
         if i > 0 {
             out.push(b',');
         }
-        // The address has the instance's key.
+        // The key is part of the instance's address, which the caller writes.
         write_object(&resource, &InstanceKey::None, deposed, object, out)?;
     }
     out.push(b']');
@@ -211,7 +211,7 @@ fn write_object(
     Ok(())
 }
 
-/// Objects without an identity have a version, too.
+/// Writes the identity, and its version also where there is none, as Terraform does.
 fn write_identity(identity: Option<&Identity>, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"identity_schema_version\":");
     match identity {
@@ -248,11 +248,11 @@ fn write_additions(object: &Object, out: &mut Vec<u8>) {
     if object.create_before_destroy {
         out.extend_from_slice(b",\"create_before_destroy\":true");
     }
-    // The field of OpenTofu; Terraform reads past it, and drops it when it writes the state.
+    // A field of OpenTofu. Terraform ignores it when reading, and so drops it when it writes the state.
     if object.skip_destroy {
         out.extend_from_slice(b",\"skip_destroy\":true");
     }
-    // A field of our own: when the block is gone, nothing else tells that something should have run.
+    // A field of our own: when the block is gone, nothing else records that a provisioner should have run.
     if !object.destroy_provisioners.is_empty() {
         out.extend_from_slice(b",\"destroy_provisioners\":[");
         for ty in object.destroy_provisioners.iter() {
@@ -332,7 +332,7 @@ fn write_checks(checks: Option<&[CheckResult]>, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Writes a comma, unless a bracket or a colon stands before: compact text is being written.
+/// Writes a comma, unless the compact text ends with an opening bracket or a colon.
 fn separate(out: &mut Vec<u8>) {
     if !matches!(out.last(), None | Some(b'{' | b'[' | b':')) {
         out.push(b',');
@@ -343,7 +343,7 @@ fn json_value(value: &serde_json::Value, out: &mut Vec<u8>) {
     out.extend_from_slice(RawJson::from_value(value).as_str().as_bytes());
 }
 
-/// Writes text as a JSON string, escaping what Terraform escapes.
+/// Writes text as a JSON string, with the escapes of Go's encoder, which Terraform uses.
 pub(crate) fn json_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let bytes = text.as_bytes();

@@ -1,4 +1,4 @@
-//! What `init` does about the backend: compares the configuration with the record, brings states along, and writes the record.
+//! The backend steps of `init`: comparing the configuration with the record, migrating states, and writing the record.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{CLOUD, Kind, Local, Place, Source, of_saved, select, settings};
 use crate::session::read_source;
 use crate::{Context, Tone};
 
-/// What the flags of `init` say about the backend.
+/// Flags of `init` that concern the backend.
 pub struct BackendOptions<'a> {
     /// `-backend-config`: files, or settings as NAME=VALUE.
     pub settings: &'a [String],
@@ -24,21 +24,21 @@ pub struct BackendOptions<'a> {
     pub migrate: bool,
     /// `-force-copy`.
     pub force_copy: bool,
-    /// Whether questions can be asked.
+    /// Questions can be asked.
     pub input: bool,
-    /// How long to try for the locks of both states; `None` for no locks.
+    /// Timeout for the locks of both states; `None` for no locks.
     pub lock: Option<Duration>,
 }
 
 pub struct Configured {
-    /// Where states are from now on.
+    /// Place of the states from now on.
     pub place: Place,
-    /// What is to be told at the end.
+    /// Warnings to show at the end.
     pub warnings: Diagnostics,
 }
 
 impl Configured {
-    /// Where states are, the warnings given away.
+    /// Returns the place, and moves the warnings to others.
     #[must_use]
     pub fn on_to(self, warnings: &mut Diagnostics) -> Place {
         warnings.extend(self.warnings);
@@ -46,10 +46,10 @@ impl Configured {
     }
 }
 
-/// Compares, migrates, records.
+/// Compares the configuration with the record, migrates states, and writes the record.
 ///
 /// # Errors
-/// The settings are wrong, or the change was not agreed to. The record is as it was.
+/// The settings are wrong, or nobody agreed to the change. The record is unchanged.
 pub fn configure(
     context: &Context<'_>,
     options: &BackendOptions<'_>,
@@ -66,6 +66,8 @@ pub fn configure(
         context,
         config,
         options,
+        // With -reconfigure the record is as good as absent: nothing is compared with it, and no state is migrated from
+        // it.
         previous: record.backend.take().filter(|_| !options.reconfigure),
         migration: Migration {
             context,
@@ -91,7 +93,7 @@ pub fn configure(
     Ok(Configured { place, warnings })
 }
 
-/// From what the record says to what the configuration says.
+/// A change from the recorded backend to the configured one.
 struct Change<'a> {
     context: &'a Context<'a>,
     config: &'a Config,
@@ -101,16 +103,16 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Whether a change of the backend was asked for.
+    /// Returns true if the user asked for a change of the backend.
     fn agreed(&self) -> bool {
         self.options.migrate || self.options.force_copy
     }
 
-    /// To a configuration without a block.
+    /// Changes to a configuration without a block.
     fn to_none(&self, record: &Record) -> Result<Place, Diagnostics> {
         let context = self.context;
         let Some(previous) = &self.previous else {
-            // With -reconfigure there may be a record that counts no more.
+            // With -reconfigure there may be a record, which is emptied.
             if record.exists {
                 record.write(context.data_dir)?;
             }
@@ -146,7 +148,7 @@ impl Change<'_> {
         Ok(Place::default())
     }
 
-    /// To a configuration with a block.
+    /// Changes to a configuration with a block.
     fn to_block(&self, mut record: Record, block: &Backend, sources: &mut SourceMap) -> Result<Place, Diagnostics> {
         let context = self.context;
         let data_dir = context.data_dir;
@@ -160,10 +162,11 @@ impl Change<'_> {
         let previous = self.previous.as_ref().filter(|saved| saved.is_of(block));
         if let Some(saved) = previous {
             let recorded = saved.value(&schema)?;
-            // What came from the command line before holds as long as the block is the same.
+            // Settings from an earlier command line hold as long as the block is unchanged.
             if saved.hash == hash && self.options.settings.is_empty() {
                 return connect(kind, recorded);
             }
+            // The block says in itself what the command line said before, so only the number of the block is new.
             if recorded == merged && kind.change(saved).is_none() {
                 let place = connect(kind, recorded)?;
                 if saved.hash != hash {
@@ -177,12 +180,13 @@ impl Change<'_> {
         let asked = settings::asked(context.console, &schema, merged, self.migration.input)?;
         let place = connect(kind, asked.clone())?;
         match &self.previous {
-            // The workspaces have their states, wherever the block leads now.
+            // The workspaces keep their states, whatever the new block selects.
             Some(_) if in_place => {}
             Some(saved) => {
                 migrate(&self.migration, &of_saved(context, saved)?, &place)?;
             }
             None => self.bring_local_states(&place)?,
+            // Last: a migration that fails or is refused leaves the old record, so that init can be run again.
         }
         let saved = Saved {
             provider,
@@ -192,7 +196,8 @@ impl Change<'_> {
         Ok(place)
     }
 
-    /// Tells of a change, or refuses it where nobody has agreed to it; says whether it is one from a `cloud` block to another.
+    /// Reports a change, or refuses it where nobody has agreed to it. Returns true for a change from one `cloud` block
+    /// to another.
     fn tell_or_refuse(&self, block: &Backend) -> Result<bool, Diagnostics> {
         let Some(previous) = &self.previous else {
             return Ok(false);
@@ -236,7 +241,7 @@ impl Change<'_> {
         }
     }
 
-    /// The first time, states come from where they are by default.
+    /// Migrates states from the default place, as there was no record yet.
     fn bring_local_states(&self, place: &Place) -> Result<(), Diagnostics> {
         let source = Local::default();
         if matches!(place, Place::Local(local) if same_place(&source, local)) {
@@ -252,6 +257,7 @@ impl Change<'_> {
         if moved.is_empty() || !migrate(&self.migration, &Place::Local(source), place)? {
             return Ok(());
         }
+        // Only after all states have been copied: the files are the only other copies.
         for file in moved {
             empty_with_backup(&file)?;
         }
@@ -263,7 +269,7 @@ impl Change<'_> {
         let (noun, ty) = (saved.noun(), saved.ty.clone());
         record.backend = Some(saved);
         record.write(context.data_dir)?;
-        // What is said at the end of init says this, too.
+        // The last message of init says this for HCP Terraform.
         if ty == CLOUD && noun == "backend" {
             return Ok(());
         }
@@ -278,7 +284,7 @@ impl Change<'_> {
     }
 }
 
-/// Options that have no meaning where a `cloud` block is, or was.
+/// Refuses options that have no meaning where a `cloud` block is, or was.
 fn check_options(
     options: &BackendOptions<'_>,
     block: Option<&Backend>,

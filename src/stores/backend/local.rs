@@ -8,12 +8,11 @@ use cty::{Type, Value};
 use schema::{AttributeSchema, AttributeType, BlockSchema, Schema};
 use syntax::{Diagnostic, Diagnostics};
 
-/// The settings of the backend `local`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Local {
-    /// The file of the default workspace's state.
+    /// File of the default workspace's state.
     pub path: Option<String>,
-    /// The directory of the other workspaces.
+    /// Directory of the other workspaces.
     pub workspace_dir: Option<String>,
 }
 
@@ -34,7 +33,7 @@ pub fn schema() -> Arc<Schema> {
     SCHEMA.clone()
 }
 
-/// What is wrong with a configuration, by attribute.
+/// Checks a configuration; returns problems with their attributes.
 pub fn problems(config: &Value) -> Vec<(&'static str, Diagnostic)> {
     let empty = |(name, summary): &(&'static str, &str)| {
         let found = config.get(name).and_then(Value::as_str) == Some("");
@@ -51,7 +50,7 @@ pub fn problems(config: &Value) -> Vec<(&'static str, Diagnostic)> {
 }
 
 impl Local {
-    /// What a configuration of the schema's type says.
+    /// Reads the settings from a configuration of the schema's type.
     #[must_use]
     pub fn of(config: &Value) -> Local {
         let text = |name: &str| config.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
@@ -61,19 +60,18 @@ impl Local {
         }
     }
 
-    /// The file of the default workspace's state.
+    /// Returns the file of the default workspace's state.
     #[must_use]
     pub fn file(&self) -> PathBuf {
         self.path.as_deref().unwrap_or("terraform.tfstate").into()
     }
 
-    /// The directory of the other workspaces.
     #[must_use]
     pub fn others(&self) -> PathBuf {
         self.workspace_dir.as_deref().unwrap_or("terraform.tfstate.d").into()
     }
 
-    /// The file of a workspace's state.
+    /// Returns the file of a workspace's state.
     #[must_use]
     pub fn state(&self, workspace: &str) -> PathBuf {
         if workspace == "default" {
@@ -83,7 +81,7 @@ impl Local {
         }
     }
 
-    /// The workspaces there are, the default one first.
+    /// Lists the workspaces, the default one first.
     ///
     /// # Errors
     /// The directory cannot be read.
@@ -110,6 +108,7 @@ impl Local {
                 ));
             }
         }
+        // The default workspace has its file elsewhere, and a directory of that name is no workspace.
         names.sort();
         names.retain(|n| n != "default");
         names.insert(0, "default".to_owned());
@@ -117,15 +116,14 @@ impl Local {
     }
 }
 
-/// Whether two backends keep states in the same files.
+/// Returns true if two backends keep the default workspace's state in the same file.
 #[must_use]
 pub fn same_place(a: &Local, b: &Local) -> bool {
     let absolute = |local: &Local| std::path::absolute(local.file()).unwrap_or_else(|_| local.file());
     absolute(a) == absolute(b)
 }
 
-/// Writes down what a state says at a place that is about to lose it, then empties it: what Terraform leaves of the file that
-/// a state has moved out of.
+/// Copies a state file to its backup and empties it, as Terraform does with the file that a state has moved out of.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -145,6 +143,7 @@ pub fn empty_with_backup(path: &Path) -> Result<(), Diagnostics> {
     };
     let mut backup = path.as_os_str().to_owned();
     backup.push(".backup");
+    // The backup is complete and on the disk before the file loses its content.
     files::replace(Path::new(&backup), &text, files::Policy::STATE)
         .map_err(|e| failed(format!("{}.", files::io_reason(&e))))?;
     files::replace(path, b"", files::Policy::STATE).map_err(|e| failed(format!("{}.", files::io_reason(&e))))

@@ -1,4 +1,4 @@
-//! Bringing states along from where they were kept to where they are kept from now on.
+//! Migration of states from one backend to another.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use crate::{Context, NoAnswer, Question, workspace};
 
 pub struct Migration<'s> {
     pub context: &'s Context<'s>,
-    /// Whether everything is copied without asking.
+    /// Copy everything without questions.
     pub force: bool,
     pub input: bool,
-    /// How long to try for the locks of both states; `None` for no locks.
+    /// Timeout for the locks of both states; `None` for no locks.
     pub lock: Option<Duration>,
 }
 
-/// Brings the states of all workspaces along; says whether they are at the new place now.
+/// Migrates the states of all workspaces. Returns true if they are in the new backend now.
 ///
 /// # Errors
-/// A state cannot be read or written, or nobody agreed. What was there stays.
+/// A state cannot be read or written, or nobody agreed. The old states stay.
 pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
     if to.ty() == CLOUD {
         return how.context.cloud.migrate(how, from, to);
@@ -42,7 +42,7 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
     let pair = Pair { how, from, to };
     let workspaces = match from.workspaces()? {
         Some(names) if names != [DEFAULT] && !names.is_empty() => names,
-        // With one state only, or nothing but the usual workspace.
+        // A backend with one state only, or with no workspace but the default one.
         _ => return pair.one(DEFAULT, DEFAULT, how.force),
     };
     let (old, new) = (from.ty(), to.ty());
@@ -61,6 +61,7 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
                 return Err(aborted());
             }
         }
+        // The one state of the new backend belongs to the workspace "default".
         workspace::select(how.context.data_dir, DEFAULT)?;
         return pair.one(&selected, DEFAULT, how.force);
     }
@@ -78,6 +79,7 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
     }
     let mut names = workspaces;
     names.sort();
+    // One question was asked for all of them.
     for workspace in names {
         pair.one(&workspace, &workspace, true).map_err(|mut problems| {
             if let Some(first) = problems.0.iter_mut().find(|d| d.is_error()) {
@@ -102,7 +104,7 @@ pub fn aborted() -> Diagnostics {
     .into()
 }
 
-/// From one backend to another.
+/// A migration between two backends.
 pub struct Pair<'m> {
     pub how: &'m Migration<'m>,
     pub from: &'m Place,
@@ -110,10 +112,11 @@ pub struct Pair<'m> {
 }
 
 impl Pair<'_> {
-    /// Brings one state along; says whether it is at the new place now.
+    /// Migrates one state. Returns true if it is in the new backend now.
     pub fn one(&self, from: &str, to: &str, force: bool) -> Result<bool, Diagnostics> {
         let new_name;
         let to = match to {
+            // A workspace that cannot keep its name is asked for only if it has a state.
             DEFAULT if !self.to.has_default() => {
                 if self.is_empty(from)? {
                     return Ok(false);
@@ -127,22 +130,24 @@ impl Pair<'_> {
         self.one_to(from, to, force)
     }
 
-    /// Brings one state along where that was agreed to: it is asked again only if there is another state at the new place.
+    /// Migrates one state after the user has agreed. Another question is asked only if the new backend has another
+    /// state.
     pub fn one_agreed(&self, from: &str, to: &str) -> Result<bool, Diagnostics> {
         let there = read_source(&self.to.state(to))?.is_some_and(|state| !state.is_empty());
         self.one_to(from, to, !there)
     }
 
-    /// Whether a workspace has no state at the old place.
+    /// Returns true if a workspace has no state in the old backend.
     pub fn is_empty(&self, workspace: &str) -> Result<bool, Diagnostics> {
         let source = self.from.state(workspace);
+        // To open a missing file would create it, and to open a missing workspace of a store does create that.
         if matches!(&source, Source::File(path) if !path.exists()) {
             return Ok(true);
         }
         Ok(read_source(&source)?.is_none_or(|state| state.is_empty()))
     }
 
-    /// What the default workspace is to be called where none can be called so.
+    /// Asks for a new name for the workspace `default`, where the new backend does not allow that name.
     fn name_for_default(&self) -> Result<String, Diagnostics> {
         let question = format!(
             "The \"{}\" backend configuration only allows named workspaces!",
@@ -165,20 +170,21 @@ impl Pair<'_> {
                 return Ok(false);
             }
         }
-        // What is empty is not locked: there may be nothing to write a lock to.
+        // An empty state is not locked: there may be no file to lock.
         if matches!(&from, Source::File(path) if !path.exists()) {
             return Ok(false);
         }
         let Some(existing) = read_source(&from)?.filter(|state| !state.is_empty()) else {
             return Ok(false);
         };
-        // Both may be the same state, with the same lock: then there is nothing to do, and to lock it twice would fail.
+        // Both may be the same state with the same lock: there is nothing to copy, and locking it twice would fail.
         if read_source(&to)?.is_some_and(|there| existing.same_content(&there) && existing.lineage == there.lineage) {
             return Ok(true);
         }
         let mut source = self.open(&from, "migration source state")?;
         let mut target = self.open(&to, "migration destination state")?;
         let result = self.copy(&mut source, &mut target, force);
+        // Both locks are released, also if the copy or the first release has failed.
         let unlocked = target.unlock().and(source.unlock());
         let copied = result?;
         unlocked?;
@@ -197,6 +203,7 @@ impl Pair<'_> {
         target: &mut StateSession<'_>,
         force: bool,
     ) -> Result<bool, Diagnostics> {
+        // Read again under the lock: another program may have written one of them since.
         let existing = source.state.take().unwrap_or_default();
         let there = target.state.take();
         if existing.is_empty() {
@@ -211,7 +218,7 @@ impl Pair<'_> {
         if !force && !self.asked(&existing, there.as_ref())? {
             return Ok(false);
         }
-        // In a store, what takes the place of another snapshot is a new one.
+        // In a store, the replacement of a snapshot is a new snapshot, with the next serial.
         let in_place = there.is_some() && matches!(self.to, Place::Store(_));
         let snapshot = State {
             serial: existing.serial.saturating_add(u64::from(in_place)),
@@ -221,7 +228,7 @@ impl Pair<'_> {
         Ok(true)
     }
 
-    /// Whether somebody agrees to copying a state.
+    /// Asks if a state is to be copied.
     fn asked(&self, existing: &State, there: Option<&State>) -> Result<bool, Diagnostics> {
         let (old, new) = (self.from.ty(), self.to.ty());
         let copies;
@@ -249,7 +256,7 @@ impl Pair<'_> {
     }
 }
 
-/// Both states in a directory of their own, for whoever has to decide between them.
+/// Writes both states into a temporary directory, for the user who has to decide between them.
 fn to_compare(states: [(&str, &State); 2]) -> Result<tempfile::TempDir, Diagnostics> {
     let failed = |e: String| {
         Diagnostics::from(Diagnostic::error(
@@ -268,12 +275,12 @@ fn to_compare(states: [(&str, &State); 2]) -> Result<tempfile::TempDir, Diagnost
     Ok(dir)
 }
 
-/// Whether somebody says yes.
+/// Asks a question that is agreed to with "yes".
 pub fn agreed(how: &Migration<'_>, question: &str, explanation: &str) -> Result<bool, Diagnostics> {
     Ok(answered(how, question, explanation)?.trim_end() == "yes")
 }
 
-/// The answer to a question.
+/// Asks a question.
 pub fn answered(how: &Migration<'_>, question: &str, explanation: &str) -> Result<String, Diagnostics> {
     if !how.input {
         return Err(Diagnostic::error(

@@ -1,12 +1,13 @@
-//! Where states are kept: what the `backend` block says, what `init -backend-config` added, and what the last `init` wrote
-//! down about both.
+//! Backends: the block of the configuration, the settings of `init -backend-config`, and the record that the last
+//! `init` wrote about both.
 //!
-//! `init` records the backend in `.terraform/terraform.tfstate`, in the form that Terraform has there. From then on the record
-//! decides, since it also has what came from the command line; a block that says something else since then must go through
-//! `init` first, which offers to bring the state along (`migrate`). A working directory with a backend `local` that was never
-//! initialized needs no record: the block says it all.
+//! `init` records the backend in `.terraform/terraform.tfstate`, in Terraform's format. From then on the record
+//! decides, since it also has the settings of the command line; after a change of the block, `init` must be run first,
+//! which offers to migrate the state (`migrate`). A backend `local` in a directory that was never initialized needs no
+//! record: the block has everything.
 //!
-//! The backend `local` is here ([`local`]); every other one is a state store, a plugin ([`store`]). [`Place`] is either.
+//! The backend `local` is here ([`local`]); every other one is a state store, a plugin ([`store`]). [`Place`] is
+//! either.
 
 pub mod configure;
 pub mod local;
@@ -35,10 +36,10 @@ use owner::Owner;
 use record::{Record, Saved};
 use store::{Store, StorePlugin};
 
-/// The type of the backend that a `cloud` block stands for.
+/// Backend type that represents a `cloud` block.
 pub const CLOUD: &str = "cloud";
 
-/// Where the states of a configuration are.
+/// Place of the states of a configuration.
 #[derive(Clone)]
 pub enum Place {
     Local(Local),
@@ -46,7 +47,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Whether a workspace can be called `default`.
+    /// Returns true if a workspace can be called `default`.
     #[must_use]
     pub fn has_default(&self) -> bool {
         match self {
@@ -59,11 +60,11 @@ impl Place {
 #[derive(Clone)]
 pub enum Source {
     File(PathBuf),
-    /// In a workspace of a store.
+    /// State of a workspace in a store.
     Workspace(Arc<Store>, String),
 }
 
-/// The place of one state: the backend, and the workspace that the state belongs to.
+/// Place of one state: the backend, and the workspace that the state belongs to.
 #[derive(Clone)]
 pub struct StatePlace {
     pub place: Place,
@@ -71,7 +72,7 @@ pub struct StatePlace {
 }
 
 impl StatePlace {
-    /// The place of the selected workspace's state. Without a configuration, the default one.
+    /// Returns the place of the selected workspace's state; the default one without a configuration.
     ///
     /// # Errors
     /// The backend or the workspace cannot be determined.
@@ -102,7 +103,7 @@ impl Place {
         }
     }
 
-    /// Where the state of a workspace is.
+    /// Returns the place of a workspace's state.
     #[must_use]
     pub fn state(&self, workspace: &str) -> Source {
         match self {
@@ -111,7 +112,7 @@ impl Place {
         }
     }
 
-    /// What the backend has said about its settings, once.
+    /// Takes the backend's warnings about its settings.
     #[must_use]
     pub fn take_warnings(&self) -> Diagnostics {
         match self {
@@ -120,10 +121,10 @@ impl Place {
         }
     }
 
-    /// The workspaces there are, the default one first; `None` if there is one state only.
+    /// Lists the workspaces, the default one first; `None` if the backend has one state only.
     ///
     /// # Errors
-    /// They cannot be listed.
+    /// The workspaces cannot be listed.
     pub fn workspaces(&self) -> Result<Option<Vec<String>>, Diagnostics> {
         match self {
             Place::Local(local) => Ok(Some(local.workspaces()?)),
@@ -132,16 +133,16 @@ impl Place {
     }
 }
 
-/// A type of backend, before it is configured.
+/// A backend type that is not configured yet.
 enum Kind {
     Local,
     Store(StorePlugin),
 }
 
-/// Types of backends that Terraform once had.
+/// Backend types of earlier Terraform versions.
 const REMOVED: &[&str] = &["artifactory", "atlas", "azure", "etcd", "etcdv3", "manta", "swift"];
 
-/// The error for the backend of a configuration that does not exist. Nothing of the backend is started.
+/// Checks that the type of the configuration's backend exists, without starting a plugin.
 pub fn check_type(context: &Context<'_>, config: &Config) -> Option<Diagnostic> {
     let backend = config
         .root
@@ -193,7 +194,7 @@ fn no_such_type(builtin: &[String], left_out: &[(&str, &str)], ty: &str) -> Diag
 }
 
 impl Kind {
-    /// The type that a block has.
+    /// Finds the type of a block.
     fn of_block(context: &Context<'_>, config: &Config, block: &Backend) -> Result<Kind, Diagnostics> {
         match &block.provider {
             Some(provider) => third_party::of_block(context, config, block, provider).map(Kind::Store),
@@ -201,7 +202,7 @@ impl Kind {
         }
     }
 
-    /// The type that a record or a saved plan has.
+    /// Finds the type of a record or a saved plan.
     fn of_saved(context: &Context<'_>, saved: &Saved) -> Result<Kind, Diagnostics> {
         match &saved.provider {
             Some(provider) => third_party::of_saved(context, saved, provider).map(Kind::Store),
@@ -209,7 +210,7 @@ impl Kind {
         }
     }
 
-    /// The provider that has the store, if it is one of a third party.
+    /// Returns the third-party provider that serves the store.
     fn owner(&self) -> Option<&Owner> {
         match self {
             Kind::Local => None,
@@ -217,7 +218,7 @@ impl Kind {
         }
     }
 
-    /// The number of a block of this type with these settings.
+    /// Computes the hash of a block of this type with these settings.
     fn hash(&self, ty: &str, config: &Value) -> u32 {
         match self.owner() {
             Some(owner) => owner.hash(ty, config),
@@ -225,7 +226,7 @@ impl Kind {
         }
     }
 
-    /// What is different in the provider that has the store, in words.
+    /// Describes the change of the third-party provider that serves the store.
     fn change(&self, saved: &Saved) -> Option<String> {
         self.owner()?.change(saved.provider.as_ref()?)
     }
@@ -259,7 +260,7 @@ impl Kind {
         }
     }
 
-    /// The backend with these settings, which come from this body if from any.
+    /// Configures the backend. Problems are located in `body`, if the settings come from one.
     fn configure(self, config: Value, body: Option<&Body>) -> Result<Place, Diagnostics> {
         match self {
             Kind::Local => {
@@ -275,10 +276,10 @@ impl Kind {
     }
 }
 
-/// Where the states of this configuration are, for every command but `init`.
+/// Returns the place of the states of this configuration, for every command but `init`.
 ///
 /// # Errors
-/// The backend must go through `init` first, or refuses its settings.
+/// `init` must be run first, or the backend refuses its settings.
 pub fn current(context: &Context<'_>, config: Option<&Config>) -> Result<Place, Diagnostics> {
     if let Some(problem) = config.and_then(|config| check_type(context, config)) {
         return Err(problem.into());
@@ -286,7 +287,8 @@ pub fn current(context: &Context<'_>, config: Option<&Config>) -> Result<Place, 
     let block = settings::block(config);
     let record = Record::read(context.data_dir)?;
     let (Some(config), Some(block)) = (config, &block) else {
-        // A directory without any configuration has lost it, or never had one: nothing says what belongs there.
+        // A directory without any configuration has lost it, or never had one: with a record, it must be initialized
+        // first.
         return match record.backend {
             None => Ok(Place::default()),
             Some(saved) => {
@@ -300,7 +302,7 @@ pub fn current(context: &Context<'_>, config: Option<&Config>) -> Result<Place, 
         return first_use(context, block, kind?);
     };
     if !saved.is_of(block) {
-        // What cannot be used at all is said first; a provider that must be installed is not that.
+        // An unknown backend type is reported first. A provider that must be installed is not, since init does that.
         if block.provider.is_none() {
             kind?;
         }
@@ -311,6 +313,8 @@ pub fn current(context: &Context<'_>, config: Option<&Config>) -> Result<Place, 
     let config = settings::decode(&block.body, &schema)?;
     let recorded = saved.value(&schema)?;
     let provider_change = kind.change(&saved);
+    // A different hash alone is no change: the block may have been written differently, or the hash computed by another
+    // program.
     if saved.hash != kind.hash(&block.ty, &config) && (recorded != config || provider_change.is_some()) {
         if *block.ty == *CLOUD {
             return Err(needs_cloud_init(context, "HCP Terraform configuration block has changed").into());
@@ -322,11 +326,13 @@ pub fn current(context: &Context<'_>, config: Option<&Config>) -> Result<Place, 
         };
         return Err(needs_store_init(context, &reason).at(&block.range).into());
     }
+    // The recorded settings are used, since they have those of the command line.
     kind.configure(recorded, Some(&block.body))
 }
 
-/// The backend of a block where nothing has been recorded yet. `init` records it, and moves the state that is there to it. Where the data
-/// directory cannot be written, nothing can be recorded: there the backend is used as it is configured, unless there is a state to move.
+/// Configures a block that has no record yet. `init` records it, and moves existing states to it. Where the data
+/// directory cannot be written, nothing can be recorded: there the backend is used as it is configured, unless there is
+/// a state to move.
 fn first_use(context: &Context<'_>, block: &Backend, kind: Kind) -> Result<Place, Diagnostics> {
     if block.provider.is_some() {
         let reason = format!("Initial configuration of a state store \"{}\"", block.ty);
@@ -350,7 +356,7 @@ fn first_use(context: &Context<'_>, block: &Backend, kind: Kind) -> Result<Place
     kind.configure(config, Some(&block.body))
 }
 
-/// Returns true if a directory exists and can be written, or can be made.
+/// Returns true if a directory exists and can be written, or can be created.
 fn can_be_made(dir: &str) -> bool {
     let there = Path::new(dir).ancestors().find(|dir| dir.exists());
     let there = there.unwrap_or(Path::new("."));
@@ -358,7 +364,7 @@ fn can_be_made(dir: &str) -> bool {
     there.is_dir() && rustix::fs::access(there, access).is_ok()
 }
 
-/// The error for a block of another type than what is recorded.
+/// Creates the error for a block of another type than the recorded one.
 fn other_type(context: &Context<'_>, block: &Backend, saved: &Saved) -> Diagnostic {
     if block.provider.is_some() {
         let reason = format!(
@@ -381,7 +387,7 @@ fn other_type(context: &Context<'_>, block: &Backend, saved: &Saved) -> Diagnost
     needs_init(context, ',', &reason)
 }
 
-/// Where the states are by what the last `init` wrote down, whatever the configuration says now.
+/// Returns the place of the states according to the record, whatever the configuration says now.
 ///
 /// # Errors
 /// The record cannot be read, or names a backend that is not supported.
@@ -392,7 +398,7 @@ pub fn as_recorded(context: &Context<'_>) -> Result<Place, Diagnostics> {
     }
 }
 
-/// The backend that a record or a saved plan has.
+/// Configures the backend of a record or a saved plan.
 ///
 /// # Errors
 /// It is not supported, or refuses its settings.

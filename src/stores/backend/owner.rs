@@ -12,7 +12,7 @@ use super::process::Process;
 use super::record::SavedProvider;
 use super::settings;
 
-/// The provider that has a store, with its configuration.
+/// The third-party provider that serves a state store, with its configuration.
 pub struct Owner {
     /// Its part of the backend record.
     pub saved: SavedProvider,
@@ -23,14 +23,14 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The number of a `state_store` block with this provider.
+    /// Computes the hash of a `state_store` block with this provider.
     #[must_use]
     pub fn hash(&self, ty: &str, config: &Value) -> u32 {
         let version = self.saved.version.as_deref().unwrap_or_default();
         settings::store_hash(ty, config, [&self.saved.source, version, &self.name], &self.config)
     }
 
-    /// What is different from the recorded provider, in words.
+    /// Describes the difference to the recorded provider, if there is one.
     #[must_use]
     pub fn change(&self, before: &SavedProvider) -> Option<String> {
         let now = &self.saved;
@@ -60,10 +60,10 @@ impl Owner {
         (!all_same).then(|| format!("State store provider {} configuration changed", now.source))
     }
 
-    /// Configures the provider; what it warns of is added.
+    /// Configures the provider, and adds its warnings.
     ///
     /// # Errors
-    /// It refuses the configuration.
+    /// The provider refuses the configuration.
     pub(super) fn configure(&self, process: &Process, warnings: &mut Diagnostics) -> Result<(), Diagnostics> {
         let mut missing = Diagnostics::new();
         for (name, attribute) in &self.schema.block.attributes {

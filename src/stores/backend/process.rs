@@ -1,4 +1,4 @@
-//! The process of a state store's plugin.
+//! Process of a state store's plugin.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use provider::state_store::StateStore;
 use syntax::Diagnostics;
 use tokio::runtime::Runtime;
 
-/// The plugin's process, and the threads of the connection to it.
+/// Connection to a plugin, with the runtime that its threads belong to.
 pub(super) struct Process {
     plugin: Arc<dyn StateStore>,
     runtime: Option<Runtime>,
@@ -28,11 +28,11 @@ impl Process {
         self.runtime.as_ref()
     }
 
-    /// Waits for an answer of the plugin.
+    /// Blocks until the plugin has answered.
     pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T, Diagnostics>>) -> Result<T, Diagnostics> {
         match &self.runtime {
             Some(runtime) => runtime.block_on(work),
-            // Only while it is dropped.
+            // The runtime is taken only by `drop`.
             None => Err(Diagnostics::new()),
         }
     }
@@ -41,10 +41,11 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         let Some(runtime) = self.runtime.take() else { return };
+        // `block_on` would panic inside another runtime.
         if tokio::runtime::Handle::try_current().is_err() {
             runtime.block_on(self.plugin.close());
         }
-        // Where nothing can be waited for, the process ends with the connection.
+        // In that case the process ends with the connection.
         runtime.shutdown_background();
     }
 }

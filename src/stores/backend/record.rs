@@ -13,30 +13,30 @@ use super::Local;
 
 const FILE: &str = "terraform.tfstate";
 
-/// What the last `init` wrote down.
+/// Record of the last `init`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
-    /// The backend; `None` if there is none beside the default one.
+    /// Recorded backend; `None` for the default one.
     pub backend: Option<Saved>,
-    /// Whether the file exists.
+    /// The file exists.
     pub exists: bool,
 }
 
-/// A backend in a record, or in a saved plan.
+/// A backend in a record or in a saved plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
     pub ty: String,
-    /// Its settings, with what came from the command line.
+    /// Settings, including those of the command line.
     pub config: Map<String, Json>,
-    /// The number of the block, without what came from the command line.
+    /// Hash of the block, without the settings of the command line.
     pub hash: u32,
-    /// The provider that has the store, if it is a state store of a third party.
+    /// Third-party provider that serves the state store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<SavedProvider>,
 }
 
 impl Saved {
-    /// One with these settings, which are of the schema's type.
+    /// Creates the record of a backend whose settings are of the schema's type.
     ///
     /// # Errors
     /// A value has no form in JSON.
@@ -64,13 +64,13 @@ impl Saved {
         }
     }
 
-    /// Whether it is of the type of a block.
+    /// Returns true if the backend has the type of a block.
     #[must_use]
     pub fn is_of(&self, block: &config::model::Backend) -> bool {
         *self.ty == *block.ty && self.provider.is_some() == block.provider.is_some()
     }
 
-    /// The settings, if it is the backend `local`.
+    /// Returns the settings of the backend `local`.
     #[must_use]
     pub fn local(&self) -> Option<Local> {
         let text = |name: &str| self.config.get(name).and_then(Json::as_str).map(ToOwned::to_owned);
@@ -80,11 +80,11 @@ impl Saved {
         })
     }
 
-    /// The settings, of the schema's type. What other versions of the backend have no argument for, or have one more, is no
-    /// problem as long as it is not set.
+    /// Returns the settings in the schema's type. An argument that only one of the two versions knows is no problem as
+    /// long as it is not set.
     ///
     /// # Errors
-    /// They do not fit the schema.
+    /// The settings do not fit the schema.
     pub fn value(&self, schema: &Schema) -> Result<Value, Diagnostics> {
         let failed = |why: String| {
             Diagnostics::from(Diagnostic::error(
@@ -119,22 +119,22 @@ impl Saved {
     }
 }
 
-/// How a provider comes to be here, as records call it.
+/// Origin of a provider's executable, by the names that records have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupplyMode {
-    /// Its version is selected, by `init` and the lock file.
+    /// `init` and the lock file select the version.
     ManagedByTerraform,
-    /// It is a part of the language.
+    /// The provider is a part of the language.
     BuiltIn,
-    /// The CLI configuration says where it is developed.
+    /// The CLI configuration has the path of a development build.
     DevOverride,
-    /// The user started it.
+    /// The user started the provider.
     Reattached,
 }
 
 impl SupplyMode {
-    /// The warning about a provider whose version is not in the lock file.
+    /// Warns of a provider whose version is not in the lock file.
     pub(super) fn warning(self) -> Option<Diagnostic> {
         let (summary, what) = match self {
             SupplyMode::ManagedByTerraform => return None,
@@ -158,19 +158,18 @@ impl SupplyMode {
     }
 }
 
-/// What records and saved plans have of the provider of a state store.
+/// Third-party provider of a state store, as in records and saved plans.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedProvider {
-    /// Its version; `None` for providers without version selection (built-in, reattached, `dev_overrides`).
+    /// Selected version; `None` for providers without version selection (built-in, reattached, `dev_overrides`).
     pub version: Option<String>,
     pub source: String,
     pub config: Map<String, Json>,
-    /// How it came to be here.
     pub supply_mode: SupplyMode,
 }
 
 impl SavedProvider {
-    /// The part of a record that stands for a state store of this provider.
+    /// Returns the record of a state store that this provider serves.
     #[must_use]
     pub fn record(&self, saved: &Saved) -> Json {
         json!({
@@ -182,7 +181,7 @@ impl SavedProvider {
         })
     }
 
-    /// What [`SavedProvider::record`] has written, or Terraform; nothing if something is missing.
+    /// Reads the result of [`SavedProvider::record`], or the record of Terraform; `None` if a part is missing.
     #[must_use]
     pub fn read_record(json: &Json) -> Option<Saved> {
         let object = |json: &Json| {
@@ -220,7 +219,7 @@ impl SavedProvider {
 }
 
 impl Record {
-    /// Reads it; an empty one if there is none.
+    /// Reads the record; an empty one if there is no file.
     pub fn read(data_dir: &str) -> Result<Record, Diagnostics> {
         let path = Path::new(data_dir).join(FILE);
         let failed = |why: String| {
@@ -236,6 +235,7 @@ impl Record {
         let text = match std::fs::read(&path) {
             Ok(text) => text,
             Err(e)
+                // Without a data directory, or with a file in its place, there is no record.
                 if matches!(
                     e.kind(),
                     std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
@@ -275,6 +275,7 @@ impl Record {
     }
 
     pub fn write(&self, data_dir: &str) -> Result<(), Diagnostics> {
+        // Terraform's version of this file.
         let mut document = json!({"version": 3, "terraform_version": TERRAFORM_VERSION});
         if let (Some(saved), Some(object)) = (&self.backend, document.as_object_mut()) {
             match &saved.provider {
@@ -289,6 +290,7 @@ impl Record {
         let path = Path::new(data_dir).join(FILE);
         let write = || {
             std::fs::create_dir_all(data_dir)?;
+            // The settings may have secrets, so that only the owner may read the file.
             files::replace(&path, text.as_bytes(), files::Policy::SECRET)
         };
         write().map_err(|e| {

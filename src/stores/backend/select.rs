@@ -1,11 +1,11 @@
-//! Selecting a workspace that exists, at the end of `init`.
+//! Selection of an existing workspace at the end of `init`.
 
 use syntax::{Diagnostic, Diagnostics};
 
 use super::{CLOUD, Place};
 use crate::{Context, NoAnswer, Question, workspace};
 
-/// Asks for the name of a workspace to create, where there is none with the tags of the configuration.
+/// Asks for the name of a workspace to create, where none has the tags of the configuration.
 fn first_of_cloud(context: &Context<'_>, place: &Place) -> Result<(), Diagnostics> {
     let tags = match place {
         Place::Store(store) => context.cloud.tags(store)?,
@@ -34,17 +34,17 @@ fn first_of_cloud(context: &Context<'_>, place: &Place) -> Result<(), Diagnostic
     }
 }
 
-/// Sees to it that a workspace is selected that exists: the only one there is, or one that is asked for.
+/// Selects a workspace that exists: the only one, or one that the user chooses.
 ///
 /// # Errors
-/// The workspaces cannot be listed, there is none, or nobody can be asked which one it is.
+/// The workspaces cannot be listed, there is none, or the user cannot be asked.
 pub fn existing(context: &Context<'_>, place: &Place, input: bool) -> Result<(), Diagnostics> {
     let Some(names) = place.workspaces()? else {
         return Ok(());
     };
     let selected = workspace::selected(context)?;
     match names.as_slice() {
-        // It will come into being with its first state.
+        // The first write of a state creates the default workspace.
         [] if selected == "default" && place.has_default() => return Ok(()),
         names if names.contains(&selected) => return Ok(()),
         [] if place.ty() == CLOUD && input => return first_of_cloud(context, place),

@@ -1,4 +1,4 @@
-//! The settings of a backend: from the block, from `-backend-config`, from questions; and the number of a block in records.
+//! Settings of a backend: from the block, from `-backend-config`, from questions; and the hash of a block in records.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use super::CLOUD;
 use crate::{Console, NoAnswer, Question};
 
-/// The block of a configuration that says where the state is; `None` without one. A `cloud` block is one of the type that stands
-/// for it.
+/// Returns the block that configures the place of the state; `None` without one. A `cloud` block gets the backend type
+/// that represents it.
 #[must_use]
 pub fn block(config: Option<&Config>) -> Option<Backend> {
     let root = &config?.root.module;
@@ -32,7 +32,7 @@ pub fn block(config: Option<&Config>) -> Option<Backend> {
     cloud.or_else(|| root.backend.clone())
 }
 
-/// The same schema with nothing required: what is missing may come from elsewhere.
+/// Makes everything in a schema optional: missing settings may come from elsewhere.
 fn lenient(block: &BlockSchema) -> BlockSchema {
     let mut block = block.clone();
     for attribute in block.attributes.values_mut() {
@@ -46,16 +46,16 @@ fn lenient(block: &BlockSchema) -> BlockSchema {
     block
 }
 
-/// What a body says under a schema, though nothing is required: an object of the schema's type.
+/// Decodes a body as an object of the schema's type, in which nothing is required.
 ///
 /// # Errors
-/// Something in it is not in the schema, or has a value that does not fit.
+/// Something in the body is not in the schema, or has a value that does not fit.
 pub fn decode(body: &Body, schema: &Schema) -> Result<Value, Diagnostics> {
     let (value, problems) = decode_body(body, &lenient(&schema.block), Context::new(&Constant));
     problems.into_result(value)
 }
 
-/// Problems with parts of a configuration, at the places where these are written.
+/// Locates problems with parts of a configuration in its body.
 pub fn located(
     problems: impl IntoIterator<Item = (Diagnostic, cty::Path)>,
     body: Option<&Body>,
@@ -68,8 +68,8 @@ pub fn located(
     problems.into_iter().map(at).collect()
 }
 
-/// The number of a block that says this, which is in records: the same that Terraform computes, so that either program finds the
-/// block unchanged that the other one has recorded.
+/// Computes the hash of a block for records. It equals that of Terraform, so that either program finds a block
+/// unchanged that the other one has recorded.
 #[must_use]
 pub fn hash(ty: &str, config: &Value) -> u32 {
     let mut text = format!("<{};", lang::render::quote(ty));
@@ -78,8 +78,8 @@ pub fn hash(ty: &str, config: &Value) -> u32 {
     crc32fast::hash(text.as_bytes())
 }
 
-/// The same of a `state_store` block, which has a provider: its address, its version (empty where it is not ours to choose), its
-/// local name, and its configuration.
+/// Computes the hash of a `state_store` block. `provider` has the address, the version (empty without version
+/// selection) and the local name of its provider.
 #[must_use]
 pub fn store_hash(ty: &str, config: &Value, provider: [&str; 3], provider_config: &Value) -> u32 {
     let mut text = format!("<{};", lang::render::quote(ty));
@@ -94,6 +94,7 @@ pub fn store_hash(ty: &str, config: &Value, provider: [&str; 3], provider_config
     crc32fast::hash(text.as_bytes())
 }
 
+/// Appends a value in the notation of Terraform's library for values, which the hash is made from.
 fn describe(value: &Value, out: &mut String) {
     if !value.is_known() {
         out.push('?');
@@ -132,7 +133,7 @@ fn describe(value: &Value, out: &mut String) {
     }
 }
 
-/// An object of a schema's type with some of its attributes and blocks replaced.
+/// Replaces some attributes and blocks in an object of a schema's type.
 fn replaced(config: &Value, schema: &Schema, changes: &BTreeMap<Arc<str>, Value>) -> Value {
     let values = schema.ty.0.attributes().iter().map(|part| {
         let changed = changes.get(&part.name).cloned();
@@ -146,10 +147,10 @@ fn replaced(config: &Value, schema: &Schema, changes: &BTreeMap<Arc<str>, Value>
     Value::object_of(&schema.ty.0, values.collect())
 }
 
-/// Adds what `-backend-config` says to the settings of a block, in the order of the command line.
+/// Adds the settings of `-backend-config` to those of a block, in the order of the command line.
 ///
 /// # Errors
-/// A file cannot be read, or says something that the backend does not know.
+/// A file cannot be read, or has a setting that the backend does not know.
 pub fn with_overrides(
     ty: &str,
     schema: &Schema,
@@ -181,6 +182,7 @@ fn argument(ty: &str, schema: &Schema, name: &str, text: &str) -> Result<(Arc<st
         )));
     };
     let wanted = attribute.implied_type();
+    // A string is taken as it is: to be quoted twice, for the shell and for the language, would be a burden.
     if wanted == Type::String {
         return Ok((known.clone(), Value::string(text)));
     }
@@ -231,6 +233,7 @@ fn file(
         .iter()
         .map(|a| &a.name)
         .chain(body.blocks.iter().map(|b| &b.ty));
+    // The decoded object has null for all others, which must not replace the settings of the block.
     for name in written {
         if let Some(value) = value.get(name) {
             changes.insert(Arc::from(&**name), value.clone());
@@ -239,7 +242,7 @@ fn file(
     Ok(())
 }
 
-/// Asks for the required settings that are missing. Where nobody can be asked they stay missing, and the backend says so.
+/// Asks for missing required settings. If no answer is possible, they stay missing, and the backend reports them.
 ///
 /// # Errors
 /// A question was interrupted.
@@ -264,6 +267,7 @@ pub fn asked(console: &dyn Console, schema: &Schema, config: Value, input: bool)
                         changes.insert(name.clone(), value);
                         break;
                     }
+                    // A person can answer again; a program that feeds answers would be asked for ever.
                     Err(e) if console.is_interactive() => {
                         let why = format!("This is no value for \"{name}\": {}.", e.message);
                         console.show(&Diagnostic::error("Invalid value", why).into());
@@ -287,7 +291,7 @@ pub fn asked(console: &dyn Console, schema: &Schema, config: Value, input: bool)
     Ok(replaced(&config, schema, &changes))
 }
 
-/// What is required and missing.
+/// Reports the required settings that are missing.
 pub fn missing(ty: &str, schema: &Schema, config: &Value, body: Option<&Body>) -> Diagnostics {
     let required = schema.block.attributes.iter().filter(|(_, a)| a.required);
     let absent = required.filter(|(name, _)| config.get(name).is_none_or(Value::is_null));

@@ -1,7 +1,7 @@
-//! Backends that are not files of the working directory: state stores, each a plugin in a process of its own.
+//! State stores: backends that are plugins in processes of their own.
 //!
-//! [`StorePlugin`] is a store before it is configured, [`Store`] after that. [`Snapshots`] is the state of one workspace of it:
-//! what `state::LocalStore` is for a file.
+//! [`StorePlugin`] is a store that is not configured yet, [`Store`] a configured one. [`Snapshots`] is the state of one
+//! of its workspaces, as `state::LocalStore` is that of a file.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,31 +25,31 @@ use super::settings;
 use crate::Context;
 use crate::workspace::DEFAULT;
 
-/// Where the journals of states in stores are, in the data directory.
+/// Directory of the journals of states in stores, below the data directory.
 pub(super) const JOURNALS: &str = "journals";
 
-/// How long to wait between two attempts to get a lock: at first, and at most.
+/// Pauses between attempts to acquire a lock: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
-/// How often it is asked, while something is waited for, whether to give up.
+/// Interval at which cancellation is checked while the lock is waited for.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A state store that runs and is not configured yet.
+/// A running state store that is not configured yet.
 pub struct StorePlugin {
     ty: String,
     process: Arc<Process>,
     schema: Arc<Schema>,
     journals: PathBuf,
-    /// The provider that has the store, unless it is one of our own.
+    /// Third-party provider that serves the store; `None` for a built-in one.
     owner: Option<Box<Owner>>,
 }
 
 impl StorePlugin {
-    /// Starts the plugin of this type.
+    /// Starts the plugin of a built-in store.
     ///
     /// # Errors
-    /// It does not start, or does not say what its configuration is.
+    /// It does not start, or does not send its schema.
     pub fn start(context: &Context<'_>, ty: &str) -> Result<StorePlugin, Diagnostics> {
         let runtime = context.plugins.runtime()?;
         let host = context.plugins.host()?;
@@ -84,7 +84,7 @@ impl StorePlugin {
         }
     }
 
-    /// The provider that has the store, unless it is one of our own.
+    /// Returns the third-party provider that serves the store.
     #[must_use]
     pub fn owner(&self) -> Option<&Owner> {
         self.owner.as_deref()
@@ -95,11 +95,12 @@ impl StorePlugin {
         &self.schema
     }
 
-    /// Configures it. Problems are placed in the body that the configuration comes from, if it comes from one.
+    /// Configures the store. Problems are located in the body that the configuration comes from.
     ///
     /// # Errors
     /// The store refuses the configuration.
     pub fn configure(self, config: Value, body: Option<&Body>) -> Result<Store, Diagnostics> {
+        // Checked here, since the message names the block and -backend-config, which a plugin does not know.
         let missing = settings::missing(&self.ty, &self.schema, &config, body);
         if missing.has_errors() {
             return Err(missing);
@@ -142,28 +143,28 @@ pub struct Store {
     config: Value,
     schema: Arc<Schema>,
     support: WorkspaceSupport,
-    /// What it has said about its configuration.
+    /// Warnings about its configuration.
     warnings: Mutex<Diagnostics>,
     process: Arc<Process>,
     journals: PathBuf,
-    /// The provider that has it, unless it is one of our own.
+    /// Third-party provider that serves the store; `None` for a built-in one.
     provider: Option<SavedProvider>,
 }
 
 impl Store {
-    /// Whether a third-party provider serves it (a `state_store` block).
+    /// Returns true if a third-party provider serves the store (a `state_store` block).
     #[must_use]
     pub fn is_of_third_party(&self) -> bool {
         self.provider.is_some()
     }
 
-    /// Its type: the name of the backend.
+    /// Returns the type: the name of the backend.
     #[must_use]
     pub fn ty(&self) -> &str {
         &self.ty
     }
 
-    /// Its configuration, as records and saved plans have it: without what the environment adds.
+    /// Returns the configuration as in records and saved plans, without values from the environment.
     ///
     /// # Errors
     /// A value has no form in JSON.
@@ -175,15 +176,15 @@ impl Store {
         })
     }
 
-    /// What it has said about its configuration, once.
+    /// Takes the warnings about the configuration.
     pub fn take_warnings(&self) -> Diagnostics {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The workspaces there are, the default one first; `None` if it has no workspaces.
+    /// Lists the workspaces, the default one first; `None` if the store has no workspaces.
     ///
     /// # Errors
-    /// They cannot be listed.
+    /// The workspaces cannot be listed.
     pub fn workspaces(&self) -> Result<Option<Vec<String>>, Diagnostics> {
         if self.support == WorkspaceSupport::Single {
             return Ok(None);
@@ -202,7 +203,7 @@ impl Store {
         Ok(Some(names))
     }
 
-    /// Whether one of its workspaces can be called `default`.
+    /// Returns true if a workspace can be called `default`.
     #[must_use]
     pub fn has_default(&self) -> bool {
         self.support != WorkspaceSupport::NamedWithoutDefault
@@ -216,7 +217,7 @@ impl Store {
         self.process.wait(self.process.plugin().delete(workspace))
     }
 
-    /// Releases the lock of a workspace that may be another program's.
+    /// Releases the lock of a workspace, which another program may hold.
     ///
     /// # Errors
     /// The store refuses: there is no such lock.
@@ -224,7 +225,7 @@ impl Store {
         self.process.wait(self.process.plugin().unlock(workspace, id))
     }
 
-    /// The state of a workspace. One that is not there yet gets an empty state, so that it is listed from now on.
+    /// Opens the state of a workspace. A missing one is created with an empty state, so that it is listed from now on.
     ///
     /// # Errors
     /// The store has no such workspaces, or the empty state cannot be written.
@@ -273,6 +274,7 @@ impl Store {
                 )
                 .into());
             }
+            // Such a store creates the workspace when it gets an empty text, and leaves an existing state as it is.
             WorkspaceSupport::NamedWithoutDefault => {
                 self.process.wait(self.process.plugin().write(workspace, Vec::new()))?;
                 true
@@ -283,9 +285,11 @@ impl Store {
         };
         if !there {
             let create = |snapshots: &mut Snapshots| -> Result<(), StateError> {
+                // Under the lock, so that two commands which create the same workspace do not replace each other's
+                // first state.
                 snapshots.lock(&LockInfo::new("init", TERRAFORM_VERSION), Duration::ZERO, &|| false)?;
                 let written = match snapshots.read() {
-                    // Somebody else has made it meanwhile.
+                    // Another program has created it meanwhile.
                     Ok(Some(_)) => Ok(()),
                     Ok(None) => snapshots.write(&State::new(), TERRAFORM_VERSION).map(drop),
                     Err(e) => Err(e),
@@ -299,28 +303,29 @@ impl Store {
                     format!("An empty state for the workspace \"{workspace}\" cannot be written. {e}"),
                 ))
             })?;
+            // Forgotten, since the lock was released: the state must be read again before it is used.
             snapshots.known = None;
         }
         Ok(snapshots)
     }
 }
 
-/// The state of one workspace of a store.
+/// State of one workspace of a store.
 pub struct Snapshots {
     store: Arc<Store>,
     workspace: String,
-    /// The lock that is held; empty where the store has none.
+    /// Lock that is held; the ID is empty where the store has none.
     lock_id: Option<String>,
-    /// What was read or written last; `None` before the first reading, and `Some(None)` if there was no state.
+    /// State that was read or written last; `None` before the first reading, and `Some(None)` if there was no state.
     known: Option<Option<State>>,
-    /// Whether what is known has results from a journal that the store does not have.
+    /// Set if the known state has results from a journal that the store does not have.
     replayed: bool,
     keeper: Keeper,
-    /// Where the journal is.
+    /// Location of the journal.
     place: JournalLocation,
 }
 
-/// What a store reports, as the error of a state.
+/// Turns the diagnostics of a store into the error of a state.
 fn error(problems: Diagnostics) -> StateError {
     let mut errors = problems.into_iter().filter(Diagnostic::is_error);
     let first = errors
@@ -344,7 +349,7 @@ impl Snapshots {
         self.known.as_ref().and_then(Option::as_ref)
     }
 
-    /// Takes what the journal of an earlier run has into the state.
+    /// Puts the results in the journal of an earlier run into the state.
     fn replay(&mut self, found: Found) -> Result<(), StateError> {
         let shown = format!(
             "the state of the workspace \"{}\" in the backend \"{}\"",
@@ -359,7 +364,7 @@ impl Snapshots {
                 self.write(&state, &version)?;
             }
             Some((state, _)) => {
-                // What is written next must differ from what the store has, not from this.
+                // Not written without the lock. The next write must be compared with the store's state, not with this.
                 self.replayed = true;
                 self.known = Some(Some(state));
             }
@@ -368,7 +373,7 @@ impl Snapshots {
         self.keeper.settle(recovered)
     }
 
-    /// Tries once to get the lock; asks meanwhile, which may print that it takes long.
+    /// Tries once to acquire the lock. Meanwhile calls `ask`, which may report that it takes long.
     fn try_lock(&self, request: &LockRequest, ask: &dyn Fn() -> bool) -> Result<String, LockFailure> {
         let Some(runtime) = self.process().runtime() else {
             return Err(LockFailure::Failed(Diagnostics::new()));
@@ -377,7 +382,8 @@ impl Snapshots {
             let mut attempt = self.process().plugin().lock(&self.workspace, request);
             loop {
                 tokio::select! {
-                    // It is not given up in the middle: the lock may have been taken.
+                    // The attempt is never abandoned: the store may have taken the lock already, and nobody would
+                    // release it.
                     result = &mut attempt => return result,
                     () = tokio::time::sleep(TICK) => drop(ask()),
                 }
@@ -405,7 +411,7 @@ impl SnapshotStore for Snapshots {
                     return Ok(());
                 }
                 Err(LockFailure::Failed(mut problems)) => {
-                    // The error of a third-party store is text only: it does not say how to release the lock.
+                    // The error of a third-party store is text only, without the way to release the lock.
                     if let (true, Some(problem)) = (self.store.is_of_third_party(), problems.0.first_mut()) {
                         problem.detail.push_str(
                             "\n\nIf this is a lock that no program is using any more, \"force-unlock\" with its ID frees it.",
@@ -424,7 +430,7 @@ impl SnapshotStore for Snapshots {
                     waited: began.elapsed(),
                 }))
             };
-            // It is worth waiting only for somebody who is known.
+            // Without a holder, the failure is likely another one, which does not pass with time.
             if holder.as_ref().is_none_or(|holder| holder.id.is_empty()) {
                 return Err(refused(holder));
             }
@@ -441,7 +447,7 @@ impl SnapshotStore for Snapshots {
 
     fn unlock(&mut self) -> Result<(), StateError> {
         match self.lock_id.take() {
-            // A store that has no lock to name may still have something to end.
+            // A store that has no lock IDs may have something to release nevertheless.
             Some(id) => {
                 let unlock = self.process().plugin().unlock(&self.workspace, &id);
                 self.process().wait(unlock).map_err(|problems| {
@@ -502,6 +508,7 @@ impl SnapshotStore for Snapshots {
     fn write_snapshot(&mut self, snapshot: State) -> Result<Written, StateError> {
         let text = state::document::encode(&snapshot)?;
         if self.keeper.is_writing() {
+            // Before the write: at every instant, the store must have a snapshot that the journal knows.
             self.keeper.announce(Base::from_state_text(&snapshot, &text));
         }
         let write = self.process().plugin().write(&self.workspace, text);
@@ -525,7 +532,8 @@ impl SnapshotStore for Snapshots {
         if self.known.is_none() {
             self.read()?;
         }
-        // The journal continues what the store has, which is to have what was in an earlier one.
+        // The new journal takes the place of an earlier one and continues the store's state, so the store must have the
+        // earlier results first.
         if let (true, Some(Some(known))) = (self.replayed, self.known.clone()) {
             self.write(&known, terraform_version)?;
         }
@@ -556,8 +564,8 @@ impl SnapshotStore for Snapshots {
 }
 
 impl Drop for Snapshots {
-    /// A command that ends early leaves no lock behind.
     fn drop(&mut self) {
+        // A command that ends early leaves no lock. Inside a runtime nothing can be waited for.
         if tokio::runtime::Handle::try_current().is_err()
             && let Err(e) = SnapshotStore::unlock(self)
         {

@@ -1,4 +1,5 @@
-//! State stores of third parties: which provider has one, which program serves it, and what records and saved plans keep of that.
+//! State stores of third-party providers: finding the provider and its executable, and their part of records and saved
+//! plans.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ fn start(
         match asked {
             Ok((schema, provider_schema)) => Ok((plugin, schema, provider_schema)),
             Err(problems) => {
+                // The provider runs, so it is asked to end; dropping the connection would kill it.
                 plugin.close().await;
                 Err(problems)
             }
@@ -57,7 +59,7 @@ fn start(
     })
 }
 
-/// The word of the block inside a `state_store` block is no argument of a store.
+/// Checks that a store's schema does not use the name of the block inside a `state_store` block.
 fn check_schema(schema: &Schema, provider: &addrs::Provider) -> Result<(), Diagnostics> {
     let word = "provider";
     let summary = if schema.block.attributes.contains_key(word) {
@@ -75,7 +77,7 @@ fn check_schema(schema: &Schema, provider: &addrs::Provider) -> Result<(), Diagn
     Err(Diagnostic::error(summary, detail).into())
 }
 
-/// The store of a `state_store` block.
+/// Starts the store of a `state_store` block.
 ///
 /// # Errors
 /// Its provider is not installed, does not start, or has no such store.
@@ -111,7 +113,7 @@ pub(super) fn of_block(
     Ok(finish(context, &block.ty, started.process, started.schema, owner))
 }
 
-/// The store that a record or a saved plan has.
+/// Starts the store of a record or a saved plan.
 ///
 /// # Errors
 /// Its provider is not installed any more, does not start, or has no such store.
@@ -126,7 +128,8 @@ pub(super) fn of_saved(
         .as_deref()
         .and_then(|version| Constraints::parse(version).ok());
     let attempt = match exact {
-        // A working directory has one version of a provider: where another one has been selected since then, that is all there is.
+        // A working directory has one version of a provider: if another one was selected since, it is the only one to
+        // try.
         Some(exact) => start(context, &saved.ty, &address, exact)
             .or_else(|first| start(context, &saved.ty, &address, Constraints::any()).map_err(|_| first)),
         None => start(context, &saved.ty, &address, Constraints::any()),

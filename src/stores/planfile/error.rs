@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// The reason why a plan file cannot be read or written.
+/// Reason why a plan file cannot be read or written.
 #[derive(Debug, Error)]
 pub enum PlanFileError {
     /// The file is no zip archive.
@@ -17,7 +17,7 @@ pub enum PlanFileError {
          instead"
     )]
     Foreign {
-        /// The name of the command of this program.
+        /// Command name of this program.
         command: &'static str,
     },
     /// Another version has saved the plan.

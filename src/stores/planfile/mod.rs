@@ -1,6 +1,6 @@
-//! Saved plans: one file that holds all that apply needs.
+//! Saved plans: one file that holds everything that apply needs.
 //!
-//! A zip archive, readable only by its owner, because it holds values in clear:
+//! The file is a zip archive, readable only by its owner, because it holds values in clear text:
 //!
 //! | entry | content |
 //! | --- | --- |
@@ -9,8 +9,8 @@
 //! | `tfconfig/modules.json`, `tfconfig/m-KEY/FILE` | the configuration as it was planned |
 //! | `.terraform.lock.hcl` | the provider selections, if there were any |
 //!
-//! The document is what the types of a plan say (`engine/stored.rs`). The format number is raised with every change that an older
-//! reader would misunderstand; a plan is applied at once or not at all, so there is no reading of older formats.
+//! The form of the document is that of the types of a plan (`engine/stored.rs`). The format number is raised with every
+//! change that an older reader would misunderstand. Older formats are not read: a plan is meant to be applied soon.
 
 mod error;
 
@@ -36,32 +36,31 @@ use crate::backend::record::Saved;
 const DOCUMENT: &str = "monoform-plan.json";
 const MODULES: &str = "tfconfig/modules.json";
 const LOCK_FILE: &str = ".terraform.lock.hcl";
-/// The form of the document; a golden document in the tests shows when it changes.
+/// Version of the document's form; a golden document in the tests shows when it changes.
 const FORMAT: u32 = 3;
-/// No entry of a plan is read beyond this size: a plan is written by this tool, but the file may be any.
+/// Limit of the size of an entry: the file may not be one that this program wrote.
 const MAX_ENTRY: u64 = 4 << 30;
 
-/// What a saved plan holds.
+/// Contents of a saved plan.
 pub struct SavedPlan {
     pub plan: Plan,
-    /// The configuration as it was planned.
+    /// Configuration as it was planned.
     pub snapshot: Snapshot,
-    /// The dependency lock file, if there was one.
     pub lock_file: Option<Vec<u8>>,
-    /// The workspace it was made for.
+    /// Workspace that it was made for.
     pub workspace: String,
-    /// The backend that it was made with; `None` for files of the working directory, of which the configuration says where they are.
+    /// Backend that it was made with; `None` for files of the working directory, whose paths are in the configuration.
     pub backend: Option<Saved>,
 }
 
-/// The form of the document and the program that wrote it. Every format has these two.
+/// Form of the document and version of the program that wrote it. Every format has these two.
 #[derive(Serialize, Deserialize)]
 struct Version {
     format: u32,
     tool_version: String,
 }
 
-/// The properties of the document that are not the plan's.
+/// Properties of the document that are not the plan's.
 #[derive(Serialize, Deserialize)]
 struct Destination {
     workspace: String,
@@ -69,8 +68,8 @@ struct Destination {
     backend: Option<Saved>,
 }
 
-// Only written like this. Flattening would read every number as a map, because of the feature `arbitrary_precision`, so the parts
-// are read one after the other from the same text.
+// Only serialized. Deserializing with flatten would read every number as a map, because of the feature
+// `arbitrary_precision`, so the parts are read one after the other from the same text.
 #[derive(Serialize)]
 struct Document<'p> {
     #[serde(flatten)]
@@ -97,7 +96,7 @@ impl Document<'_> {
     }
 }
 
-/// Writes a plan to a file that only its owner may read. The file appears whole or not at all; a pipe or a device is
+/// Writes a plan to a file that only its owner may read. The file appears complete or not at all; a pipe or a device is
 /// written into.
 pub fn write(path: &Path, saved: &SavedPlan, tool_version: &str) -> Result<(), Diagnostic> {
     let failed = |e: &dyn std::fmt::Display| {
@@ -115,9 +114,10 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
     let mut zip = zip::ZipWriter::new(std::io::BufWriter::new(out));
     let options = SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Deflated)
+        // The fastest level, as most plans are read once and soon.
         .compression_level(Some(1))
         .unix_permissions(0o600)
-        // The same plan is the same file, whenever it is written.
+        // Equal plans are equal files, whenever they are written.
         .last_modified_time(zip::DateTime::default())
         .large_file(true);
     let mut entry = |name: &str, content: &[u8]| {
@@ -143,7 +143,7 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
     Ok(zip.finish()?.flush()?)
 }
 
-/// Whether a file is an archive at all: a saved plan, rather than a state.
+/// Returns true if a file begins as a zip archive does: it is a saved plan, rather than a state.
 #[must_use]
 pub fn looks_like_plan(path: &Path) -> bool {
     let mut magic = [0; 4];
@@ -177,6 +177,7 @@ fn read_archive(path: &Path, tool_version: &str, program: Program) -> Result<Sav
     for i in 0..zip.len() {
         let mut entry = zip.by_index(i)?;
         let mut content = Vec::new();
+        // The sizes in the archive may be wrong, so the bytes are counted while they are read.
         let size = entry.by_ref().take(MAX_ENTRY + 1).read_to_end(&mut content)?;
         if size as u64 > MAX_ENTRY {
             return Err(PlanFileError::TooLarge);
@@ -185,6 +186,7 @@ fn read_archive(path: &Path, tool_version: &str, program: Program) -> Result<Sav
         entries.insert(name, content);
     }
     let document = entries.remove(DOCUMENT).unwrap_or_default();
+    // Before anything else is read, as the rest may have another form.
     let version: Version = serde_json::from_slice(&document)?;
     if version.format != FORMAT || version.tool_version != tool_version {
         return Err(PlanFileError::OtherVersion {
@@ -198,7 +200,7 @@ fn read_archive(path: &Path, tool_version: &str, program: Program) -> Result<Sav
 /// Reads the document of a plan with an empty configuration and empty states, and writes it again: for the fuzz target.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The document is not valid.
 pub fn reread_document(bytes: &[u8]) -> Result<Vec<u8>, PlanFileError> {
     let version: Version = serde_json::from_slice(bytes)?;
     let entries = [
@@ -223,6 +225,7 @@ fn load(document: &[u8], mut entries: BTreeMap<String, Vec<u8>>) -> Result<Saved
     let mut text = serde_json::Deserializer::from_slice(document);
     let plan = Plan::read(&mut text, previous_state, prior_state)?;
     text.end()?;
+    // The indexes in the graph come from the file, and an apply relies on them.
     if !plan.graph.fits(plan.changes.len(), plan.invocations.len()) {
         return Err(PlanFileError::Graph);
     }
@@ -235,7 +238,7 @@ fn load(document: &[u8], mut entries: BTreeMap<String, Vec<u8>>) -> Result<Saved
     })
 }
 
-/// The configuration with these files.
+/// Builds the configuration from the files of the archive.
 fn snapshot(manifest: Manifest, entries: BTreeMap<String, Vec<u8>>) -> Result<Snapshot, PlanFileError> {
     let module = |entry| SnapshotModule {
         entry,
@@ -255,7 +258,7 @@ fn snapshot(manifest: Manifest, entries: BTreeMap<String, Vec<u8>>) -> Result<Sn
     Ok(Snapshot { modules })
 }
 
-/// The files of a saved plan's configuration, to load from.
+/// Returns the files of a saved plan's configuration.
 #[must_use]
 pub fn files(saved: &SavedPlan) -> MemoryFiles {
     saved.snapshot.files()

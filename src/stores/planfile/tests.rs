@@ -190,7 +190,7 @@ fn damaged_and_foreign_files_are_refused() {
     assert!(error.detail.contains("saved by Terraform"), "{}", error.detail);
 }
 
-/// The document of a plan as format 3 has it. If this test fails, older plans are not readable any more: raise `FORMAT`.
+/// The document of a plan in format 3. If this test fails, older plans are not readable any more: raise `FORMAT`.
 #[test]
 fn document_has_the_form_of_its_format() {
     let document = serde_json::to_value(Document::of(&sample(), "1.0.0")).unwrap();

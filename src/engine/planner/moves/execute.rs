@@ -1,4 +1,4 @@
-//! Applies move statements to a state.
+//! Application of move statements to a state.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,7 +16,7 @@ use crate::identity::identity_problems;
 use crate::instance::{encode, located, returned_write_only};
 use crate::providers::Providers;
 
-/// The modules of a state by path, so that a statement does not search the whole state.
+/// Modules of a state by path, so that a statement does not search the whole state.
 struct Places {
     /// For each module path, the instances that contain resources, directly or below, and the number of resources.
     by_path: HashMap<Module, BTreeMap<ModuleInstance, usize>>,
@@ -59,12 +59,12 @@ impl Places {
         }
     }
 
-    /// The module instances that match one side of a statement.
+    /// Returns the module instances that match one side of a statement.
     fn matching(&self, side: &super::statement::Endpoint) -> Vec<ModuleInstance> {
         let Some(instances) = self.by_path.get(&side.module()) else {
             return Vec::new();
         };
-        // A path with all keys has one instance.
+        // A path with all keys matches one instance at most, which is looked up.
         let exact: Option<Arc<[ModuleStep]>> = side
             .steps
             .iter()
@@ -145,9 +145,10 @@ impl Execution<'_, '_> {
         }
     }
 
-    /// The module instances with resources: this one and those below.
+    /// Returns the module instances with resources: this one and those below.
     fn below(&self, module: &ModuleInstance) -> Vec<ModuleInstance> {
         let mut out: Vec<ModuleInstance> = Vec::new();
+        // The map is sorted by depth first, so each depth is one range that is read to its end.
         for depth in module.0.len()..=self.places.depth {
             let missing = depth - module.0.len();
             let first = ModuleInstance(
@@ -252,6 +253,7 @@ impl Execution<'_, '_> {
             let Some(instance) = resource.instances.remove(&key) else {
                 continue;
             };
+            // The state keeps no resource without instances.
             if resource.instances.is_empty() {
                 self.state.resources.remove(&old);
                 self.places.remove(&old.module);
@@ -270,14 +272,14 @@ impl Execution<'_, '_> {
         Ok(())
     }
 
-    /// The conversion between resource types that a statement requires, if any.
+    /// Returns the conversion between resource types that a statement requires, if any.
     async fn conversion(
         &self,
         statement: &Statement,
         old: &AbsResource,
         new: &AbsResource,
     ) -> Result<Option<Conversion>, Diagnostics> {
-        // Targets that are not configured are reported by validation.
+        // Validation reports targets that are not configured.
         let Some(target) = &statement.provider else {
             return Ok(None);
         };
@@ -313,7 +315,7 @@ impl Execution<'_, '_> {
         }))
     }
 
-    /// Has the provider convert an object of another type. The address stays the same.
+    /// Calls the provider to convert an object of another type. The address stays the same.
     async fn convert(
         &mut self,
         conversion: &Conversion,
@@ -370,6 +372,7 @@ impl Execution<'_, '_> {
         if problems.has_errors() {
             return Err(problems.into_iter().map(|d| d.at(&statement.range)).collect());
         }
+        // The paths belong to the schema of the old type.
         let like = Object {
             sensitive_paths: Vec::new(),
             ..(*object).clone()
@@ -404,11 +407,11 @@ struct Conversion {
     provider: Arc<dyn Provider>,
     target: AbsProviderConfig,
     schema: Arc<Schema>,
-    /// The address of the provider of the source type.
+    /// Provider address of the source type.
     source: String,
 }
 
-/// The smallest address of a resource in a module.
+/// Returns the smallest address of a resource in a module, as the start of a range.
 fn first_of(module: &ModuleInstance) -> AbsResource {
     Resource::data("", "").absolute(module)
 }

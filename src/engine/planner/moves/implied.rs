@@ -6,7 +6,8 @@ use state::State;
 
 use super::statement::Statement;
 
-/// The instance without a key becomes instance 0 of a resource with `count`, or the reverse, unless a block moves the resource.
+/// Moves the instance without a key to instance 0 of a resource with `count`, or the reverse, unless a block moves the
+/// resource.
 pub(super) fn statements(config: &Config, state: &State, explicit: &[Statement]) -> Vec<Statement> {
     let spoken_of: std::collections::HashSet<_> = explicit
         .iter()
@@ -18,14 +19,17 @@ pub(super) fn statements(config: &Config, state: &State, explicit: &[Statement])
         let Some(block) = config.resource(&resource.config()) else {
             continue;
         };
+        // Data sources are read again, so nothing is lost with their old addresses.
         if resource.resource.mode != addrs::Mode::Managed {
             continue;
         }
         let (from, to, range) = match (&block.count, &block.for_each) {
             (Some(count), _) => (InstanceKey::None, InstanceKey::Int(0), count.range()),
             (None, None) => (InstanceKey::Int(0), InstanceKey::None, &block.range),
+            // A key of `for_each` cannot be guessed.
             (None, Some(_)) => continue,
         };
+        // The set is a quick look first: most resources are in no statement.
         let mentioned = || {
             spoken_of.contains(&(resource.module.module(), resource.resource.clone()))
                 && explicit

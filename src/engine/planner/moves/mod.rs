@@ -23,16 +23,16 @@ use crate::providers::Providers;
 pub(super) use statement::Statement;
 pub(super) use validate::validate;
 
-/// The result of the statements.
+/// Result of the statements.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
-    /// The previous addresses of objects, by their current ones.
+    /// Previous addresses of objects, by their current ones.
     pub(super) from: HashMap<AbsResourceInstance, AbsResourceInstance>,
-    /// Objects that could not move, by address, with their targets.
+    /// Addresses of objects that could not move, with their targets.
     blocked: BTreeMap<String, String>,
 }
 
-/// All statements: those of blocks, then the implied ones.
+/// Returns all statements: those of blocks, then the implied ones.
 pub(super) fn statements(config: &Config, state: &State) -> Vec<Statement> {
     let mut out: Vec<Statement> = Vec::new();
     for node in config.nodes() {
@@ -54,7 +54,7 @@ pub(super) async fn apply(
     state: &mut State,
     providers: &Providers<'_>,
 ) -> Result<Moves, Diagnostics> {
-    // Validation reports cycles of statements.
+    // Cycles of statements are reported by validation, which replaces the plan.
     match order::sorted(statements) {
         Ok(sorted) => execute::execute(sorted.into_iter().map(|i| &statements[i]), state, providers).await,
         Err(_) => Ok(Moves::default()),
@@ -62,7 +62,7 @@ pub(super) async fn apply(
 }
 
 impl Moves {
-    /// The error for moved objects whose source or target `-target` leaves out.
+    /// Returns the error for moved objects whose source or target `-target` leaves out.
     pub(super) fn outside_of_targets(&self, targets: &[Target]) -> Option<Diagnostic> {
         if targets.is_empty() {
             return None;
@@ -93,7 +93,7 @@ impl Moves {
         ))
     }
 
-    /// The warning for objects that could not move because the target has an object.
+    /// Returns the warning for objects that could not move because the target has an object.
     pub(super) fn blocked(&self) -> Option<Diagnostic> {
         if self.blocked.is_empty() {
             return None;

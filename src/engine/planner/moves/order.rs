@@ -1,6 +1,6 @@
-//! The order of statements: a statement comes after those that move objects to its source, and nested moves come before or
-//! after those around them, as their addresses require. A statement is compared only with those whose addresses can be equal to
-//! or contain its own, found by name and key.
+//! Order of statements: a statement comes after those that move objects to its source, and nested moves come before or
+//! after those around them, as their addresses require. A statement is compared only with those whose addresses can be
+//! equal to or contain its own, found by name and key.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use petgraph::graph::{DiGraph, NodeIndex};
 
 use super::statement::{Endpoint, MoveKind, Statement};
 
-/// Whether one side can match an address that another side matches, too.
+/// Returns true if one side can match an address that another side matches, too.
 fn same(a: (&Endpoint, MoveKind), b: (&Endpoint, MoveKind)) -> bool {
     let kinds = a.1 == b.1 || (a.1.is_module() && b.1.is_module());
     kinds && a.0.steps.len() == b.0.steps.len() && a.0.resource == b.0.resource && a.0.key == b.0.key && meets(a.0, b.0)
 }
 
-/// Whether one side can match an address inside of one that another side matches.
+/// Returns true if one side can match an address inside of one that another side matches.
 fn inside(inner: (&Endpoint, MoveKind), outer: (&Endpoint, MoveKind)) -> bool {
     let (within, around) = (inner.0, outer.0);
     if around.steps.len() > within.steps.len() || !meets(around, within) {
@@ -36,7 +36,7 @@ fn meets(shorter: &Endpoint, longer: &Endpoint) -> bool {
     shorter.steps.iter().zip(&longer.steps).all(|(a, b)| a.meets(b))
 }
 
-/// The index key of an endpoint: its names, and its last key if it has one.
+/// Index key of an endpoint: its names, and its last key if it has one.
 type Name = (Module, Option<Resource>, Option<InstanceKey>);
 
 /// Statements indexed by one of their sides.
@@ -60,7 +60,7 @@ impl Index {
         index
     }
 
-    /// The statements whose side may be equal to this one or contain it.
+    /// Returns the statements whose side may be equal to this one or contain it.
     fn at_or_around<'i>(&'i self, side: &Endpoint) -> impl Iterator<Item = usize> + 'i {
         let mut names: Vec<Name> = Vec::new();
         if let Some(resource) = &side.resource {
@@ -92,7 +92,7 @@ impl Index {
     }
 }
 
-/// The statements in order, as indices; or the cycles.
+/// Returns the statements in order, as indexes; or the cycles.
 pub(super) fn sorted(statements: &[Statement]) -> Result<Vec<usize>, Vec<Vec<usize>>> {
     let from = Index::new(statements.iter().map(|s| &s.from));
     let to = Index::new(statements.iter().map(|s| &s.to));
@@ -130,7 +130,7 @@ pub(super) fn sorted(statements: &[Statement]) -> Result<Vec<usize>, Vec<Vec<usi
     if circles.is_empty() { Ok(order) } else { Err(circles) }
 }
 
-/// Whether one statement must come after another.
+/// Returns true if one statement must come after another.
 fn depends(waits: &Statement, first: &Statement) -> bool {
     let (a_from, a_to) = ((&waits.from, waits.kind), (&waits.to, waits.kind));
     let (b_from, b_to) = ((&first.from, first.kind), (&first.to, first.kind));
@@ -140,7 +140,7 @@ fn depends(waits: &Statement, first: &Statement) -> bool {
     if !(inside(a_from, b_to) || inside(a_to, b_to) || inside(b_from, a_from) || inside(b_to, a_from)) {
         return false;
     }
-    // A move that only changes keys of a module has the same path before and after: moves inside match both, and must come
-    // after.
+    // A move that only changes keys of a module has the same path before and after: moves inside of it match both, and
+    // must come after.
     waits.to.declared >= first.to.declared || !waits.only_changes_key()
 }

@@ -7,7 +7,7 @@ use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, InstanceKey, Mo
 use config::{Config, MoveSubject, Moved};
 use syntax::Range;
 
-/// The kind of subject that a statement moves.
+/// Kind of subject that a statement moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MoveKind {
     /// All instances of a module call.
@@ -25,7 +25,7 @@ impl MoveKind {
         matches!(self, MoveKind::Call | MoveKind::ModuleInstance)
     }
 
-    /// The name of the subject in messages, in full and short.
+    /// Returns the name of the subject in messages, in full and short.
     pub(super) fn noun(self) -> (&'static str, &'static str) {
         match self {
             MoveKind::Call => ("module call", "call"),
@@ -48,7 +48,7 @@ impl Step {
         self.name == step.name && self.key.as_ref().is_none_or(|key| *key == step.key)
     }
 
-    /// Whether a module step can match both.
+    /// Returns true if a module step can match both.
     pub(super) fn meets(&self, other: &Step) -> bool {
         self.name == other.name
             && match (&self.key, &other.key) {
@@ -61,9 +61,9 @@ impl Step {
 /// One side of a statement: a pattern of addresses.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint {
-    /// The path of the module, or of the moved module. It begins with the declaring module, in all instances.
+    /// Path of the module, or of the moved module. It begins with the declaring module, in all instances.
     pub(super) steps: Vec<Step>,
-    /// The number of steps of the declaring module.
+    /// Number of steps of the declaring module.
     pub(super) declared: usize,
     /// The resource, if the subject is a resource or an instance.
     pub(super) resource: Option<Resource>,
@@ -94,6 +94,7 @@ impl fmt::Display for Subject {
 
 impl Endpoint {
     fn new(declared: &Module, subject: &MoveSubject, kind: MoveKind) -> Endpoint {
+        // No keys: a statement holds in every instance of the declaring module.
         let mut steps: Vec<Step> = declared
             .0
             .iter()
@@ -115,6 +116,7 @@ impl Endpoint {
             name: step.name.clone(),
             key: Some(step.key.clone()),
         }));
+        // The call stands for all of its instances.
         if kind == MoveKind::Call
             && let Some(last) = steps.last_mut()
         {
@@ -128,27 +130,27 @@ impl Endpoint {
         }
     }
 
-    /// The path of modules, without keys.
+    /// Returns the path of modules, without keys.
     pub(super) fn module(&self) -> Module {
         Module(self.steps.iter().map(|s| s.name.clone()).collect())
     }
 
-    /// The path of the declaring module.
+    /// Returns the path of the declaring module.
     pub(super) fn declaring(&self) -> Module {
         Module(self.steps[..self.declared].iter().map(|s| s.name.clone()).collect())
     }
 
-    /// Whether the steps match a module instance.
+    /// Returns true if the steps match a module instance.
     pub(super) fn leads_to(&self, module: &ModuleInstance) -> bool {
         self.steps.len() == module.0.len() && self.steps.iter().zip(module.0.iter()).all(|(s, m)| s.matches(m))
     }
 
-    /// Whether the subject is a resource or an instance of it.
+    /// Returns true if the subject is the resource or an instance of it.
     pub(super) fn selects_resource(&self, resource: &AbsResource) -> bool {
         self.resource.as_ref() == Some(&resource.resource) && self.leads_to(&resource.module)
     }
 
-    /// The address in one instance of the declaring module.
+    /// Returns the address in one instance of the declaring module.
     pub(super) fn within(&self, module: &ModuleInstance, kind: MoveKind) -> Subject {
         let rest = self.steps.iter().skip(self.declared).map(|step| addrs::ModuleStep {
             name: step.name.clone(),
@@ -168,8 +170,8 @@ impl Endpoint {
         }
     }
 
-    /// The address after the move of something inside of the source. Keys that the pattern leaves open stay the same: those of
-    /// the declaring module, and those of a module call.
+    /// Returns the new address of something inside of the source. Keys that the pattern leaves open stay the same:
+    /// those of the declaring module, and those of a module call.
     pub(super) fn destination(&self, from: &ModuleInstance, length: usize) -> ModuleInstance {
         let last = self.steps.len().saturating_sub(1);
         let steps = self.steps.iter().enumerate().map(|(i, step)| addrs::ModuleStep {
@@ -215,17 +217,18 @@ pub(in crate::planner) struct Statement {
     pub(super) kind: MoveKind,
     pub(super) from: Endpoint,
     pub(super) to: Endpoint,
-    /// The position of the block, or of the block that implies the move.
+    /// Position of the block, or of the block that implies the move.
     pub(super) range: Range,
-    /// The provider configuration of the target resource, if that is configured.
+    /// Provider configuration of the target resource, if that is configured.
     pub(super) provider: Option<AbsProviderConfig>,
 }
 
 impl Statement {
-    /// The statement of a `moved` block.
+    /// Creates the statement of a `moved` block.
     pub(super) fn of_block(config: &Config, module: &Module, moved: &Moved) -> Statement {
         let (from, to) = (&moved.from.subject, &moved.to.subject);
         let keyed = |subject: &MoveSubject| match subject {
+            // Keys of outer modules choose among their instances; only the last one makes this a single instance.
             MoveSubject::Module(m) => m.0.last().is_some_and(|step| !step.key.is_none()),
             MoveSubject::Resource(_) => false,
             MoveSubject::Instance(_) => true,
@@ -245,13 +248,14 @@ impl Statement {
         )
     }
 
-    /// A statement about one instance of a resource.
+    /// Creates a statement about one instance of a resource.
     pub(super) fn of_instance(
         config: &Config,
         from: AbsResourceInstance,
         to: AbsResourceInstance,
         range: Range,
     ) -> Statement {
+        // An absolute address, as if the root module declared the move.
         let side = |i| Endpoint::new(&Module::root(), &MoveSubject::Instance(i), MoveKind::ResourceInstance);
         Statement::new(config, MoveKind::ResourceInstance, side(from), side(to), range)
     }
@@ -270,7 +274,7 @@ impl Statement {
         }
     }
 
-    /// Whether only the key of a module instance changes.
+    /// Returns true if only the key of a module instance changes.
     pub(super) fn only_changes_key(&self) -> bool {
         let (from, to) = (&self.from.steps, &self.to.steps);
         self.kind.is_module()

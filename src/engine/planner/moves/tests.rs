@@ -1,4 +1,4 @@
-//! The cost of statements on large states. The scenarios test what moves do.
+//! Cost of statements on large states. The scenarios test the results of moves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use super::order;
 use super::statement::{Statement, Subject};
 use crate::eval::Evaluator;
 
-/// The instances that the configuration declares, as far as their expansion could be evaluated.
+/// Instances that the configuration declares, as far as their expansion could be evaluated.
 struct Declared<'d, 'a> {
     evaluator: &'d Evaluator<'a>,
     modules: HashMap<Module, HashSet<ModuleInstance>>,
@@ -34,7 +34,7 @@ impl Declared<'_, '_> {
         self.evaluator.config().resource(&resource.config()).is_some() && self.has_module(&resource.module)
     }
 
-    /// Whether the configuration declares the subject of a statement.
+    /// Returns true if the configuration declares the subject of a statement.
     fn has(&mut self, subject: &Subject) -> bool {
         match subject {
             Subject::Call(module, name) => {
@@ -55,7 +55,7 @@ impl Declared<'_, '_> {
     }
 }
 
-/// Where a subject is declared: the repetition argument of its block, or the block.
+/// Returns the position of a subject's declaration: the repetition argument of its block, or the block.
 fn place(config: &Config, subject: &Subject) -> Option<Range> {
     let call = |module: &Module, name: &str, instance: bool| {
         let call = config.node(module)?.module.module_calls.get(name)?;
@@ -88,7 +88,7 @@ struct Move<'s> {
     to: Subject,
 }
 
-/// The moves seen so far, by one of their addresses: the other address and the statement.
+/// Moves seen so far, by one of their addresses: the other address and the statement.
 type MovesBy<'s> = HashMap<Subject, (Subject, &'s Statement)>;
 
 struct Validation<'v> {
@@ -97,14 +97,14 @@ struct Validation<'v> {
     by_target: MovesBy<'v>,
     /// Pairs of moves to the same target.
     clashes: Vec<(Move<'v>, Subject, &'v Statement)>,
-    /// All moves, by their targets.
+    /// Sources of all moves, by their targets.
     sources: HashMap<Subject, Vec<Subject>>,
-    /// The state before the moves.
+    /// State before the moves.
     before: &'v State,
     out: Diagnostics,
 }
 
-/// Validates the statements. `before` is the state that they have not been applied to.
+/// Validates the statements. `before` is the state before their application.
 pub(in crate::planner) fn validate<'v>(
     statements: &'v [Statement],
     evaluator: &'v Evaluator<'v>,
@@ -125,6 +125,7 @@ pub(in crate::planner) fn validate<'v>(
     for statement in statements {
         let instances = validation.declared.instances(&statement.from.declaring());
         let mut modules: Vec<ModuleInstance> = instances.iter().cloned().collect();
+        // Sorted, as a set has no order and messages must be the same each time.
         modules.sort();
         for module in modules {
             validation.check(Move {
@@ -134,6 +135,7 @@ pub(in crate::planner) fn validate<'v>(
             });
         }
     }
+    // Clashes are judged by the sources of all moves, which are complete only now.
     validation.check_clashes();
     let mut out = validation.out;
     if !out.has_errors()
@@ -213,8 +215,8 @@ impl<'v> Validation<'v> {
         }
     }
 
-    /// Reports moves of two sources to the same target. A module renames what a caller moves into it by the new name: that is no
-    /// contradiction, unless the state has both.
+    /// Reports moves of two sources to the same target. A module may move an object by a new name to which its caller
+    /// moves it, too: that is no contradiction, unless the state has both sources.
     fn check_clashes(&mut self) {
         for (m, other, first) in std::mem::take(&mut self.clashes) {
             let Move { statement, from, to } = &m;
@@ -247,6 +249,7 @@ impl<'v> Validation<'v> {
         if stored {
             return true;
         }
+        // Statements may form a cycle, which is an error of its own.
         if !seen.insert(subject.clone()) {
             return false;
         }

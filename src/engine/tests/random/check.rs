@@ -101,7 +101,8 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-/// The operations are exactly those of the plan, except that an update with unknown values may turn out to be none.
+/// Asserts that the operations are exactly those of the plan, except that an update with unknown values may turn out to
+/// be none.
 pub fn as_planned(plan: &Plan, operations: &[Operation]) -> Result<(), String> {
     let mut said: Vec<String> = Vec::new();
     let mut perhaps: BTreeSet<String> = BTreeSet::new();
@@ -134,8 +135,8 @@ pub fn as_planned(plan: &Plan, operations: &[Operation]) -> Result<(), String> {
     ensure(said == done, || format!("planned {said:#?}\nbut done {done:#?}"))
 }
 
-/// The order of operations: dependencies are created and changed before dependents, dependents destroyed before dependencies,
-/// and replacements follow `create_before_destroy`.
+/// Asserts the order of operations: dependencies are created and changed before dependents, dependents destroyed before
+/// dependencies, and replacements follow `create_before_destroy`.
 pub fn order(
     model: &Model,
     plan: &Plan,
@@ -258,7 +259,8 @@ pub fn identities(case: &Case) -> BTreeMap<String, serde_json::Value> {
     out
 }
 
-/// The state has the actual objects, except for these identities: unreported objects, unreported deletions, unreported changes.
+/// Asserts that the state has the actual objects, except for these identities: unreported objects, unreported
+/// deletions, unreported changes.
 pub fn truth(case: &Case, untold: &[BTreeSet<String>; 3]) -> Result<(), String> {
     let [come, gone, changed] = untold;
     let state = identities(case);
@@ -286,7 +288,7 @@ pub fn truth(case: &Case, untold: &[BTreeSet<String>; 3]) -> Result<(), String> 
     Ok(())
 }
 
-/// The state and the remote have exactly the instances of the model.
+/// Asserts that the state and the remote have exactly the instances of the model.
 pub fn complete(case: &Case, model: &Model, orphans: &BTreeSet<String>) -> Result<(), String> {
     let wanted: Vec<String> = model.instances().into_iter().map(|e| e.address).collect();
     let mut there: Vec<String> = case.addresses().into_iter().filter(|a| !a.contains("data.")).collect();

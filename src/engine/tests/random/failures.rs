@@ -55,8 +55,8 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
     Ok(())
 }
 
-/// A run without failures, which must succeed. Returns false if planning failed because recorded and configured dependencies
-/// contradict one another, for which no order exists.
+/// Runs without failures, which must succeed. Returns false if planning failed because recorded and configured
+/// dependencies contradict one another, so that no order exists.
 fn run(case: &mut Case, trace: &mut Trace) -> Result<bool, String> {
     case.remote.heal();
     case.remote.lock().failing.clear();
@@ -166,7 +166,7 @@ fn failing_run(
     Ok(())
 }
 
-/// Chooses the planned operations that fail, and how. Returns those that take effect partly.
+/// Chooses the planned operations that fail, and the way. Returns those that take effect partly.
 fn draw(case: &mut Case, plan: &Plan, r: &mut Random, trace: &mut Trace) -> BTreeSet<String> {
     let mut half = BTreeSet::new();
     let mut calls = Vec::new();

@@ -30,7 +30,7 @@ mod order;
 use generate::{Dialect, Model, Random};
 use support::Case;
 
-/// Whether blocks are renamed and removed, with `moved` and `removed` blocks.
+/// Rename and remove blocks, with `moved` and `removed` blocks.
 const MOVES: bool = true;
 
 /// The size limits of a case.
@@ -76,6 +76,7 @@ fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Trace) -> Resul
     };
     let run = |seed, size| {
         let mut trace = Trace::default();
+        // A panic is a failure of this seed, and must not end the other ones.
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| property(seed, size, &mut trace)));
         let result = result.unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().cloned();
@@ -92,10 +93,12 @@ fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Trace) -> Resul
     let mut failed: Vec<u64> = Vec::new();
     let mut shown = None;
     for seed in seeds {
+        // The sizes take turns, so that every range of seeds has all of them.
         let size = SIZES[(seed % SIZES.len() as u64) as usize];
         if let Some(found) = run(seed, size) {
             failed.push(seed);
             if shown.is_none() {
+                // The same seed at a smaller size is easier to read.
                 let smaller = SIZES.iter().find_map(|size| run(seed, *size));
                 shown = Some((seed, smaller.unwrap_or(found)));
             }

@@ -28,6 +28,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
             partly(&mut case, &model, &mut r, trace)?;
             case.options.mode = Mode::Normal;
         }
+        // The moves and removals of the last step are done.
         model.moved.clear();
         model.removed.clear();
         for _ in 0..1 + r.below(3) {
@@ -57,6 +58,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
         if r.percent(30) {
             deterministic(&mut case, &mut r)?;
         }
+        // Without refresh, a plan cannot see what has changed outside.
         if quiet && r.percent(20) {
             trace.record("without refresh");
             case.options.refresh = false;
@@ -79,7 +81,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
     Ok(())
 }
 
-/// The plan is byte for byte the same for every order of responses.
+/// Asserts that the plan is byte for byte the same for every order of responses.
 fn deterministic(case: &mut Case, r: &mut Random) -> Result<(), String> {
     let bytes = |case: &Case| match case.try_plan() {
         (Some(plan), problems) => format!("{plan:?}\n{}", texts(problems.iter())),
@@ -131,12 +133,13 @@ fn partly(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> 
     Ok(())
 }
 
-/// Actions of users beside changes of the configuration: taint, -replace, changes of remote objects. Returns whether objects
-/// differ from the state.
+/// Makes changes that users make beside the configuration: taint, -replace, changes of remote objects. Returns true if
+/// objects differ from the state.
 fn outside(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> bool {
     let mut changed = false;
     if r.percent(15) {
         let addresses = case.addresses();
+        // Data sources cannot be tainted.
         let managed: Vec<&String> = addresses.iter().filter(|a| !a.contains("data.")).collect();
         if let Some(address) = r.pick(&managed) {
             trace.record(&format!("tainted {address}"));
@@ -204,7 +207,7 @@ fn apply(case: &mut Case, model: &Model, trace: &mut Trace) -> Result<Vec<check:
     }
     check::as_planned(&plan, &operations)?;
     check::order(model, &plan, &before, &operations)?;
-    // A forgotten object exists, and nothing manages it.
+    // A forgotten object still exists, and nothing manages it.
     for forgotten in plan.changes.iter().filter(|c| c.action == Action::Forget) {
         let name = forgotten.before.get("name").and_then(cty::Value::as_str).unwrap_or("?");
         let address = forgotten.address.to_string();
@@ -221,6 +224,7 @@ fn step(case: &mut Case, model: &Model, trace: &mut Trace, everything: bool) -> 
     if everything {
         check::truth(case, &nothing())?;
         check::complete(case, model, &BTreeSet::new())?;
+        // The option would replace the objects again.
         case.replace(&[]);
         check::settled(case)?;
     }

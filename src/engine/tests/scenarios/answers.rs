@@ -274,6 +274,7 @@ fn write_only_values_of_a_final_plan_are_errors() {
     for legacy in [false, true] {
         let mut case = Case::new(&text);
         case.remote.lock().legacy = legacy;
+        // Only the final plan, for which the values of `a` are known.
         case.remote
             .mutate("plan b", |v| match v.get("value").is_some_and(Value::is_known) {
                 true => with(&v, "password", Value::string("hunter2")),
@@ -301,6 +302,7 @@ fn legacy_type_system_may_break_rules_except_unknown_values() {
     assert_eq!(case.attribute("fake_thing.a", "forced"), "by the plan");
     assert_eq!(case.attribute("fake_thing.a", "value"), "by the apply");
     assert!(!case.is_tainted("fake_thing.a"));
+    // The state cannot store unknown values or missing objects, so these stay errors.
     let mut case = Case::new(ONE);
     case.remote.lock().legacy = true;
     case.remote.mutate("create a", |v| with(&v, "note", unknown()));
@@ -345,6 +347,7 @@ fn invalid_read_responses() {
 fn invalid_upgrade_responses() {
     let mut case = Case::new(ONE);
     case.apply();
+    // Providers are asked to upgrade objects of the current version, too.
     let upgraded = |case: &Case, mutate: fn(Value) -> Value| {
         let id = case.attribute("fake_thing.a", "id").as_str().unwrap().to_owned();
         case.remote.mutate(&format!("upgrade {id}"), mutate);
@@ -471,6 +474,7 @@ fn invalid_import_responses() {
             && secret.contains("\"fake_thing.a.password\" while importing"),
         "{secret}"
     );
+    // Nothing is prepared here: the remote has no object with that ID.
     assert!(refused(&|_| ()).contains("Cannot import non-existent remote object"));
 }
 

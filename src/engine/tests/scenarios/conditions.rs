@@ -24,6 +24,7 @@ fn variables_are_validated() {
         errors.contains("Invalid value for variable") && errors.contains("Too small: 1."),
         "{errors}"
     );
+    // Blocks that use the variable add no errors.
     assert_eq!(errors.matches("Error: ").count(), 1, "{errors}");
     assert!(
         errors.contains("The rule that says so stands at main.tf:4,"),
@@ -161,6 +162,7 @@ fn postconditions_are_evaluated_after_update_without_changes() {
     let mut case = Case::new(&text("1"));
     case.apply();
     case.main(&text("2"));
+    // Empties the record of changes.
     case.remote.changes();
     let errors = case.apply_errors();
     assert_eq!(case.remote.changes(), ["update a"]);
@@ -377,7 +379,7 @@ fn condition_is_judged_when_its_message_is_known() {
     assert_eq!(texts(&case.validate()), "");
     let errors = case.plan_errors();
     assert!(errors.contains("web: not 7; allowed: [1,2,4]."), "{errors}");
-    // A message without other values is known at once.
+    // A message without references to other values is known at once.
     let child = child.replace("${var.name}", "n");
     let child = child.replace("${jsonencode(local.allowed)}", "few");
     let case = Case::of(&[("main.tf", main), ("m/main.tf", &child)]);

@@ -184,7 +184,7 @@ fn named_output_of_a_module_delays_a_read_for_managed_resources_behind_it() {
         deferred(&case),
         "a managed resource that the output is made from changes"
     );
-    // Others in the module do not matter to the output.
+    // Other data sources in the module do not matter to the output.
     let child = child.replace("query      = var.wait", "query      = \"e\"");
     let case = Case::of(&[("main.tf", main), ("m/main.tf", &format!("{child}{own}"))]);
     assert!(!deferred(&case));

@@ -96,7 +96,7 @@ fn refresh_pass_ignores_conditions_imports_and_prevent_destroy() {
 
 #[test]
 fn failed_refresh_pass_does_not_prevent_destruction() {
-    // The first apply failed early: the count of the second resource is unknown.
+    // The first apply failed early, so that the count of the second resource is unknown.
     let mut case = Case::new(
         r#"
         resource "fake_thing" "other" { name = "other" }

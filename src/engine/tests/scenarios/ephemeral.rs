@@ -113,6 +113,7 @@ fn ephemeral_resource_can_depend_on_another() {
     assert_before(&log, "open inner", "open x of inner");
     assert_before(&log, "close x of inner", "close inner");
     assert_before(&log, "close y of inner", "close inner");
+    // Three instances, each once in the plan and once in the apply.
     assert_eq!(log.iter().filter(|l| l.starts_with("> open")).count(), 6, "{log:?}");
     assert_eq!(log.iter().filter(|l| l.starts_with("> close")).count(), 6, "{log:?}");
 }
@@ -127,6 +128,7 @@ fn ephemeral_resource_is_closed_after_errors() {
     case.remote.fail("create a");
     case.apply_errors();
     let log = case.remote.changes();
+    // Once in the plan and once in the apply.
     assert_eq!(log.iter().filter(|l| *l == "open t").count(), 2, "{log:?}");
     assert_eq!(log.iter().filter(|l| *l == "close t").count(), 2, "{log:?}");
 }
@@ -179,6 +181,7 @@ fn renewal_happens_in_time_and_close_gets_renewed_private_data() {
     let plan = case.plan();
     case.remote.take_log();
     case.remote.lock().renew = true;
+    // A slow creation, during which the renewal falls due.
     case.remote.lock().turns.insert("create a".into(), 200);
     assert!(!case.try_apply(&plan).has_errors());
     let log = case.remote.take_log();
@@ -187,6 +190,7 @@ fn renewal_happens_in_time_and_close_gets_renewed_private_data() {
     case.destroy();
     case.remote.heal();
     case.remote.fail("renew t");
+    // A slow plan, so that the renewal fails while it runs.
     case.remote.lock().turns.insert("plan a".into(), 200);
     let text = case.plan_errors();
     assert!(text.contains("Cannot renew"), "{text}");
@@ -224,6 +228,7 @@ fn conditions_of_ephemeral_resources_are_evaluated() {
         text.contains("Resource precondition failed [ephemeral.fake_ticket.t]: Not before."),
         "{text}"
     );
+    // The precondition fails before the resource is opened.
     assert!(case.remote.changes().is_empty());
     let case = Case::new(&main("var.x == 1", "self.name == \"q\""));
     let text = case.plan_errors();
@@ -231,6 +236,7 @@ fn conditions_of_ephemeral_resources_are_evaluated() {
         text.contains("Resource postcondition failed [ephemeral.fake_ticket.t]: Not after."),
         "{text}"
     );
+    // It was opened before the postcondition failed, so it must be closed.
     assert_eq!(case.remote.changes(), ["open t", "close t"]);
 }
 
@@ -262,7 +268,7 @@ fn destroy_plan_opens_only_dependencies_of_providers() {
     case.apply();
     case.remote.take_log();
     case.options.mode = Mode::Destroy;
-    // The refresh pass of a destroy plan opens what any plan opens.
+    // The refresh pass of a destroy plan opens the same resources as any plan.
     case.options.refresh = false;
     let plan = case.plan();
     let log = case.remote.take_log();

@@ -29,7 +29,7 @@ fn parallelism_limits_calls_for_2000_blocks() {
     case.remote.lock().validated = 0;
     let plan = case.plan();
     assert_eq!(plan.changes.len(), BLOCKS);
-    // Before planning, and for each object as it is planned.
+    // Each block is validated before planning, and each object again as it is planned.
     assert_eq!(case.remote.lock().validated, 2 * BLOCKS);
     most(&case);
     case.destroy();

@@ -1,4 +1,4 @@
-//! `destroy = false`: objects that are no longer needed leave the state, and nothing is done to them.
+//! `destroy = false`: objects that are no longer needed leave the state without being destroyed.
 
 use engine::plan::Reason;
 
@@ -80,7 +80,7 @@ fn state_remembers_it_in_destroy_plan_without_block() {
 
 #[test]
 fn state_learns_it_without_another_change_of_object() {
-    // Also where nothing else is to be done, and where nothing is refreshed.
+    // Also where no other change is planned, and where objects are not refreshed.
     for refresh in [true, false] {
         let mut case = Case::new(&kept(1, "1").replace("destroy = false", ""));
         case.apply();
@@ -90,7 +90,7 @@ fn state_learns_it_without_another_change_of_object() {
         assert!(case.object("fake_thing.a[0]").unwrap().skip_destroy);
         case.main("");
         assert_eq!(actions(&case.plan()), [". fake_thing.a[0]"]);
-        // And it is forgotten with the argument.
+        // The stored argument is removed with the argument of the block.
         case.main(&kept(1, "1").replace("destroy = false", "")).apply();
         assert!(!case.object("fake_thing.a[0]").unwrap().skip_destroy);
         case.main("").apply();

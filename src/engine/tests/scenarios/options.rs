@@ -163,7 +163,7 @@ fn target_does_not_destroy_what_something_outside_needs() {
             "fake_thing.r2[\"B\"]"
         ]
     );
-    // Once nothing outside needs it, it goes with what is targeted.
+    // Once no instance outside needs it, the object is destroyed with the target.
     case.target(&["fake_thing.r2"]);
     assert_eq!(
         actions(&case.plan()),
@@ -171,7 +171,7 @@ fn target_does_not_destroy_what_something_outside_needs() {
     );
     case.target(&[]).exclude(&["fake_thing.r2[\"A\"]"]);
     assert!(actions(&case.plan()).is_empty());
-    // What a target names is destroyed, with a warning.
+    // An object that a target names is destroyed, with a warning.
     case.exclude(&[]).target(&["fake_thing.r1[\"A\"]"]);
     let (plan, diagnostics) = case.try_plan();
     assert_eq!(actions(&plan.unwrap()), ["- fake_thing.r1[\"A\"]"]);
@@ -192,6 +192,7 @@ fn target_does_not_destroy_deposed_objects_of_its_dependencies() {
     };
     let mut case = Case::new(&text("1"));
     case.apply().main(&text("2"));
+    // Leaves the old object as a deposed one.
     case.remote.fail("delete a");
     case.apply_errors();
     case.remote.heal();
@@ -246,6 +247,7 @@ const IMPORT: &str = r#"
 
 /// A remote with an object that is not managed.
 pub fn with_object(case: &Case, id: &str, name: &str) {
+    // Another case creates the object, so that no state of this one has it.
     let mut other = Case::new(&format!(
         "resource \"fake_thing\" \"a\" {{\n name = \"{name}\"\n value = \"configured\"\n}}"
     ));

@@ -66,6 +66,7 @@ fn deletion_uses_changed_provider_configuration() {
     case.remote.take_log();
     case.apply();
     let log = case.remote.take_log();
+    // The provider that deletes `a` is configured from the new values of the cluster.
     assert_before(&log, "update cluster", "delete a");
     assert_eq!(
         case.attribute("fake_thing.b", "token"),

@@ -192,7 +192,7 @@ fn cancelled_in(text: &str, call: &str) -> Case {
     case.remote.hook(call, move || stop.cancel());
     case.remote.lock().turns.insert(call.into(), u64::MAX);
     assert!(case.try_apply(&plan).has_errors());
-    // What has been saved on the way is what is saved at the end.
+    // The results that were sent to the sink add up to the final state.
     assert!(case.results.0.lock().unwrap().same_content(&case.state));
     case.stop = engine::stop::Stop::new();
     case.remote.heal();
@@ -287,7 +287,7 @@ fn destroy_provisioners_of_a_block_that_is_gone_are_warned_about() {
         "removed {\n from = fake_thing.a\n lifecycle {\n destroy = true\n }\n provisioner \"note\" {\n when = destroy\n text = \"bye\"\n }\n}",
     );
     assert!(!warning(&case));
-    // The state learns that they have gone from the block, and then nobody misses them.
+    // The state records that the block has no destroy-time provisioners any more, so that no warning follows.
     case.main("resource \"fake_thing\" \"a\" {\n name = \"a\"\n}\n").apply();
     case.main("");
     assert!(!warning(&case));

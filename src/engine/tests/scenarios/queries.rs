@@ -1,4 +1,4 @@
-//! Queries: list blocks, what they find, and the configuration that is generated for it.
+//! Queries: list blocks, their results, and the generated configuration.
 
 use cty::Value;
 use engine::inputs::QueryOptions;
@@ -142,7 +142,7 @@ fn configuration_is_generated_for_what_is_found() {
         generated.import,
         "import {\n  to       = fake_thing.b_0_0\n  provider = fake\n  identity = {\n    id     = \"2\"\n    region = \"here\"\n  }\n}"
     );
-    // A provider that generates configuration is asked for it.
+    // A provider that generates configuration gets a request for it.
     case.remote.lock().generates = true;
     let plan = case.plan();
     let generated = plan.queries[0].results[0].generated.clone().unwrap();

@@ -1,4 +1,4 @@
-//! Identities of the fake provider's objects, and what else it says of objects that exist: lists, configurations.
+//! Identities of the fake provider's objects, and its answers about existing objects: lists, configurations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub fn identity(id: &str) -> Value {
     Value::object([("id", Value::string(id)), ("region", Value::string("here"))])
 }
 
-/// Identities of version 0 have another name for `id`.
+/// Upgrades an identity of version 0, which has another name for `id`.
 pub fn upgraded(remote: &FakeRemote, version: u64, json: &[u8]) -> Result<Answer<Option<Value>>, Diagnostics> {
     let json: serde_json::Value =
         serde_json::from_slice(json).map_err(|e| Diagnostic::error("Bad identity", e.to_string()))?;

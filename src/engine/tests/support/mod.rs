@@ -24,12 +24,13 @@ use syntax::{Diagnostic, Diagnostics};
 use provider::FakeSource;
 use remote::FakeRemote;
 
-/// Records events.
+/// Event sink that records the events.
 #[derive(Default)]
 pub struct Recorder(pub Mutex<Vec<Event>>);
 
 impl EventSink for Recorder {
     fn event(&self, event: Event) {
+        // Events of progress depend on the time.
         if !matches!(event, Event::Progress { .. }) {
             self.0.lock().unwrap().push(event);
         }
@@ -115,12 +116,12 @@ impl Case {
         self
     }
 
-    /// Changes the configuration.
+    /// Replaces the only file of the configuration.
     pub fn main(&mut self, main: &str) -> &mut Case {
         self.files(&[("main.tf", main)])
     }
 
-    /// Changes the configuration.
+    /// Replaces the files of the configuration.
     pub fn files(&mut self, files: &[(&str, &str)]) -> &mut Case {
         let (config, problems) = load(files);
         assert!(!problems.has_errors(), "{}", texts(problems.iter()));
@@ -156,7 +157,7 @@ impl Case {
         }
     }
 
-    /// Plans, with any diagnostics.
+    /// Plans; returns the result with any diagnostics.
     pub fn try_plan(&self) -> (Option<Plan>, Diagnostics) {
         let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());
         let planning = block_on(engine::planner::plan(self.inputs(&source, &environment), &self.options));
@@ -169,13 +170,13 @@ impl Case {
         (plan, diagnostics)
     }
 
-    /// Validates the configuration.
+    /// Validates the configuration; returns all diagnostics.
     pub fn validate(&self) -> Diagnostics {
         let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());
         block_on(engine::validate::validate(self.inputs(&source, &environment)))
     }
 
-    /// Plans, which must succeed.
+    /// Plans; panics if that fails.
     pub fn plan(&self) -> Plan {
         let (plan, diagnostics) = self.try_plan();
         assert!(!diagnostics.has_errors(), "{}", texts(diagnostics.iter()));

@@ -18,7 +18,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::identity::{self, identity_of};
 use super::remote::{FakeRemote, with};
 
-/// The computed attributes.
+/// Computed attributes of the fake resource types.
 const COMPUTED: [&str; 3] = ["id", "note", "token"];
 
 pub fn attribute(ty: Type, flags: &str) -> AttributeSchema {
@@ -147,7 +147,7 @@ pub fn fine<T>(value: T) -> Result<Answer<T>, Diagnostics> {
     })
 }
 
-/// A call in flight.
+/// Counts a call as in flight until it is dropped.
 struct InFlight<'w>(&'w FakeRemote);
 
 impl<'w> InFlight<'w> {
@@ -169,6 +169,7 @@ impl Drop for InFlight<'_> {
 async fn validation(remote: &FakeRemote) {
     let _in_flight = InFlight::new(remote);
     remote.lock().validated += 1;
+    // Lets other calls begin, so that the number in flight shows how many run at once.
     tokio::task::yield_now().await;
 }
 
@@ -180,6 +181,7 @@ pub async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> 
         if !w.quiet {
             w.log.push(format!("> {name}"));
         }
+        // Calls take different numbers of turns for each seed, so that they end in different orders.
         let mixed = name
             .bytes()
             .fold(w.seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
@@ -195,6 +197,7 @@ pub async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> 
             w.unreachable.contains(name),
         )
     };
+    // Without the lock, since a hook may use the remote.
     if let Some(hook) = hook {
         hook();
     }
@@ -413,6 +416,7 @@ impl Provider for Fake {
                 diagnostics,
             })
         };
+        // A failed operation leaves the prior object.
         if call(&self.remote, &name).await? {
             return answer(prior, error("Operation failed", &format!("Could not {name}.")));
         }
@@ -448,6 +452,7 @@ impl Provider for Fake {
         };
         {
             let mut w = self.remote.lock();
+            // The operation has had its effect, but its response is lost.
             if w.lost.contains(&name) {
                 let id = text(if new.is_null() { &prior } else { &new }, "id").to_owned();
                 w.lost_effects.push((verb.into(), id));

@@ -17,7 +17,7 @@ pub type Hook = Arc<dyn Fn() + Send + Sync>;
 /// is named by the call, with `identity` before it: `identity plan a`.
 #[derive(Default)]
 pub struct RemoteData {
-    /// The objects by identifier.
+    /// Remote objects, by their identifiers.
     pub objects: BTreeMap<String, Value>,
     /// The starts (`> create a`) and ends (`< create a`) of calls.
     pub log: Vec<String>,
@@ -39,9 +39,9 @@ pub struct RemoteData {
     pub hooks: HashMap<String, Hook>,
     /// Mutations of responses that contain an object; those of `upgrade` and `import` are named by the identifier.
     pub mutations: HashMap<String, Mutation>,
-    /// Whether responses have the flag of the legacy type system.
+    /// Set the flag of the legacy type system in responses.
     pub legacy: bool,
-    /// Whether the private data of an object records the operations on it.
+    /// Record the operations on an object in its private data.
     pub notes: bool,
     /// The paths that a plan returns as requiring replacement, by object name.
     pub replaced_for: HashMap<String, Path>,
@@ -51,17 +51,17 @@ pub struct RemoteData {
     pub count: u64,
     /// Providers that cannot be started.
     pub missing: HashSet<String>,
-    /// Whether ephemeral resources are to be renewed at once.
+    /// Request that ephemeral resources are renewed at once.
     pub renew: bool,
-    /// Whether no log is written (for large tests).
+    /// Write no log (for large tests).
     pub quiet: bool,
-    /// Whether the provider declares its objects as state-only.
+    /// Declare the objects as state-only.
     pub state_only: bool,
     /// The version of the schema of identities, if objects have them.
     pub identities: Option<u64>,
-    /// Requests to list objects: the `config` block, whether objects are wanted, and the limit.
+    /// Recorded requests to list objects: the `config` block, the flag that requests objects, and the limit.
     pub listed: Vec<(Value, bool, u64)>,
-    /// Whether the provider generates configuration.
+    /// Generate configuration for objects.
     pub generates: bool,
     /// The private data of the plan that plan calls brought.
     pub planned_private: Vec<Vec<u8>>,

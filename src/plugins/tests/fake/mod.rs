@@ -1,4 +1,4 @@
-//! A gRPC server that answers each request by a function of the test's.
+//! gRPC server that answers each request by a function of the test.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -33,7 +33,7 @@ impl Fake {
         Fake::default()
     }
 
-    /// Answers the request with this path.
+    /// Adds the answer to the requests with this path.
     pub fn on<Q, A>(mut self, path: &str, answer: impl Fn(Q) -> Result<A, Status> + Send + Sync + 'static) -> Fake
     where
         Q: Message + Default,
@@ -47,7 +47,7 @@ impl Fake {
         self
     }
 
-    /// Starts to listen.
+    /// Starts the server on a socket in a temporary directory.
     pub fn serve(mut self) -> Fake {
         let dir = tempfile::tempdir().unwrap();
         self.socket = dir.path().join("socket");
@@ -70,7 +70,7 @@ impl Fake {
         &self.socket
     }
 
-    /// How many requests came.
+    /// Returns the number of requests that came.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }
@@ -148,7 +148,7 @@ impl UnaryService<Bytes> for One {
     }
 }
 
-/// Messages as bytes.
+/// Codec that leaves messages as bytes.
 #[derive(Clone, Copy)]
 struct Raw;
 

@@ -29,7 +29,7 @@ fn outcome(name: &str) -> Outcome {
     }
 }
 
-/// A journal whose file takes nothing.
+/// Begins a journal whose file takes no bytes.
 fn on_a_full_disk(path: &Path) -> Writer {
     let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let opened = Opened {
@@ -56,7 +56,7 @@ fn what_a_full_disk_refuses_does_not_begin_and_no_outcome_is_lost() {
     assert!(writer.wants_compaction());
     // The state was saved with the first outcome, which made room.
     writer.compact(number, Base::default());
-    // That was begun behind this one, or before it.
+    // Compaction runs in the thread, before or after this request.
     let _ = writer.sync().wait();
     writer.sync().wait().unwrap();
     assert!(!writer.wants_compaction());

@@ -73,13 +73,13 @@ impl Model {
                 about("name")
             }
             12 if self.dialect == Dialect::Fake => {
-                // Another type, hence another object.
+                // With another type, the block has another object.
                 self.blocks[at].provider ^= 1;
                 self.renumber(at);
                 about("type")
             }
             13 => {
-                // To another module, hence another object.
+                // In another module, the block has another object.
                 let module = if self.modules.is_empty() || r.percent(40) {
                     None
                 } else {
@@ -215,7 +215,7 @@ impl Model {
         }
     }
 
-    /// Makes the block one of another resource.
+    /// Gives the block the number of another resource.
     fn renumber(&mut self, at: usize) -> u32 {
         let old = self.blocks[at].number;
         let new = self.next;

@@ -16,6 +16,7 @@ impl Random {
     }
 
     pub fn next(&mut self) -> u64 {
+        // SplitMix64: the same seed gives the same numbers everywhere.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -65,6 +66,7 @@ impl Repetition {
         match r.below(6) {
             0 => Repetition::Count(r.below(4)),
             1 => {
+                // With a space and a letter beyond ASCII, which addresses must quote.
                 let keys = ["x", "y", "z w", "\u{e4}"];
                 Repetition::Each(keys.into_iter().filter(|_| r.percent(50)).collect())
             }
@@ -172,6 +174,7 @@ impl Model {
         for _ in 0..1 + r.below(size) {
             let before = model.clone();
             model.add(r);
+            // A reference into a module with several instances depends on all of its outputs, which may close a cycle.
             if model.has_circle() {
                 model = before;
             }
@@ -201,6 +204,7 @@ impl Model {
     }
 
     fn add(&mut self, r: &mut Random) {
+        // Not always at the end, so that the order of blocks is not that of their numbers.
         let at = if r.percent(60) {
             self.blocks.len()
         } else {
@@ -213,6 +217,7 @@ impl Model {
         } else {
             None
         };
+        // The built-in provider has no data source.
         let data = self.dialect == Dialect::Fake && r.percent(12);
         let mut block = Block {
             number,
