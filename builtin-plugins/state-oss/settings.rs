@@ -183,6 +183,7 @@ fn role(config: &Config, profile: &Profile) -> Result<Option<Role>> {
     };
     Ok(Some(Role {
         arn,
+        // Terraform's default for the name of the session.
         session: session
             .or_else(|| profile.get("ram_session_name"))
             .unwrap_or_else(|| "terraform".to_owned()),

@@ -25,7 +25,7 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// Name of the store.
+/// Name of the store, which is that of the backend.
 pub const NAME: &str = "s3";
 
 /// Creates the store.
