@@ -1,7 +1,7 @@
 //! Archives of type `zip`.
 //!
-//! Written here and not by a library, because people compare checksums: which fields hold what, down to dates that are
-//! none, is part of what this provider is.
+//! Written here and not by a library, because users compare checksums: which field has which value, including dates
+//! that are none, is a part of the provider's behavior.
 
 use std::io::{self, Read, Write};
 
@@ -12,15 +12,15 @@ use crate::content;
 use crate::error::ArchiveError;
 use crate::select::Entry;
 
-/// Sizes follow the data, since they are not known before.
+/// Flag: the sizes follow the data, since they are not known before.
 const SIZES_FOLLOW: u16 = 1 << 3;
-/// The name is in UTF-8.
+/// Flag: the name is in UTF-8.
 const UTF8: u16 = 1 << 11;
 const DEFLATE: u16 = 8;
 const VERSION_20: u16 = 20;
 const VERSION_45: u16 = 45;
 const UNIX: u16 = 3 << 8;
-/// The first of January 2049, for files.
+/// The first of January 2049, the date of all files.
 const FILE_DATE: u16 = 0x8a21;
 const REGULAR_FILE: u32 = 0o100_000;
 const READ_ONLY: u32 = 1;
@@ -57,6 +57,7 @@ pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> R
             offset: out.count,
         };
         if let Some(own) = opened.mode {
+            // Texts have no mode, no creator and no date in the official provider's archives.
             let mode = mode.map(content::mode).transpose()?.map_or(own, |mode| mode & 0o777);
             let read_only = if mode & 0o200 == 0 { READ_ONLY } else { 0 };
             new.attributes = (REGULAR_FILE | mode) << 16 | read_only;
@@ -126,12 +127,12 @@ impl Listed {
     }
 }
 
-/// The value, if it fits 32 bits.
+/// Returns the value if it fits in 32 bits, else the marker of zip64.
 fn short(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(LARGE)
 }
 
-/// The directory, and where it is.
+/// Writes the central directory and the end record.
 fn finish(out: &mut Counter<impl Write>, listed: &[Listed]) -> io::Result<()> {
     let start = out.count;
     for entry in listed {
@@ -178,7 +179,7 @@ fn finish(out: &mut Counter<impl Write>, listed: &[Listed]) -> io::Result<()> {
     out.flush()
 }
 
-/// A record: a signature, then fields with their lowest byte first.
+/// A record: a signature, then little-endian fields.
 struct Fields(Vec<u8>);
 
 impl Fields {
@@ -196,7 +197,7 @@ impl Fields {
     }
 }
 
-/// Knows how many bytes were written.
+/// Writer that counts bytes, for the offsets of entries.
 struct Counter<W> {
     out: W,
     count: u64,

@@ -62,10 +62,10 @@ use crate::records::Records;
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "dns";
 
-/// The version of the official provider that this one stands for.
+/// Version of the official provider that this one implements.
 pub const VERSION: &str = "3.6.1";
 
-/// The earlier versions of the same major, which this one stands for too.
+/// Earlier versions of the same major version, which it also implements.
 pub const RELEASED: &[&str] = &[
     "3.0.0", "3.0.1", "3.1.0", "3.2.0", "3.2.1", "3.2.2", "3.2.3", "3.2.4", "3.3.0", "3.3.1", "3.3.2", "3.4.0",
     "3.4.1", "3.4.2", "3.4.3", "3.5.0", "3.6.0",

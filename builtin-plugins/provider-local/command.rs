@@ -45,7 +45,7 @@ pub(crate) struct Invocation<'m> {
     pub environment: BTreeMap<String, String>,
 }
 
-/// Looks a program up on PATH.
+/// Finds a program by its path, or on PATH.
 pub(crate) fn find(name: &str) -> Result<PathBuf> {
     let found = program::find(name).map_err(|problem| {
         Diagnostic::error(
@@ -57,7 +57,7 @@ pub(crate) fn find(name: &str) -> Result<PathBuf> {
     Ok(found)
 }
 
-/// The error of a command that failed.
+/// Returns the error of a command that failed.
 pub(crate) fn failed(name: &str, problem: impl Display) -> Diagnostics {
     Diagnostic::error("Command Execution Failed", format!("Command: {name}\nError: {problem}"))
         .at_attribute("command")
@@ -65,7 +65,7 @@ pub(crate) fn failed(name: &str, problem: impl Display) -> Diagnostics {
 }
 
 impl Invocation<'_> {
-    /// Runs the program to its end. An exit code other than 0 is no error here.
+    /// Runs the program to its end. A non-zero exit code is no error here.
     pub async fn output(&self, mut stop: Stop) -> Result<Output> {
         let name = self.command.text();
         let mut command = Command::new(find(name)?);
@@ -87,7 +87,7 @@ impl Invocation<'_> {
         let input = child.stdin.take().zip(self.stdin.known().cloned());
         let feed = async {
             if let Some((mut pipe, text)) = input {
-                // A program need not read all it is given.
+                // A program may end without reading all of its input.
                 drop(pipe.write_all(text.as_bytes()).await);
             }
         };
@@ -99,7 +99,7 @@ impl Invocation<'_> {
     }
 }
 
-/// Runs the command; the model then holds what came of it, even if that is an error.
+/// Runs the command. The model then has the results, even if they are an error.
 async fn run(model: &mut Model, stop: Stop) -> Result<()> {
     let invocation = Invocation {
         command: &model.command,

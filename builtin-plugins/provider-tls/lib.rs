@@ -46,10 +46,10 @@ use crate::proxying::{Config, Proxying};
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "tls";
 
-/// The version of the official provider that this one stands for.
+/// Version of the official provider that this one implements.
 pub const VERSION: &str = "4.2.1";
 
-/// The earlier versions of the same major, which this one stands for too.
+/// Earlier versions of the same major version, which it also implements.
 pub const RELEASED: &[&str] = &[
     "4.0.0", "4.0.1", "4.0.2", "4.0.3", "4.0.4", "4.0.5", "4.0.6", "4.1.0", "4.2.0",
 ];
