@@ -42,7 +42,7 @@ fn make(min: i64, max: i64, seed: &str) -> Result<i64> {
         )
     })?;
     let offset = Seeded::new(seed).bounded(count.unsigned_abs());
-    // At most `max`, by the choice of the bound.
+    // The bound of the offset keeps the sum within `max`.
     Ok(min.saturating_add_unsigned(offset))
 }
 

@@ -23,7 +23,7 @@ model! {
     }
 }
 
-/// Any number of adverbs, an adjective, a name. Fewer than one word means two.
+/// Picks adverbs, one adjective and a name. A length below 1 means two words.
 fn words(length: i64) -> Vec<&'static str> {
     let mut rng = rand::rng();
     let mut pick = |list: &'static [&'static str]| list.choose(&mut rng).copied().unwrap_or_default();
@@ -58,7 +58,7 @@ impl Resource for RandomPet {
             ));
         }
         let separator = plan.separator.text();
-        // Lower case means the separator too, as it always did.
+        // The separator is in lower case, too, as in the official provider.
         let mut name = words(length).join(separator).to_lowercase();
         if !plan.prefix.text().is_empty() {
             name = format!("{}{separator}{name}", plan.prefix.text());

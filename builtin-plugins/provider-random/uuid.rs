@@ -28,7 +28,7 @@ impl Model {
     }
 }
 
-/// Any of the usual ways to write a UUID.
+/// Imports a UUID in any of its usual forms.
 fn import(id: &str, summary: &str) -> Result<Model> {
     match Uuid::parse_str(id) {
         Ok(uuid) => Ok(Model::default().with(uuid.to_string())),

@@ -41,7 +41,7 @@ model! {
     }
 }
 
-/// Waits, unless the person asks to stop.
+/// Waits, unless the user interrupts.
 async fn wait(duration: &Attr<String>, summary: &str, mut stop: Stop) -> Result<()> {
     let Some(text) = duration.as_str() else {
         return Ok(());

@@ -22,7 +22,7 @@ model! {
 
 impl Model {
     fn at(self, moment: Moment) -> Model {
-        // What was configured keeps its spelling.
+        // A configured timestamp keeps its spelling.
         let text = self.rfc3339.into_known().unwrap_or_else(|| moment.to_string());
         Model {
             rfc3339: text.clone().into(),
