@@ -8,10 +8,7 @@ pub(crate) enum CertificateError {
     NoPemBlock(&'static str),
     /// The first PEM block has another label.
     #[error("invalid PEM type - expected {expected:?}, got {found:?} (only the first block of a text is read)")]
-    PemLabel {
-        expected: &'static str,
-        found: String,
-    },
+    PemLabel { expected: &'static str, found: String },
     /// Bytes follow the end.
     #[error("failed to parse {0}: there is something after its end")]
     Trailing(&'static str),
