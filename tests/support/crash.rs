@@ -95,16 +95,16 @@ pub struct Outcome {
     pub text: String,
 }
 
-/// Sums over many applies.
+/// Sums of the findings of many applies.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Number of applies.
+    /// Number of applies that were started.
     pub runs: usize,
     /// Number of applies that did not end by themselves.
     pub unfinished: usize,
     /// Objects that existed after the applies.
     pub exist: usize,
-    /// Operations that were reported.
+    /// Operations that a report named as in flight or as failed.
     pub named: usize,
     /// Objects that existed, unknown to the state and to the reports.
     pub lost: usize,
@@ -231,7 +231,7 @@ fn wait(child: &mut Child) -> i32 {
 
 /// Applies that are killed in a working directory with [`CONFIG`].
 pub struct CrashTest<'w> {
-    /// Workspace, already initialized.
+    /// Workspace in which `init` has run.
     pub workspace: &'w Workspace,
     /// Path of the program.
     pub program: PathBuf,

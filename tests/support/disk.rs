@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// System calls to record.
+/// System calls to record: those that change files, names or offsets.
 const CALLS: &str =
     "openat,write,lseek,ftruncate,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,fallocate";
 
@@ -19,7 +19,7 @@ pub enum Op {
     CreateDirectory(String),
     /// Name, offset and bytes of a write.
     Write(String, u64, Vec<u8>),
-    /// Name and new length.
+    /// Name of a file and its new length.
     Truncate(String, u64),
     /// Sync of a file's contents.
     Sync(String),
@@ -27,7 +27,7 @@ pub enum Op {
     SyncDirectory(String),
     /// Old and new name.
     Rename(String, String),
-    /// Removal of a name.
+    /// Removal of the name of a file or directory.
     Remove(String),
 }
 
@@ -253,7 +253,7 @@ impl Recording<'_> {
 /// The unsynced part of the operations that survives the power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// Everything survives.
+    /// Everything survives, as after a kill without a power cut.
     All,
     /// Names survive, contents do not.
     Names,

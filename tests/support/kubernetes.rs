@@ -28,13 +28,13 @@ struct Kept {
 
 /// A cluster with one namespace.
 pub struct Cluster {
-    /// API server, with TLS.
+    /// API server, with a self-signed certificate.
     pub server: Server,
     kept: Arc<Mutex<Kept>>,
 }
 
 impl Cluster {
-    /// Starts an empty cluster.
+    /// Starts a cluster that has no objects.
     pub fn start() -> Cluster {
         let kept: Arc<Mutex<Kept>> = Arc::default();
         let shared = kept.clone();

@@ -97,7 +97,7 @@ pub struct Workspace {
     environment: Vec<(String, String)>,
 }
 
-/// Result of a command.
+/// Exit status and output of a finished command.
 pub struct Ran {
     /// Exit status; -1 if a signal ended the command.
     pub status: i32,
@@ -297,7 +297,7 @@ impl Workspace {
         command
     }
 
-    /// Runs a program here.
+    /// Runs a program in the working directory and waits for its end.
     pub fn run_program(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Ran {
         let mut command = self.command(program);
         command.args(args);
@@ -314,12 +314,12 @@ impl Workspace {
         ran(command.output().expect("the program starts"))
     }
 
-    /// Runs monoform here.
+    /// Runs the executable under test in the working directory.
     pub fn run(&self, args: &[&str]) -> Ran {
         self.run_program(monoform(), args)
     }
 
-    /// Runs Terraform here.
+    /// Runs the Terraform of the search path in the working directory.
     pub fn terraform(&self, args: &[&str]) -> Ran {
         self.run_program("terraform", args)
     }
@@ -335,7 +335,7 @@ impl Workspace {
         found.unwrap_or_else(|| panic!("no {ty}.{name} in {state:#}"))["instances"][0]["attributes"].clone()
     }
 
-    /// Parses the state file.
+    /// Parses the file `terraform.tfstate`.
     #[track_caller]
     pub fn state(&self) -> serde_json::Value {
         serde_json::from_str(&self.read("terraform.tfstate")).expect("the state is JSON")

@@ -13,7 +13,7 @@ const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 /// Authentication that a registry asks for.
 #[derive(Clone, Debug)]
 pub enum Access {
-    /// No authentication.
+    /// No authentication at all.
     Open,
     /// Name and password, for `Basic`.
     Basic(&'static str, &'static str),

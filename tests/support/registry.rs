@@ -64,7 +64,7 @@ fn mpi(bytes: &[u8]) -> Vec<u8> {
 }
 
 impl Key {
-    /// Generates a key.
+    /// Generates a key with a fixed time of creation.
     pub fn new() -> Key {
         let pair = Ed25519KeyPair::generate().expect("a key");
         let curve = [0x2b, 0x06, 0x01, 0x04, 0x01, 0xda, 0x47, 0x0f, 0x01];
@@ -188,7 +188,7 @@ impl Registry {
         release.archives.iter().map(line).collect()
     }
 
-    /// Answers a request.
+    /// Answers a request for a document, an archive or a signature.
     pub fn answer(&self, request: &Request) -> Reply {
         let path = request.path();
         if path == "/.well-known/terraform.json" {

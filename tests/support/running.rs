@@ -25,7 +25,7 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A running program.
+/// A running program, which dropping kills.
 pub struct Running {
     child: Child,
     stdout: Collected,

@@ -96,7 +96,7 @@ impl Terminal {
         });
     }
 
-    /// Types keys.
+    /// Types keys, control sequences included.
     pub fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
