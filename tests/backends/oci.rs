@@ -1,5 +1,5 @@
-//! A bucket of Oracle Cloud, made up. The signature of every request is verified with the user's public key, over what it says that
-//! it signs; that is at least what Oracle wants to be signed.
+//! A fake bucket of Oracle Cloud. The signature of every request is verified with the user's public key, over the headers that it
+//! lists; these must include all that Oracle requires.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -21,10 +21,10 @@ const CUSTOMER_KEY: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
 
 #[derive(Default)]
 struct Bucket {
-    /// Content and the version of it.
+    /// Content and its version, by name.
     objects: BTreeMap<String, (Vec<u8>, u64)>,
     written: u64,
-    /// The parts of uploads that have begun.
+    /// Parts of unfinished uploads.
     parts: BTreeMap<String, Vec<u8>>,
 }
 

@@ -303,9 +303,7 @@ fn a_state_beside_the_configuration() {
     );
 }
 
-/// Which provider configurations there are, and who uses an ephemeral output, may be known to tests alone: what they need is
-/// installed all the same.
-/// A pipe can be read once: what loads the configuration and what plans must not read it both.
+/// A pipe can be read only once, so loading the configuration and planning must not both read it.
 fn variable_file_from_a_pipe_sets_module_source_and_value() {
     let w = Workspace::new();
     w.write(
@@ -322,6 +320,8 @@ fn variable_file_from_a_pipe_sets_module_source_and_value() {
     assert!(ran.stdout.contains("+ both = \"from m large\""), "{}", ran.stdout);
 }
 
+/// Tests alone may have the provider configurations of a module and the users of its ephemeral outputs: the module's
+/// providers are installed all the same.
 fn a_module_that_only_tests_complete() {
     let module = "terraform {\n  required_providers {\n    null = {\n      source = \"hashicorp/null\"\n      configuration_aliases \
                   = [null.mine]\n    }\n  }\n}\nresource \"null_resource\" \"a\" {\n  provider = null.mine\n}\noutput \"o\" {\n  value \
