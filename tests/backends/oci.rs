@@ -32,7 +32,7 @@ fn refusal(status: u16, code: &str) -> Reply {
     Reply::new(status, json!({"code": code, "message": "no"}).to_string())
 }
 
-/// Whether the signature is that of the user, over what must be signed.
+/// Returns true if the signature is that of the user, over all headers that must be signed.
 fn is_signed(public: &[u8], request: &Request) -> bool {
     let authorization = request.header("authorization");
     let part = |name: &str| {
@@ -156,7 +156,7 @@ impl Bucket {
     }
 }
 
-/// Pages end where they are asked to.
+/// Answers a list. Pages end where the request asks for it.
 fn listed(bucket: &Bucket, request: &Request) -> Reply {
     let query = |name| request.query(name).unwrap_or_default();
     let (prefix, start) = (query("prefix"), query("start"));
