@@ -37,9 +37,7 @@ pub(crate) fn boundary_problem(boundary: &str) -> Option<String> {
     ))
 }
 
-/// Renders the message. The first line ends in `
-/// ` and the others in `\r
-/// `, as in the official provider.
+/// Renders the message. The first line ends in `\n` and the others in `\r\n`, as in the official provider.
 pub fn message(parts: &[Part<'_>], boundary: &str) -> String {
     let mut out = format!("Content-Type: multipart/mixed; boundary=\"{boundary}\"\nMIME-Version: 1.0\r\n\r\n");
     for (i, part) in parts.iter().enumerate() {

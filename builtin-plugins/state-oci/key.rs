@@ -39,8 +39,7 @@ pub(crate) enum KeyError {
 
 /// Reads the first private key of a PEM text.
 pub(crate) fn read(text: &str, password: Option<&str>) -> Result<PrivateKey, KeyError> {
-    // In variables and one-line arguments, line breaks are often written as `
-    // `.
+    // In variables and one-line arguments, line breaks are often written as `\n`.
     let text = text.replace("\\n", "\n");
     let blocks = pem::parse_many(&text)?;
     let block = blocks.iter().find(|block| block.tag().ends_with("PRIVATE KEY"));
