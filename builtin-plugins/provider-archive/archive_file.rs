@@ -163,6 +163,7 @@ impl DataSource for ArchiveFile {
     }
 
     async fn read(&self, config: Model, _cx: &mut Context<()>) -> Result<Model> {
+        // Reading and compressing would block a thread of the runtime.
         blocking(move || build(config)).await
     }
 }
@@ -184,6 +185,7 @@ impl Resource for ArchiveFile {
     }
 
     async fn read(&self, state: Model, _cx: &mut Context<()>) -> Result<Option<Model>> {
+        // A refresh makes the archive anew, so that changed files show as changed checksums.
         blocking(move || build(state)).await.map(Some)
     }
 

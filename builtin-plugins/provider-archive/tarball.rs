@@ -31,6 +31,7 @@ pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> R
         put(&mut out, &entry.name, mode, opened.size, opened.content).map_err(failed)?;
     }
     let finish = || -> io::Result<()> {
+        // Two blocks of zeros end an archive.
         out.write_all(&[0; 2 * BLOCK as usize])?;
         out.finish()?.flush()
     };
@@ -80,6 +81,7 @@ fn header(mode: u32, size: u64) -> Header {
     let mut header = Header::new_ustar();
     header.set_entry_type(EntryType::Regular);
     header.set_mode(mode);
+    // The same files must give the same bytes, whoever packs them and whenever.
     header.set_uid(0);
     header.set_gid(0);
     header.set_mtime(0);
@@ -101,6 +103,7 @@ fn close(header: &mut Header) {
 fn beside(name: &[u8]) -> Vec<u8> {
     let split = name.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
     let (directory, file) = name.split_at(split);
+    // Go's library uses this name, and archives are compared byte by byte.
     let mut whole = ascii(&[directory, b"PaxHeaders.0/", file].concat());
     whole.truncate(NAME);
     while whole.last() == Some(&b'/') {

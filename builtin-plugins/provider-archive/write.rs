@@ -1,4 +1,5 @@
-//! Writing an archive to a temporary file and then to its path, so that a failure leaves the previous archive.
+//! Writing an archive to a temporary file and then to its path, so that a failure while it is made leaves the previous
+//! archive.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -38,6 +39,7 @@ pub(crate) struct Written {
 
 /// Writes an archive. `mode` is `output_file_mode`.
 pub(crate) fn archive(format: Format, entries: &[Entry], mode: Option<&str>) -> Result<Archive, ArchiveError> {
+    // Without a name, so that a killed process leaves nothing behind.
     let mut file = tempfile::tempfile().map_err(ArchiveError::TemporaryFile)?;
     let out = BufWriter::new(&mut file);
     match format {

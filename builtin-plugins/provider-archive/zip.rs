@@ -82,6 +82,7 @@ fn needs_utf8(name: &[u8]) -> bool {
 fn put(out: &mut Counter<impl Write>, entry: &mut Listed, mut content: impl Read) -> io::Result<()> {
     let mut header = Fields::new(0x0403_4b50);
     header.u16s(&[VERSION_20, entry.flags, DEFLATE, 0, entry.date]);
+    // Checksum and sizes are not known before the data, and follow it.
     header.u32s(&[0, 0, 0]);
     header.u16s(&[name_length(entry)?, 0]);
     header.0.extend_from_slice(&entry.name);
@@ -141,6 +142,7 @@ fn finish(out: &mut Counter<impl Write>, listed: &[Listed]) -> io::Result<()> {
         let mut record = Fields::new(0x0201_4b50);
         record.u16s(&[entry.creator | VERSION_20, version, entry.flags, DEFLATE, 0, entry.date]);
         if large {
+            // All values are in the zip64 record if one of them does not fit.
             record.u32s(&[entry.crc, LARGE, LARGE]);
         } else {
             record.u32s(&[entry.crc, short(entry.compressed), short(entry.size)]);

@@ -55,6 +55,7 @@ fn cannot_render(problem: String) -> Diagnostic {
 fn check(config: &Model) -> Diagnostics {
     let wanted = |attr: &Attr<bool>| match attr {
         Attr::Known(wanted) => Some(*wanted),
+        // The configuration lacks the default, which is true for both.
         Attr::Null => Some(true),
         Attr::Unknown => None,
     };

@@ -1,4 +1,5 @@
-//! Data sources: answers of the system's resolver, in an order that does not depend on the server.
+//! Data sources: answers of the system's resolver, in an order that does not depend on the server, except for TXT
+//! records.
 
 use std::cmp::Reverse;
 use std::net::IpAddr;
@@ -65,6 +66,7 @@ async fn addresses(config: Addresses, kind: &str, pick: impl Fn(&IpAddr) -> bool
     // An IPv4-mapped IPv6 address is an IPv4 address.
     let found = found.into_iter().map(|a| a.to_canonical()).filter(pick);
     let mut addrs: Vec<String> = found.map(|a| a.to_string()).collect();
+    // Servers rotate their answers, which must not look like a change.
     addrs.sort();
     Ok(Addresses {
         id: config.host.clone(),

@@ -108,6 +108,7 @@ impl Client {
             .to_vec()
             .map_err(|e| other(format!("the message cannot be written: {e}")))?;
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        // Signed anew for each attempt, since the time is a part of the signature.
         let signed = match &self.settings.key {
             Some(key) => {
                 let signed = key.sign(&bytes, now());
@@ -158,6 +159,7 @@ impl Client {
     async fn peers(&self, transport: Transport) -> Result<Vec<SocketAddr>, Failure> {
         let addresses = match self.settings.server.as_deref().unwrap_or_default() {
             "" => vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)],
+            // IPv6 addresses may be in brackets.
             server => match server.trim_matches(['[', ']']).parse() {
                 Ok(address) => vec![address],
                 Err(_) => lookup::addresses(server)
@@ -187,6 +189,7 @@ async fn udp(peer: SocketAddr, request: &[u8]) -> Result<Vec<u8>, Failure> {
     };
     let broken = broken(peer);
     let socket = UdpSocket::bind((local, 0)).await.map_err(&broken)?;
+    // A connected socket receives only messages of its peer.
     socket.connect(peer).await.map_err(&broken)?;
     socket.send(request).await.map_err(&broken)?;
     let mut buffer = vec![0; usize::from(u16::MAX)];

@@ -79,6 +79,7 @@ fn resolver() -> Result<TokioResolver, LookupError> {
             Resolver::builder_with_config(ResolverConfig::from_parts(None, Vec::new(), vec![local]), provider)
         }
     };
+    // The canonical name is found by the aliases on the way.
     builder.options_mut().preserve_intermediates = true;
     Ok(builder.build()?)
 }
@@ -105,6 +106,7 @@ pub(crate) async fn addresses(host: &str) -> Result<Vec<IpAddr>, LookupError> {
     }
     let name: Name = host.parse().map_err(LookupError::Name)?;
     let mut builder = resolver()?;
+    // The hosts file has been consulted above, for both families together.
     builder.set_hosts(std::sync::Arc::default());
     let found = tokio::join!(
         builder.lookup(name.clone(), RecordType::A),
@@ -116,6 +118,7 @@ pub(crate) async fn addresses(host: &str) -> Result<Vec<IpAddr>, LookupError> {
     };
     let addresses: Vec<IpAddr> = of(&found.0).into_iter().chain(of(&found.1)).collect();
     match (addresses.is_empty(), found.0, found.1) {
+        // A host without addresses of one family is an error of that query only.
         (true, Err(error), Err(_)) => Err(error.into()),
         _ => Ok(addresses),
     }

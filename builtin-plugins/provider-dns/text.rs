@@ -90,6 +90,7 @@ pub(crate) fn is_complete(name: &str) -> bool {
     let Some(rest) = name.strip_suffix('.') else {
         return false;
     };
+    // Behind an odd number of backslashes the dot is escaped.
     rest.bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 0
 }
 
@@ -174,6 +175,7 @@ pub(crate) fn txt(text: &str) -> Result<TXT, TextError> {
             }
             (byte, false) if !inside && byte.is_ascii_whitespace() => {}
             (byte, _) if inside => {
+                // A longer text continues in another string of the record.
                 if strings.last().is_some_and(|s| s.len() == LONGEST_STRING) {
                     strings.push(Vec::new());
                 }

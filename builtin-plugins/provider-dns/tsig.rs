@@ -38,6 +38,7 @@ impl Algorithm {
 
     fn labels(self) -> &'static [&'static str] {
         match self {
+            // The registered name of MD5 has this form (RFC 8945, section 6).
             Algorithm::Md5 => &["hmac-md5", "sig-alg", "reg", "int"],
             Algorithm::Sha1 => &["hmac-sha1"],
             Algorithm::Sha256 => &["hmac-sha256"],
@@ -145,6 +146,7 @@ impl Key {
             return Err(problem);
         }
         let broken = || Problem::Wrong("its signature cannot be read");
+        // The signature covers the message before this record was added, with its original ID (RFC 8945, section 4.3.2).
         let mut head = record.before.to_vec();
         head.get_mut(..2).ok_or_else(broken)?.copy_from_slice(record.id);
         let count = number(answer, ADDITIONAL)

@@ -51,6 +51,7 @@ impl Resource for RandomPet {
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
         let length = plan.length.clone().or(2);
+        // A word has at most ten letters: with a usual separator the name stays within the limit of other values.
         if length > LENGTH_LIMIT / 16 {
             return Err(failed(
                 "Create Random Pet Error",

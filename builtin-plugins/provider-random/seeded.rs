@@ -83,6 +83,7 @@ impl Small {
             x += MODULUS;
         }
         if x == 0 {
+            // Zero is a fixed point of the generator.
             x = 89_482_311;
         }
         let mut small = Small(x);

@@ -53,6 +53,7 @@ impl Wish {
             let least = crate::length(class.least.max(0), summary)?;
             out.extend((0..least).filter_map(|_| alphabet.choose(&mut rng)));
             if class.enabled {
+                // One alphabet of all classes: each character has the same probability.
                 all.extend(alphabet);
             }
         }
@@ -63,6 +64,7 @@ impl Wish {
             ));
         }
         out.extend((out.len()..length).filter_map(|_| all.choose(&mut rng)));
+        // The minima are at the beginning, where they would give away the class of each character.
         out.shuffle(&mut rng);
         Ok(out.into_iter().collect())
     }
@@ -87,6 +89,7 @@ pub(crate) fn hash_text_now(text: &str, summary: &'static str) -> Result<String>
 
 fn hash_now(bytes: &[u8], summary: &str) -> Result<String> {
     let error = |e: bcrypt::BcryptError| -> Diagnostics { failed(summary, format!("The text cannot be hashed: {e}.")) };
+    // Cost and version of the hashes that the official provider writes.
     Ok(bcrypt::hash_with_result(bytes, 10)
         .map_err(error)?
         .format_for_version(Version::TwoA))

@@ -279,6 +279,7 @@ impl Resource for RandomPassword {
         Ok(PasswordModel {
             bcrypt_hash,
             result: result.into(),
+            // The password must not be shown as the ID, which is not sensitive.
             id: "none".into(),
             ..plan
         })

@@ -106,6 +106,7 @@ impl DataSource for RemoteState {
         if let Some(defaults) = config.defaults.0.entries() {
             all.extend(defaults.map(|(name, value)| (name.clone(), value.clone())));
         }
+        // Outputs of the state have precedence over the defaults.
         all.extend(found);
         Ok(Model {
             outputs: Any(Value::object(all)),

@@ -117,6 +117,7 @@ impl Resource for TimeRotating {
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
         let Some(prior) = plan.prior()? else { return Ok(()) };
         let mut planned = plan.planned()?;
+        // Known computed values mean that nothing changes.
         if !planned.parts.year.is_unknown() {
             return Ok(());
         }
@@ -128,6 +129,7 @@ impl Resource for TimeRotating {
             planned = planned.at_base(base, &configured)?;
             plan.set(&planned);
         }
+        // Without a refresh the object still exists after its rotation, and an update would revive it.
         if planned.rotation_rfc3339 != prior.rotation_rfc3339 && prior.is_over()? {
             plan.replace("rotation_rfc3339");
         }
@@ -147,6 +149,7 @@ impl Resource for TimeRotating {
 
     async fn update(&self, _prior: Model, plan: Model, cx: &mut Context<()>) -> Result<Model> {
         let base = given(&plan.rfc3339)?.unwrap_or_else(Moment::now);
+        // The planned value may be one that was computed from another rotation.
         let configured = cx.config::<Model>()?.rotation_rfc3339;
         plan.at_base(base, &configured)
     }

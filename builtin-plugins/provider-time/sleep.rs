@@ -81,6 +81,7 @@ impl Resource for TimeSleep {
     async fn create(&self, plan: Model, cx: &mut Context<()>) -> Result<Model> {
         wait(&plan.create_duration, "Create time sleep error", cx.stop()).await?;
         Ok(Model {
+            // After the pause, so that the ID is the time of its end.
             id: Moment::now().to_string().into(),
             ..plan
         })

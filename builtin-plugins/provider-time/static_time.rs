@@ -49,6 +49,7 @@ impl Resource for TimeStatic {
 
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
         let planned = plan.planned()?;
+        // A configured timestamp makes the whole object known in the plan.
         if plan.is_create()
             && let Some(moment) = given(&planned.rfc3339)?
         {

@@ -61,6 +61,7 @@ impl Provisioner for RemoteExec {
 
 async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Stop) -> connection::Result<()> {
     let settings = Settings::read(connection)?;
+    // A script that is missing here is an error before anything runs on the machine.
     let scripts = scripts(config)?;
     let mut machine = connection::connect(&settings, Some(output), stop).await?;
     let mut result = Ok(());
@@ -74,6 +75,7 @@ async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Sto
             Ok(()) => machine.run_script(&path, output, stop).await,
             Err(error) => Err(error.context("Failed to upload script")),
         };
+        // The failed script stays for an examination, and later ones do not run.
         if result.is_err() {
             break;
         }
@@ -102,6 +104,7 @@ fn scripts(config: Config) -> connection::Result<Vec<Vec<u8>>> {
     let read = |path: String| {
         std::fs::read(&path).map_err(|error| {
             let reason = match error.kind() {
+                // Without the number of the error, which Rust's text adds.
                 std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
                 std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
                 _ => error.to_string(),

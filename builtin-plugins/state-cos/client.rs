@@ -61,6 +61,7 @@ impl Client {
             .await?;
         match answer.status.as_u16() {
             200 => {}
+            // Only a missing object means that there is no state; a missing bucket is an error.
             404 if xml::tag(&answer.text(), "Code").as_deref() != Some("NoSuchBucket") => return Ok(None),
             _ => return Err(cloud.problem(about, &self.settings.bucket, &answer)),
         }
@@ -210,6 +211,7 @@ impl LockRecord for LockObject<'_> {
         }
         let content = info.to_json().into_bytes();
         let id = md5_hex(&content);
+        // Only the program that has the tag gets here, but the lock of an earlier holder may still exist.
         let created = match self.find(LOCK).await {
             Ok(Some(_)) => Ok(Created::Exists),
             Ok(None) => {
@@ -243,6 +245,7 @@ impl LockRecord for LockObject<'_> {
 
     async fn remove(&self, _found: &Found) -> Result<Removed> {
         self.client.remove(UNLOCK, &self.object).await?;
+        // A program that was killed after it wrote the object has left the tag, too.
         self.client.remove_tag(&self.object).await.map(|()| Removed::Done)
     }
 }

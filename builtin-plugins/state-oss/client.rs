@@ -71,6 +71,7 @@ impl Client {
         let answer = cloud.send(about, Method::GET, (bucket, object, &[]), &[], None).await?;
         match answer.status.as_u16() {
             200 => Ok(Some(answer.body).filter(|body| !body.is_empty()).into()),
+            // Only a missing object means that there is no state; a missing bucket is an error.
             404 if xml::tag(&answer.text(), "Code").as_deref() != Some("NoSuchBucket") => Ok(None.into()),
             _ => Err(cloud.problem(about, bucket, &answer)),
         }
@@ -245,6 +246,7 @@ impl LockedStore for Client {
         if !answer.status.is_success() && answer.status.as_u16() != 404 {
             return Err(cloud.problem(about, bucket, &answer));
         }
+        // After the object, so that a failed deletion leaves a state with its checksum.
         consistent::forget(self, &self.lock_key(workspace)).await;
         Ok(())
     }

@@ -166,6 +166,7 @@ impl Role {
     }
 
     async fn take_on_by_token(&self, cloud: &Cloud, oidc: &Oidc) -> Result<Current> {
+        // Read for each request of credentials, since clusters renew the file.
         let token = std::fs::read_to_string(&oidc.token_file).map_err(|e| {
             problem(format!(
                 "The token in the file {:?} (ALIBABA_CLOUD_OIDC_TOKEN_FILE) cannot be read: {e}.",

@@ -108,6 +108,7 @@ fn table(config: &Config) -> Result<Option<Table>> {
         problem("tablestore_endpoint", detail)
     })?;
     let url = address("tablestore_endpoint", &endpoint)?;
+    // Addresses of instances begin with the instance's name.
     let first = url
         .host_str()
         .and_then(|host| host.split('.').next())
