@@ -69,11 +69,13 @@ impl Invocation<'_> {
     pub async fn output(&self, mut stop: Stop) -> Result<Output> {
         let name = self.command.text();
         let mut command = Command::new(find(name)?);
+        // The command must not outlive an interrupt, which drops the child.
         let arguments = self.arguments.clone().or(Vec::new());
         command
             .args(arguments.into_iter().filter_map(Attr::into_known))
             .envs(&self.environment)
             .kill_on_drop(true);
+        // Without text of its own the command must not read the input of this process.
         command.stdin(if self.stdin.known().is_some() {
             Stdio::piped()
         } else {

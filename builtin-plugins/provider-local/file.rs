@@ -135,6 +135,7 @@ impl WriteRequest {
                 source,
             })?;
         }
+        // The permissions are for a new file only, as in Go's library: an existing file keeps its own.
         let mut options = OpenOptions::new();
         options
             .write(true)

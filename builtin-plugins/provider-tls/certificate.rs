@@ -52,6 +52,7 @@ impl Template {
 
     /// Signs the certificate, and returns it with its serial number.
     pub fn sign(&self, issuer: &Issuer, key: &Key) -> Result<(Vec<u8>, u128), KeyError> {
+        // 128 random bits: unique among the certificates of an issuer, and not predictable.
         let serial: u128 = rand::random();
         let content = yasna::construct_der(|w| {
             w.write_sequence(|w| {

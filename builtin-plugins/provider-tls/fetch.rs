@@ -241,6 +241,7 @@ pub(crate) async fn by_https(url: &Url, verify: bool, proxying: &Proxying) -> Fe
         },
     };
     let host = address.host_str().unwrap_or_default();
+    // The observer knows IPv6 addresses without brackets.
     let host = host.trim_start_matches('[').trim_end_matches(']');
     match observer.seen(host) {
         Some(certificates) if address.scheme() == "https" => Ok(certificates),

@@ -24,7 +24,7 @@ struct Service {
     record: Option<Found>,
     /// Fault of the next request that creates or removes the record.
     fault: Fault,
-    /// How many times an existing record is gone when it is read.
+    /// Number of times that an existing record is gone when it is read.
     vanishing: u32,
     creations: u32,
 }
