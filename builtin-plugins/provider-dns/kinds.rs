@@ -54,7 +54,6 @@ macro_rules! record_model {
     };
 }
 
-/// A set of texts.
 type Texts = Attr<Set<Attr<String>>>;
 
 fn known(texts: &Texts) -> Vec<String> {

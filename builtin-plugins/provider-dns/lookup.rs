@@ -12,7 +12,6 @@ use crate::text;
 
 const HOSTS: &str = "/etc/hosts";
 
-/// Error of a lookup.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LookupError {
     #[error("it is no name: {0}")]

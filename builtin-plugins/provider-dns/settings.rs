@@ -70,7 +70,6 @@ model! {
     }
 }
 
-/// Transport of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transport {
     pub is_tcp: bool,

@@ -47,7 +47,6 @@ pub(crate) enum StringError {
     Escape(#[from] EscapeError),
 }
 
-/// Malformed escape.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum EscapeError {
     #[error("it ends with a backslash")]

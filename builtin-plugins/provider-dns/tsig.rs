@@ -85,7 +85,6 @@ impl Then<bool> for Equals<'_> {
     }
 }
 
-/// A shared key.
 #[derive(Clone)]
 pub(crate) struct Key {
     name: Vec<u8>,

@@ -95,7 +95,6 @@ pub(crate) enum FileError {
     CreateDirectory { path: PathBuf, source: io::Error },
 }
 
-/// Parses a mode.
 fn mode(text: &str) -> std::result::Result<u32, FileError> {
     if !(3..=4).contains(&text.len()) {
         return Err(FileError::ModeLength(text.to_owned()));
@@ -107,7 +106,6 @@ fn mode(text: &str) -> std::result::Result<u32, FileError> {
     }
 }
 
-/// A file to write.
 struct WriteRequest {
     filename: String,
     text: Option<String>,

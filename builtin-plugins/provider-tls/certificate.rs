@@ -16,16 +16,12 @@ use crate::usage::Uses;
 /// Content of a certificate to sign.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
-    /// Subject of the certificate.
     pub subject: Name,
     /// Alternative names of the subject.
     pub names: AltNames,
     pub public: Public,
-    /// Begin of the validity.
     pub not_before: Timestamp,
-    /// End of the validity.
     pub not_after: Timestamp,
-    /// Key usages.
     pub uses: Uses,
     /// True if it is an authority, which may sign other certificates.
     pub is_ca: bool,

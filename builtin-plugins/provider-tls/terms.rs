@@ -23,7 +23,6 @@ pub(crate) struct Terms {
     pub with_key_id: bool,
 }
 
-/// An issued certificate.
 pub(crate) struct Issued {
     pub id: String,
     pub pem: String,

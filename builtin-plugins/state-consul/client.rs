@@ -24,7 +24,6 @@ const PIECE: usize = 524_288;
 /// Limit above which a state is not tried as one value: no cluster takes a larger transaction.
 const ONE_VALUE: usize = 16 << 20;
 
-/// Client for the states.
 pub(crate) struct Client {
     settings: Settings,
     kv: Arc<Kv>,

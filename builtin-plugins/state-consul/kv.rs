@@ -28,7 +28,6 @@ pub(crate) struct Pair {
     pub flags: u64,
 }
 
-/// Outcome of a transaction.
 pub(crate) enum Stored {
     /// The value was written; the number is the key's new index.
     Done(u64),

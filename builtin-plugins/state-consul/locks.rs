@@ -46,7 +46,6 @@ impl Drop for Held {
     }
 }
 
-/// Locks of a client.
 pub(crate) struct Locks {
     kv: Arc<Kv>,
     held: Mutex<BTreeMap<String, Held>>,

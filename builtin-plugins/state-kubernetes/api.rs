@@ -12,7 +12,6 @@ use crate::session::Sessions;
 /// Characters to encode in a part of a path or query.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Secret,
@@ -37,7 +36,6 @@ impl Kind {
     }
 }
 
-/// Outcome of a write.
 pub(crate) enum Written {
     /// The object was written, and has this version now.
     Done(Option<Revision>),
@@ -189,7 +187,6 @@ impl Api {
         }
     }
 
-    /// Creates an object.
     pub async fn create(&self, about: About<'_>, kind: Kind, object: &Json) -> Result<Written> {
         let url = self.url(kind, None, "")?;
         let answer = self.send(about, Method::POST, &url, Some(object), None).await?;

@@ -101,7 +101,6 @@ impl Exec {
         })
     }
 
-    /// Runs the plugin.
     pub async fn run(&self, cluster: &Json) -> Result<Said, ExecError> {
         let program = self.command.display().to_string();
         if !matches!(

@@ -22,7 +22,6 @@ pub(crate) struct Cloud {
     pub endpoint: Option<Url>,
     pub looked_up: OnceCell<Url>,
     pub region: String,
-    /// Address of STS.
     pub sts: Url,
     pub http: HttpClient,
     /// For short calls, which should be answered within 30 seconds.
@@ -60,7 +59,6 @@ impl<'a> Service<'a> {
     }
 }
 
-/// Formats the current time.
 pub(crate) fn now(form: &str) -> String {
     jiff::Timestamp::now().strftime(form).to_string()
 }

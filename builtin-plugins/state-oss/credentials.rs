@@ -12,7 +12,6 @@ use store_client::profile::{self, ProfileError};
 
 use crate::cloud::{CallError, Cloud, Service};
 
-/// Sources of credentials.
 pub(crate) struct Source {
     pub given: Option<Credential>,
     /// Role of the machine, which is used if there are no keys.
@@ -22,7 +21,6 @@ pub(crate) struct Source {
     pub oidc: Option<Oidc>,
 }
 
-/// A role to assume.
 pub(crate) struct Role {
     pub arn: String,
     pub session: String,

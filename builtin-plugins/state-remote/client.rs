@@ -42,7 +42,6 @@ fn net(caller: &Caller) -> net::Client {
     })
 }
 
-/// Connects to the organization.
 pub(crate) async fn connect(settings: Settings, caller: &Caller) -> Result<Client> {
     let connection = Connection::open(net(caller), settings, "monoform")
         .await

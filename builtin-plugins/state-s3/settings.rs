@@ -34,7 +34,6 @@ pub(crate) struct Accounts {
     pub request: bool,
 }
 
-/// Addresses of the services.
 #[derive(Clone, Debug)]
 pub(crate) struct Services {
     pub region: String,
@@ -227,7 +226,6 @@ fn services(config: &Config, region: String) -> Services {
     }
 }
 
-/// Creates the HTTP client.
 fn client(config: &Config) -> Result<HttpClient> {
     // The argument counts attempts, not retries.
     let attempts = config.max_retries.known().copied().unwrap_or(5).max(1);

@@ -87,7 +87,6 @@ impl Curve {
         }
     }
 
-    /// Generates a private scalar.
     pub fn generate(self) -> Result<Vec<u8>, KeyError> {
         let Some((signing, _)) = self.library() else {
             // Nearly every number of this length is a valid scalar; the others are drawn again.

@@ -11,10 +11,8 @@ pub(crate) enum KeyError {
     /// The cryptographic library generated no key.
     #[error("the cryptographic library could not generate a key")]
     NotGenerated,
-    /// Unknown key algorithm.
     #[error("the key algorithm {0:?} is not supported")]
     UnknownAlgorithm(String),
-    /// Unknown curve.
     #[error("the ECDSA curve {0:?} is not supported")]
     UnknownCurveName(String),
     /// Insecure size of an RSA key.

@@ -41,7 +41,6 @@ pub(crate) enum Key {
     },
 }
 
-/// ECDSA private key.
 #[derive(Clone)]
 pub(crate) struct EcKey {
     curve: Curve,
@@ -246,7 +245,6 @@ impl Key {
         })
     }
 
-    /// Signs a message.
     pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         match self {
             Key::Rsa(key) => rsa::sign(key, message),

@@ -30,7 +30,6 @@ pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
     Diagnostic::error(SUMMARY, detail).into()
 }
 
-/// Sources of credentials.
 #[derive(Clone)]
 pub(crate) struct Sources {
     fixed: Option<Credential>,
