@@ -88,4 +88,5 @@ impl From<russh::SendError> for Error {
     }
 }
 
+/// Result of an operation over a connection.
 pub type Result<T> = std::result::Result<T, Error>;
