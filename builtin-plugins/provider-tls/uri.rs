@@ -47,6 +47,7 @@ pub(crate) fn normal(text: &str) -> Result<String, UriError> {
         None => rest,
     };
     let opaque = scheme.is_some() && !rest.starts_with('/');
+    // As in Go's library, the opaque part is kept as it is.
     if opaque {
         out.push_str(path);
     } else {

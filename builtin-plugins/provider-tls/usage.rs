@@ -91,6 +91,7 @@ impl Uses {
         if length == 0 {
             return None;
         }
+        // In DER the first bit is the highest one, and zeros at the end are cut off.
         let bytes = self.bits.reverse_bits().to_be_bytes();
         let bytes = &bytes[..length.div_ceil(8)];
         Some(yasna::construct_der(|w| w.write_bitvec_bytes(bytes, length)))

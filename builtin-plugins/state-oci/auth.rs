@@ -191,6 +191,7 @@ impl Source {
                 };
                 let found: std::result::Result<Identity, TokenError> = read();
                 let identity = found.map_err(|why| problem(format!("The token cannot be used: {why}.")))?;
+                // A token that expires soon is still used: only the other program can replace it.
                 match identity.ends.is_some_and(|end| end <= now()) {
                     true => Err(problem(
                         "The token has expired. Get a new one: \"oci session refresh\", or \"oci session authenticate\".",
@@ -211,6 +212,7 @@ fn of_user(config: &Config) -> Result<(Source, Option<String>)> {
     let profile = match text(&config.config_file_profile, "config_file_profile") {
         Some(name) => Profile::read(&file, &name)
             .map_err(|why| Diagnostic::error(SUMMARY, format!("{why}.")).at_attribute("config_file_profile"))?,
+        // A missing file is an error only for a profile that the configuration names.
         None => Profile::read_if_any(&file, "DEFAULT"),
     };
     let older = |name: &str| env::var(&format!("TF_VAR_{name}"));

@@ -187,6 +187,7 @@ impl LockedStore for Client {
                 revision: Revision::named(answer.header("etag")),
                 state: Some(answer.body),
             }),
+            // Only a missing object means that there is no state; a missing bucket is an error.
             404 if !matches!(said(&answer).0.as_str(), "BucketNotFound" | "NamespaceNotFound") => Ok(Snapshot {
                 state: None,
                 revision: Some(Revision::Absent),
@@ -316,6 +317,7 @@ impl LockRecord for LockObject<'_> {
             summary: UNLOCK,
             what: &what,
         };
+        // Only the lock that was read is deleted, and not one that has replaced it.
         let condition: Vec<(&'static str, String)> =
             found.version.iter().map(|tag| ("if-match", tag.clone())).collect();
         let answer = self

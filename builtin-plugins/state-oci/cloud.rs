@@ -87,6 +87,7 @@ const ANOTHER: &str = "opc-obo-token";
 impl Cloud {
     /// Returns an identity that is valid for some minutes yet.
     pub async fn identity(&self) -> Result<Identity> {
+        // Held during the search, so that concurrent requests wait for its result.
         let mut current = self.current.lock().await;
         if let Some(current) = current.as_ref().filter(|current| current.holds()) {
             return Ok(current.clone());

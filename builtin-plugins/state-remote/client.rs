@@ -127,6 +127,7 @@ impl Client {
         };
         self.known()
             .entry(known.workspace.name.clone())
+            // An entry that exists may have the lock, which must not be forgotten.
             .or_insert(known)
             .clone()
     }
@@ -139,6 +140,7 @@ impl Client {
         }
         let ensured = self.connection.ensure(&name).await.map_err(|error| {
             let mut why = error.to_string();
+            // The reason is worded as a part of a sentence, and begins one here.
             if let Some(first) = why.get(..1).map(str::to_uppercase) {
                 why.replace_range(..1, &first);
             }
@@ -245,6 +247,7 @@ impl StateClient for Client {
             return Err(Diagnostic::error("Workspaces not supported", detail).into());
         }
         let name = self.remote_name(workspace)?;
+        // First: whatever the deletion's result, the workspace is looked up anew.
         self.known().remove(&name);
         let deleted = self.connection.delete(&name).await;
         deleted.map_err(|e| {
