@@ -323,6 +323,7 @@ impl<K: Kind> Resource for Records<K> {
         update(&client, "updating", place.zone, records?).await?;
         let id = place.text();
         plan.set_id(id);
+        // The records exist now, also if the query of the result fails.
         cx.save(&plan);
         self.outcome(&client, plan, cx).await
     }
@@ -358,6 +359,7 @@ impl<K: Kind> Resource for Records<K> {
 
     async fn delete(&self, state: K::Model, cx: &mut Context<Client>) -> Result<()> {
         let place = state.place();
+        // Without data and with class ANY, an update deletes the whole set (RFC 2136, 2.5.2).
         let mut all = Record::update0(place.name()?, 0, K::TYPE);
         all.dns_class = DNSClass::ANY;
         update(&*self.client(cx)?, "deleting", place.zone, vec![all]).await
@@ -380,6 +382,7 @@ impl<K: Kind> Resource for Records<K> {
                 .await
                 .map_err(|e| failed("querying", e))?;
             match answer.metadata.response_code {
+                // The answer for an alias is about the zone of its target.
                 ResponseCode::NoError if answer.answers.iter().any(|r| r.record_type() == RecordType::CNAME) => {}
                 ResponseCode::NoError => {
                     zone = answer

@@ -163,10 +163,12 @@ impl Resource for TemplateDir {
             PathBuf::from(state.source_dir.text()),
             PathBuf::from(state.destination_dir.text()),
         );
+        // A directory that cannot be examined is not taken for gone.
         if !destination.try_exists().unwrap_or(true) {
             return Ok(None);
         }
         let found = blocking(move || checksum(&source, &destination)).await?;
+        // A changed directory counts as gone, so that it is made anew.
         Ok(Some(state).filter(|state| state.id.text() == found))
     }
 

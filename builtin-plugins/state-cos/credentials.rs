@@ -125,6 +125,7 @@ impl Role {
             "DurationSeconds": self.duration,
         });
         if let Some(policy) = &self.policy {
+            // The service expects the policy in URL encoding.
             body["Policy"] = encoded(policy).into();
         }
         if let Some(id) = &self.external_id {
