@@ -150,10 +150,10 @@ fn addresses(w: &Workspace, flag: &[&str]) -> BTreeSet<String> {
     w.run(&args).stdout.lines().map(str::to_owned).collect()
 }
 
-/// A command that changes a state with `a` and `b`, or two state files with `-state-out`.
+/// A command that changes a state with the objects `a` and `b`.
 struct Edit {
     args: &'static [&'static str],
-    /// Addresses after the command: the same objects, under the old or the new name.
+    /// Addresses after the command.
     after: &'static [&'static str],
 }
 
