@@ -1,4 +1,4 @@
-//! The one table of built-in plugins: dispatch, listing, links and the host's registry all read it.
+//! The one table of built-in plugins, which dispatch, listing, links and the plugin host's registry all read.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,22 +8,19 @@ use packages::builtin::{BuiltinProvider, Builtins, SchemaChange};
 use packages::packed::Carried;
 use versions::Version;
 
-/// A built-in plugin.
 pub struct Plugin {
-    /// Its name.
     pub name: &'static str,
-    /// What it is.
     pub kind: Kind,
-    /// The version of the official plugin it stands for, or of the Terraform that has it inside; configurations can ask for
-    /// that of a provider only.
+    /// Version of the official plugin that this one implements, or of the Terraform that includes it. Configurations can require
+    /// a version of a provider only.
     pub version: Option<&'static str>,
-    /// Earlier released versions it stands for, too.
+    /// Earlier released versions that it implements, too.
     pub earlier: &'static [&'static str],
-    /// Serves it until the caller is done.
+    /// Serves the plugin until the caller is done.
     pub serve: fn() -> ExitCode,
 }
 
-/// Which official releases raised the schema version of a resource type: provider, type, release, schema version. Releases before
+/// Official releases that raised the schema version of a resource type: provider, type, release, schema version. Releases before
 /// the first one have version 0. An earlier release refuses a state with a later version than its own.
 const SCHEMA_CHANGES: &[(&str, &str, &str, u64)] = &[
     ("random", "random_password", "3.2.0", 1),
@@ -34,32 +31,28 @@ const SCHEMA_CHANGES: &[(&str, &str, &str, u64)] = &[
     ("tls", "tls_private_key", "4.0.0", 1),
 ];
 
-/// What a plugin is.
+/// Kind of a plugin in the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A provider of the public registry's `hashicorp` namespace.
+    /// Provider of the public registry's `hashicorp` namespace.
     Provider,
-    /// A provider that is part of the language.
+    /// Provider that is part of the language.
     LanguageProvider,
-    /// A provisioner.
     Provisioner,
-    /// A state store: a backend.
+    /// State store, which configurations call a backend.
     StateStore,
 }
 
-/// The word for a kind of plugin on the command line of `internal-plugin`.
+/// Kind of a plugin as the command line of `internal-plugin` names it, by these words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
-    /// `provider`.
     Provider,
-    /// `provisioner`.
     Provisioner,
-    /// `state`.
     StateStore,
 }
 
 impl Kind {
-    /// Its word.
+    /// Returns the word of `internal-plugin` for this kind.
     pub fn sort(self) -> Sort {
         match self {
             Kind::Provider | Kind::LanguageProvider => Sort::Provider,
@@ -70,7 +63,7 @@ impl Kind {
 }
 
 impl Plugin {
-    /// The protocol versions it speaks.
+    /// Returns the protocol versions that the plugin is served with.
     pub fn protocols(&self) -> &'static [u32] {
         match self.kind {
             Kind::Provider | Kind::LanguageProvider => &[5, 6],
@@ -80,7 +73,7 @@ impl Plugin {
     }
 }
 
-/// The environment of this process, for what speaks to servers with the tokens of the CLI configuration.
+/// Returns the environment of this process, for state stores that use the tokens of the CLI configuration.
 #[expect(
     clippy::disallowed_methods,
     reason = "the names of variables with tokens depend on the host, so all are read"
@@ -89,7 +82,7 @@ fn environment() -> state_remote::Environment {
     state_remote::Environment::read(std::env::vars_os())
 }
 
-/// The state stores, for the data source that reads the states of others in its own process.
+/// The state stores, for `terraform_remote_state`, which reads states in the provider's own process.
 const STORES: provider_terraform::Stores = &[
     #[cfg(feature = "cloud-stores")]
     (state_azurerm::NAME, || AnyStateStore::new(state_azurerm::store())),
@@ -298,12 +291,13 @@ pub const PLUGINS: &[Plugin] = &[
     }),
 ];
 
-/// The plugin of this name, if there is one of this sort.
+/// Returns the plugin of this name and sort.
 pub fn find(name: &str, sort: Sort) -> Option<&'static Plugin> {
     PLUGINS.iter().find(|p| p.name == name && p.kind.sort() == sort)
 }
 
-/// The plugin that an executable's name asks for: `terraform-provider-NAME[_vX.Y.Z][_xN]`, `terraform-provisioner-NAME`.
+/// Returns the plugin that the name of an executable selects: `terraform-provider-NAME[_vX.Y.Z][_xN]` or
+/// `terraform-provisioner-NAME`.
 pub fn named_by_executable(executable: &str) -> Option<&'static Plugin> {
     let (rest, sort) = if let Some(rest) = executable.strip_prefix("terraform-provider-") {
         (rest, Sort::Provider)
@@ -315,8 +309,8 @@ pub fn named_by_executable(executable: &str) -> Option<&'static Plugin> {
     find(name, sort)
 }
 
-/// The path of this executable. Where the operating system does not say (on Linux without `/proc`), it is what the program
-/// was called by, found as a shell would.
+/// Returns the path of this executable. If the operating system does not give it (on Linux without `/proc`), the name by which
+/// the program was called is searched as a shell would.
 #[expect(clippy::disallowed_methods, reason = "a program without a path is found by PATH")]
 pub fn own_executable() -> PathBuf {
     if let Ok(path) = std::env::current_exe() {
@@ -345,7 +339,7 @@ fn schema_changes(provider: &str) -> Vec<SchemaChange> {
     .collect()
 }
 
-/// The table as the host of plugins wants it.
+/// Returns the table in the form that the plugin host uses.
 pub fn table() -> Builtins {
     let providers = PLUGINS
         .iter()

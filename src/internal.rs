@@ -1,10 +1,10 @@
-//! `monoform internal-plugin`: serving a built-in plugin, listing them, and linking to them for other tools.
+//! `monoform internal-plugin`: serves built-in plugins, lists them, and links to them for other tools.
 //!
-//! - `provider NAME`, `provisioner NAME`, `state NAME`: serves that plugin over gRPC to the program that started it.
+//! - `provider NAME`, `provisioner NAME`, `state NAME`: serves the plugin over gRPC to the program that started it.
 //! - `packed ADDRESS VERSION`: runs a provider of the pack from memory.
-//! - `list`: the table of built-in plugins, and the providers of the pack.
+//! - `list`: prints the table of built-in plugins, and the providers of the pack.
 //! - `link DIR`: links to the built-in providers in the layout of a filesystem mirror, so that Terraform and OpenTofu can
-//!   run them, too.
+//!   run them.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -60,12 +60,11 @@ Usage: monoform internal-plugin link DIR
   as ./-DIR.
 ";
 
-/// Serves a plugin.
 pub fn serve(plugin: &Plugin) -> ExitCode {
     (plugin.serve)()
 }
 
-/// Runs what follows `internal-plugin` on the command line.
+/// Runs the subcommand of `internal-plugin` that the arguments name.
 pub fn run(args: &[OsString]) -> ExitCode {
     let words: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -130,7 +129,7 @@ fn print(text: &str) -> ExitCode {
 }
 
 fn fail(text: &str) -> ExitCode {
-    // If even the error stream is gone, the status must do.
+    // If the error stream is closed, too, only the status is left to report with.
     let _ = std::io::stderr().write_all(text.as_bytes());
     ExitCode::FAILURE
 }
@@ -143,7 +142,7 @@ fn list() -> String {
             Sort::Provisioner => "provisioner",
             Sort::StateStore => "state store",
         };
-        // What is no plugin of its own elsewhere is a part of Terraform.
+        // Plugins that are no separate release elsewhere are parts of Terraform.
         let stands_for = match (plugin.kind, plugin.version) {
             (Kind::Provider, Some(version)) => version.to_owned(),
             (_, Some(version)) => format!("Terraform {version}"),
@@ -161,7 +160,7 @@ fn list() -> String {
     out
 }
 
-/// The providers that this executable carries beside the built-in plugins.
+/// Describes the providers of the pack in this executable.
 #[expect(clippy::disallowed_methods, reason = "no command line has read the environment here")]
 fn carried() -> String {
     let environment = cli::Environment::read(std::env::vars_os());
@@ -178,13 +177,14 @@ fn carried() -> String {
     }
 }
 
-/// Makes the links; gives the text to print.
+/// Makes the links and returns the text to print.
 fn link(dir: &Path) -> Result<String, String> {
     let executable = own_executable();
     let platform = addrs::platform::Platform::current().to_string();
     let mut out = String::new();
     for plugin in PLUGINS.iter().filter(|p| p.kind == Kind::Provider) {
         let Some(version) = plugin.version else { continue };
+        // Terraform and OpenTofu look for the same provider below different hosts.
         for host in ["registry.terraform.io", "registry.opentofu.org"] {
             let package: PathBuf = [host, "hashicorp", plugin.name, version, &platform].iter().collect();
             let package = dir.join(package);
@@ -209,7 +209,7 @@ fn link(dir: &Path) -> Result<String, String> {
     Ok(out)
 }
 
-/// Makes a link, in place of one that is there already. Anything else that is there stays, and is an error.
+/// Makes a symbolic link and replaces an existing one. Anything else at the path stays, and is an error.
 #[cfg(unix)]
 fn replace_link(target: &Path, path: &Path) -> std::io::Result<()> {
     if path.symlink_metadata().is_ok_and(|m| m.file_type().is_symlink()) {
@@ -218,7 +218,7 @@ fn replace_link(target: &Path, path: &Path) -> std::io::Result<()> {
     std::os::unix::fs::symlink(target, path)
 }
 
-/// Makes a hard link, in place of a file that is there already: links that are not hard need a privilege here.
+/// Makes a hard link and replaces an existing file: symbolic links need a privilege on Windows.
 #[cfg(not(unix))]
 fn replace_link(target: &Path, path: &Path) -> std::io::Result<()> {
     let path = path.with_extension("exe");

@@ -1,4 +1,4 @@
-//! The multicall switch: what runs is decided by the name this executable was called by, then by its first argument.
+//! Entry point: the name by which this executable was called selects what runs, and then its first argument.
 //!
 //! | called as | what runs |
 //! | --- | --- |
@@ -7,7 +7,7 @@
 //! | `terraform-provider-NAME[_vX.Y.Z][_xN]`, `terraform-provisioner-NAME` | that plugin |
 //! | `terraform …` | the command line, answering as drivers of Terraform expect |
 //!
-//! A plugin process starts nothing of the command line: no flags, no configuration, no search for other plugins.
+//! A plugin process runs nothing of the command line: no flags, no configuration, no search for other plugins.
 
 mod builtins;
 mod internal;
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    // A version contains dots, so that only an ending of Windows may be cut off.
+    // A version contains dots, so only the suffix of Windows executables may be cut off.
     let full = Path::new(&called_as)
         .file_name()
         .unwrap_or_default()

@@ -1,5 +1,5 @@
-//! `internal-plugin packed`: a provider of the pack, run from memory (`memfd_create`, `execveat`) where there is no directory that it
-//! can be unpacked into. Only its executable is there, not the other files of its package.
+//! `internal-plugin packed`: runs a provider of the pack from memory (`memfd_create`, `execveat`) if there is no directory to unpack
+//! it into. Only its executable exists there, not the other files of its package.
 
 use crate::builtins::own_executable;
 
@@ -53,7 +53,7 @@ pub fn run(address: &str, version: &str) -> String {
     }
 }
 
-/// Returns the error message: there are no programs in memory here.
+/// Returns the error message: other systems run no programs from memory.
 #[cfg(not(target_os = "linux"))]
 pub fn run(address: &str, version: &str) -> String {
     format!("The provider {address} {version} cannot be started: programs run from memory on Linux only.\n")

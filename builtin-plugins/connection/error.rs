@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// Why a connection, or something over it, failed. Its text is for people.
+/// Failure of a connection or of an operation over it, as text for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     text: String,
-    /// Trying again can not help.
+    /// True if another attempt cannot help.
     fatal: bool,
 }
 
@@ -27,13 +27,13 @@ impl Error {
         }
     }
 
-    /// Whether trying again can not help.
+    /// Returns true if another attempt cannot help.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         self.fatal
     }
 
-    /// The same error, preceded by the operation that failed.
+    /// Puts the operation that failed in front of the text.
     #[must_use]
     pub fn context(self, what: impl fmt::Display) -> Error {
         Error {
@@ -64,6 +64,8 @@ impl From<russh::Error> for Error {
             russh::Error::HUP | russh::Error::Disconnect | russh::Error::SendError | russh::Error::RecvError => {
                 "the connection was closed by the other side".to_owned()
             }
+            // With host_key, only its types are offered: a server without such a key fails in the negotiation, before
+            // its key is checked.
             russh::Error::NoCommonAlgo {
                 kind: russh::AlgorithmKind::Key,
                 ours,
@@ -86,5 +88,5 @@ impl From<russh::SendError> for Error {
     }
 }
 
-/// The result of something over a connection.
+/// Result of an operation over a connection.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -8,31 +8,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Error, Result};
 
-/// How much of a file is read at once.
+/// Bytes of a file that are read at once.
 pub(crate) const BLOCK: usize = 256 * 1024;
 
-/// What a file on the other machine is to have in it.
+/// Source of a file on the other machine.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// These bytes.
+    /// Bytes in memory.
     Bytes(Vec<u8>),
-    /// The contents of this file.
+    /// A local file.
     File(PathBuf),
 }
 
-/// How much was copied over a connection so far.
+/// Counter of the bytes that were copied over a connection so far.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<AtomicU64>);
 
 impl Progress {
-    /// The number of bytes that were read to be sent.
+    /// Returns the number of bytes that were read to be sent.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// A content that is being read.
+/// An opened [`Content`].
 pub(crate) struct Reading {
     source: Source,
     progress: Progress,
@@ -44,7 +44,7 @@ enum Source {
 }
 
 impl Content {
-    /// Opens the source; returns its length, too. Bytes that are read are counted as progress.
+    /// Opens the source and returns its length, too. Bytes that are read from it are counted as progress.
     pub(crate) async fn open(self, progress: &Progress) -> Result<(Reading, u64)> {
         let (source, length) = self.source().await?;
         let progress = progress.clone();
@@ -72,12 +72,13 @@ impl Content {
 }
 
 impl Reading {
-    /// The next block; an empty one at the end.
+    /// Reads the next block of up to `wanted` bytes; an empty one at the end.
     pub(crate) async fn block(self, wanted: usize) -> Result<(Reading, Vec<u8>)> {
         let read = move || {
             let mut reading = self;
             let mut block = vec![0; wanted];
             let mut length = 0;
+            // A read may return less than it could, and a short block would count as the end of the file in the protocols above.
             while length < wanted {
                 let result = match &mut reading.source {
                     Source::Bytes(bytes) => bytes.read(&mut block[length..]),
@@ -98,7 +99,7 @@ impl Reading {
     }
 }
 
-/// The reason of an error of the operating system, in words, without its number.
+/// Returns the reason of an error of the operating system, without its number.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error ").next().unwrap_or_default();
@@ -109,7 +110,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Runs a blocking function on a thread for such functions.
+/// Runs a blocking function on a thread where it delays no other task.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
@@ -117,9 +118,9 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T>
     }
 }
 
-/// Something below a directory.
+/// An entry below a directory.
 pub(crate) struct Entry {
-    /// Its name, which every file system can have but not every protocol.
+    /// Name of one line of UTF-8. Every file system has such names, and every protocol takes them.
     pub name: String,
     pub kind: EntryKind,
 }
@@ -129,8 +130,8 @@ pub(crate) enum EntryKind {
     Directory(Vec<Entry>),
 }
 
-/// The entries of a directory tree, by name. Symbolic links are followed; other things than files and directories are refused, since
-/// reading them may never end.
+/// Returns the entries of a directory tree, sorted by name. Symbolic links are followed. Anything but files and directories is
+/// refused, since reading it may never end.
 pub(crate) async fn tree(directory: &Path) -> Result<Vec<Entry>> {
     let directory = directory.to_owned();
     blocking(move || read(&directory, &mut Vec::new())).await
@@ -138,6 +139,7 @@ pub(crate) async fn tree(directory: &Path) -> Result<Vec<Entry>> {
 
 fn read(directory: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<Entry>> {
     let at = |path: &Path, error: io::Error| match path.read_link() {
+        // A dangling link: the system's "not found" would name a path that the user can see.
         Ok(target) if error.kind() == io::ErrorKind::NotFound => Error::fatal(format!(
             "{} is a link to {}, which does not exist: remove the link, or create what it leads to",
             path.display(),
@@ -146,6 +148,7 @@ fn read(directory: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<Entry>> {
         _ => Error::fatal(format!("{}: {}", path.display(), reason(&error))),
     };
     let real = directory.canonicalize().map_err(|e| at(directory, e))?;
+    // Links are followed, so a link to a directory above would be copied into itself until a path is too long.
     if above.contains(&real) {
         return Err(Error::fatal(format!(
             "{} is a link to a directory that it is in: copying it would have no end",
@@ -157,12 +160,14 @@ fn read(directory: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<Entry>> {
     for item in directory.read_dir().map_err(|e| at(directory, e))? {
         let path = item.map_err(|e| at(directory, e))?.path();
         let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+        // A line end in a name would be another command to `scp -t`.
         let Some(name) = name.filter(|name| !name.contains('\n')) else {
             return Err(Error::fatal(format!(
                 "{}: the name is not UTF-8 text of one line, so it cannot be copied",
                 path.display()
             )));
         };
+        // `metadata` follows links, unlike the type that the directory entry has.
         let kind = path.metadata().map_err(|e| at(&path, e))?.file_type();
         let kind = if kind.is_dir() {
             EntryKind::Directory(read(&path, above)?)
@@ -177,11 +182,12 @@ fn read(directory: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<Entry>> {
         found.push(Entry { name, kind });
     }
     above.pop();
+    // The order of a directory depends on the file system; copies are made in the same order everywhere.
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
 }
 
-/// The name of a directory: the last part of its path, or of what the path stands for.
+/// Returns the name of a directory: the last part of its path, or of the resolved path for one such as `.` or `..`.
 pub(crate) fn name_of(directory: &Path) -> Result<String> {
     let name = directory
         .file_name()
@@ -196,7 +202,7 @@ pub(crate) fn name_of(directory: &Path) -> Result<String> {
     }
 }
 
-/// The directory and the name of a path on the other machine, as the peers take it apart.
+/// Splits a path on the other machine into directory and name, as Terraform and OpenTofu do.
 pub(crate) fn split(path: &str) -> (String, String) {
     let trimmed = path.trim_end_matches('/');
     if trimmed.is_empty() {

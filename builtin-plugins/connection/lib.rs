@@ -1,6 +1,6 @@
-//! Connections of provisioners to other machines: what a `connection` block of a configuration says, over SSH or WinRM.
+//! Connections of provisioners to other machines over SSH or WinRM, from the arguments of a `connection` block.
 //!
-//! The provisioners `file` and `remote-exec` are written against it, and so can those of anybody else be:
+//! The provisioners `file` and `remote-exec` use this crate, and external provisioners can:
 //!
 //! ```no_run
 //! # use monoform_sdk::{Output, Stop, cty::Value};
@@ -14,11 +14,11 @@
 //! # }
 //! ```
 //!
-//! What holds for both kinds: connecting is tried again, with growing waits, until the time of the block is over; commands and
-//! copies then take as long as they take. A command that is interrupted is ended on the other machine. Files are streamed.
+//! For both kinds: connecting is tried again, with growing waits, until the `timeout` of the block is over. Commands and copies
+//! have no limit of time. An interrupted command is ended on the other machine. Files are streamed.
 //!
-//! WinRM was tried with an endpoint of the tests only, and SSH to Windows not at all: no such machine was at hand. Messages of
-//! WinRM are not encrypted by NTLM, so a server must allow unencrypted messages or be spoken to with `https`.
+//! WinRM was tried with an endpoint of the tests only, and SSH to Windows not at all: no such machine was at hand. NTLM does not
+//! encrypt messages here, so a server must allow unencrypted messages or be connected to with `https`.
 //!
 //! Begin with [`Settings`], then `ssh/mod.rs`.
 
@@ -41,7 +41,7 @@ pub use settings::Settings;
 
 use crate::settings::Kind;
 
-/// A connection to a machine.
+/// A connection to a machine, over SSH or WinRM.
 pub struct Connection(Inner);
 
 enum Inner {
@@ -49,11 +49,11 @@ enum Inner {
     Winrm(Box<winrm::Winrm>),
 }
 
-/// Connects. The settings of the connection are shown on the output, if there is one.
+/// Connects to a machine, and shows the settings of the connection on the output if there is one.
 ///
 /// # Errors
 ///
-/// The machine could not be reached, or refused, until the time for it was over; or the person asked to stop.
+/// The machine could not be reached or refused the connection until the timeout was over, or the user interrupted.
 pub async fn connect(settings: &Settings, output: Option<&Output>, stop: &mut Stop) -> Result<Connection> {
     retry::retry(settings.timeout, stop, || once(settings, output)).await
 }
@@ -66,11 +66,11 @@ async fn once(settings: &Settings, output: Option<&Output>) -> Result<Connection
 }
 
 impl Connection {
-    /// Runs a command and shows what it writes, a line at a time.
+    /// Runs a command and shows its output line by line.
     ///
     /// # Errors
     ///
-    /// The command could not be started, or did not end well, or the person asked to stop: it is ended then.
+    /// The command could not be started, failed, or was interrupted by the user; an interrupted command is ended.
     pub async fn run(&mut self, command: &str, output: &Output, stop: &mut Stop) -> Result<()> {
         match &mut self.0 {
             Inner::Ssh(ssh) => ssh.run(command, output, stop).await,
@@ -78,7 +78,7 @@ impl Connection {
         }
     }
 
-    /// Runs a script that [`upload_script`](Connection::upload_script) has written to this path. The path is one word, whatever it
+    /// Runs a script that [`upload_script`](Connection::upload_script) has written to this path. The path is quoted, whatever it
     /// contains; a tilde at its beginning means the home directory.
     ///
     /// # Errors
@@ -91,11 +91,11 @@ impl Connection {
         }
     }
 
-    /// Writes a file. Over SSH a new one can be read by all and written by its owner, as far as the account's mask allows.
+    /// Writes a file. Over SSH a new file has mode 0644 less the umask of the account.
     ///
     /// # Errors
     ///
-    /// The file cannot be read here, or cannot be written there.
+    /// The local file cannot be read, or the remote one cannot be written.
     pub async fn upload(&mut self, path: &str, content: Content) -> Result<()> {
         match &mut self.0 {
             Inner::Ssh(ssh) => ssh.upload(path, content).await,
@@ -103,8 +103,8 @@ impl Connection {
         }
     }
 
-    /// Writes a script so that [`run_script`](Connection::run_script) can run it: over SSH with a first line that names the shell
-    /// unless it has one, and with permissions for everybody.
+    /// Writes a script for [`run_script`](Connection::run_script). Over SSH it gets a first line `#!/bin/sh` unless it has one,
+    /// and mode 0777.
     ///
     /// # Errors
     ///
@@ -112,6 +112,7 @@ impl Connection {
     pub async fn upload_script(&mut self, path: &str, script: Vec<u8>) -> Result<()> {
         match &mut self.0 {
             Inner::Ssh(ssh) => ssh.upload_script(path, script).await,
+            // Windows decides by the extension of the path how a file is run, so there is neither a first line nor a mode.
             Inner::Winrm(winrm) => winrm.upload(path, Content::Bytes(script)).await,
         }
     }
@@ -128,7 +129,7 @@ impl Connection {
         }
     }
 
-    /// What tells how much was copied, also while something is being copied.
+    /// Returns the counter of copied bytes, which also advances while a copy is running.
     #[must_use]
     pub fn progress(&self) -> Progress {
         match &self.0 {
@@ -141,6 +142,7 @@ impl Connection {
     pub async fn close(self) {
         match self.0 {
             Inner::Ssh(ssh) => ssh.close().await,
+            // Shells are ended after each command; an idle HTTP connection needs no goodbye.
             Inner::Winrm(_) => {}
         }
     }

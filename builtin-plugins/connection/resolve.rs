@@ -1,10 +1,10 @@
-//! Names of machines to addresses.
+//! Name resolution of hosts.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::{Error, Result};
 
-/// The addresses of a host.
+/// Returns the addresses of a host, or the address that the host already is.
 pub async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
@@ -15,15 +15,17 @@ pub async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     Ok(found)
 }
 
-/// The system's own way, with its files, services and rules. An address with a zone is no name, but read here, too.
+/// Resolves a name with the services of the system (hosts file, NSS). It also reads an IPv6 address with a zone, which
+/// is no `IpAddr`.
 #[cfg(not(target_feature = "crt-static"))]
 async fn lookup(host: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
     Ok(tokio::net::lookup_host((host, port)).await?.collect())
 }
 
-/// A static executable cannot load the system's name services.
+/// Resolves a name by DNS, with the configuration of the system.
 #[cfg(target_feature = "crt-static")]
 async fn lookup(host: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
+    // A static executable cannot load the name services of glibc.
     let resolver = hickory_resolver::TokioResolver::builder_tokio()
         .and_then(|builder| builder.build())
         .map_err(std::io::Error::other)?;

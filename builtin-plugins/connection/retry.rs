@@ -1,4 +1,4 @@
-//! Trying again until something answers.
+//! Repeated attempts to connect.
 
 use std::time::Duration;
 
@@ -7,15 +7,14 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::{Error, Result};
 
-/// The first wait; each later one is twice as long, up to the longest.
+/// Wait after the first attempt; each later wait is twice as long, up to [`LONGEST`].
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(20);
-/// No limit is longer: a deadline beyond the clock's range cannot be computed.
+// A deadline beyond the range of the clock would panic.
 const LONGEST_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Tries until it works, until it can not work, until the time is over or until the person asks to stop. Every failure that may
-/// pass is tried again, also a refused login: a machine that is starting may answer before it knows its users. The time between
-/// two attempts grows, and where the next one would be too late it is not waited for.
+/// Repeats `attempt` until it succeeds, fails fatally, `limit` is over or the user interrupts. It does not wait for an attempt
+/// that would begin after the limit.
 pub async fn retry<T, F: Future<Output = Result<T>>>(
     limit: Duration,
     stop: &mut Stop,
@@ -30,6 +29,7 @@ pub async fn retry<T, F: Future<Output = Result<T>>>(
     };
     loop {
         let result = tokio::select! {
+            // An interrupt counts even if an attempt ends at the same instant.
             biased;
             () = stop.requested() => return Err(why("interrupted", last)),
             result = timeout_at(deadline, attempt()) => result,
@@ -37,6 +37,7 @@ pub async fn retry<T, F: Future<Output = Result<T>>>(
         match result {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(error)) if error.is_fatal() => return Err(error),
+            // Also after a refused login: a machine that is starting may answer before its users exist.
             Ok(Err(error)) => last = Some(error),
             Err(_) => return Err(why("timeout", last)),
         }

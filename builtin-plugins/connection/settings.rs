@@ -1,4 +1,4 @@
-//! What a `connection` block says, with the defaults of each kind of connection.
+//! Arguments of a `connection` block, with the defaults of each kind of connection.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use monoform_sdk::cty::Value;
 use crate::ssh::keys;
 use crate::{Error, Result, ssh, winrm};
 
-/// How long connecting is tried where nothing is said.
+/// Default of `timeout`.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What a `connection` block says.
+/// Validated arguments of a `connection` block.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub(crate) kind: Kind,
@@ -27,18 +27,20 @@ pub(crate) enum Kind {
 }
 
 impl Settings {
-    /// Reads the connection that a provisioner is given: a map or an object with the arguments of the block. Keys and
-    /// certificates in it are read, too, so that wrong ones are known before anything is connected.
+    /// Reads the arguments of the block from a map or an object. Keys and certificates are parsed here, so that a wrong
+    /// one is an error before anything is connected.
     ///
     /// # Errors
     ///
-    /// There is no connection, or something in it cannot be.
+    /// There is no connection block, or one of its arguments is invalid.
     pub fn read(connection: &Value) -> Result<Settings> {
         if connection.is_null() {
             return Err(Error::fatal("Missing connection configuration for provisioner."));
         }
         let mut arguments = Arguments::default();
         for (name, value) in connection.entries().into_iter().flatten() {
+            // The protocol passes numbers and booleans in their own types where the block is an object, and as text in
+            // a map.
             if let Some(text) = monoform_sdk::cty::convert::convert(value, &monoform_sdk::cty::Type::String)
                 .ok()
                 .and_then(|text| text.as_str().map(str::to_owned))
@@ -53,21 +55,23 @@ impl Settings {
         }
     }
 
-    /// How long connecting is tried.
+    /// Time limit of connecting, including all attempts.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// A path for a script on the other machine, another one each time if the setting asks for it.
+    /// Returns a path for a script on the other machine. `%RAND%` in the setting is replaced by another number each
+    /// time.
     #[must_use]
     pub fn script_path(&self) -> String {
+        // Terraform's numbers are non-negative and of 32 bits with a sign.
         let number = rand::random::<u32>() >> 1;
         self.script_path.replace("%RAND%", &number.to_string())
     }
 }
 
-/// Where the agent with the person's keys listens.
+/// Socket path of the SSH agent (`SSH_AUTH_SOCK`).
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place where this crate reads the environment"
@@ -81,7 +85,7 @@ fn agent_socket() -> Option<PathBuf> {
 struct Arguments(HashMap<String, String>);
 
 impl Arguments {
-    /// An argument as text; empty if it is not set, which means the same for all of them.
+    /// Returns an argument as text. An argument that is not set is empty, which means the same for all of them.
     fn text(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }
@@ -103,6 +107,7 @@ impl Arguments {
 
     fn port(&self, name: &str, default: u16) -> Result<u16> {
         match self.text(name) {
+            // Terraform takes port 0 for one that is not set.
             "" | "0" => Ok(default),
             text => text
                 .parse()
@@ -111,11 +116,12 @@ impl Arguments {
     }
 
     fn timeout(&self) -> Duration {
+        // Terraform uses the default, with a line in its log, if the text is no duration.
         gotext::duration::parse(self.text("timeout")).unwrap_or(TIMEOUT)
     }
 }
 
-/// A host without the brackets that an IPv6 address may have.
+/// Removes the brackets that an IPv6 address may have.
 fn host(text: &str) -> String {
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     inner.unwrap_or(text).to_owned()
@@ -134,6 +140,7 @@ fn ssh(arguments: &Arguments, socket: Option<PathBuf>) -> Result<Settings> {
             ));
         }
     };
+    // A missing agent is an error only if the block requires one; by default it is used when there is one.
     let agent = match (arguments.text("agent"), socket) {
         ("true", None) => {
             return Err(Error::fatal(
@@ -158,6 +165,7 @@ fn ssh(arguments: &Arguments, socket: Option<PathBuf>) -> Result<Settings> {
     let bastion = match arguments.text("bastion_host") {
         "" => None,
         bastion => Some(ssh::Hop {
+            // Bastion and target share port, user and credentials unless the block has bastion arguments.
             host: host(bastion),
             port: arguments.port("bastion_port", target.port)?,
             user: arguments.or("bastion_user", &target.user),
@@ -218,6 +226,7 @@ fn winrm(arguments: &Arguments) -> Result<Settings> {
         return Err(Error::fatal("host for provisioner cannot be empty"));
     }
     let script_path = arguments.or("script_path", "C:/Temp/terraform_%RAND%.cmd");
+    // Compared with forward slashes, since both forms are the same path to Windows.
     if script_path.replace('\\', "/").starts_with("C:/Windows/Temp") {
         return Err(Error::fatal(
             "script_path cannot be in C:\\Windows\\Temp: Windows may remove scripts there before they run. Choose another folder.",

@@ -1,9 +1,9 @@
-//! Values as parts of a remote command line. Whatever a configuration says must reach the other machine as one word: a path with a
-//! space or a semicolon in it must not become a command.
+//! Quoting of values for remote command lines. A path with a space or a semicolon must reach the other machine as one word, and must
+//! not become a command.
 
 use crate::{Error, Result};
 
-/// The path of a remote file without a tilde at its beginning. Files are written from the home directory on, and commands begin there.
+/// Removes a tilde at the beginning of a remote path: files and commands are relative to the home directory anyway.
 pub(crate) fn without_tilde(path: &str) -> String {
     match path.strip_prefix('~') {
         Some("") => ".".to_owned(),
@@ -11,27 +11,28 @@ pub(crate) fn without_tilde(path: &str) -> String {
             "" => "./".to_owned(),
             rest => format!("./{rest}"),
         },
-        // A hyphen would be an option.
+        // A hyphen at the beginning would be read as an option.
         _ if path.starts_with('-') => format!("./{path}"),
         _ => path.to_owned(),
     }
 }
 
-/// A command line of a POSIX shell that runs the file at a path.
+/// Returns the command line of a POSIX shell that runs the file at a path.
 pub(crate) fn command(path: &str) -> String {
     let path = without_tilde(path);
     match path.contains('/') {
         true => quoted(&path),
-        // A name alone would be looked for in PATH.
+        // A name without a slash would be searched in PATH.
         false => quoted(&format!("./{path}")),
     }
 }
 
-/// A command line of Windows' command interpreter that runs the file at a path.
+/// Returns the command line of the command interpreter of Windows that runs the file at a path.
 ///
 /// # Errors
 /// The path has a character that cannot be quoted.
 pub(crate) fn command_for_windows(path: &str) -> Result<String> {
+    // The interpreter replaces variables even within quotes, and has no escape for a quote.
     if path.contains(['"', '%', '!', '\r', '\n']) {
         return Err(Error::fatal(format!(
             "script_path cannot be {path:?}: on Windows it must not contain any of \", %, ! and line ends"
@@ -40,12 +41,12 @@ pub(crate) fn command_for_windows(path: &str) -> Result<String> {
     let plain = |c: char| c.is_alphanumeric() || r"-_./\+:@~".contains(c);
     Ok(match !path.is_empty() && path.chars().all(plain) {
         true => path.to_owned(),
-        // With a quote at its beginning the interpreter would take the first and the last one away.
+        // `cmd /c` strips the first and the last quote of a command line that begins with one, so a word comes before it.
         false => format!("call \"{path}\""),
     })
 }
 
-/// A word for a POSIX shell.
+/// Quotes a word for a POSIX shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,:@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -55,7 +56,7 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// A word as programs on Windows take their command line apart.
+/// Quotes a word for the command line parser of programs on Windows.
 pub(crate) fn quoted_for_windows(word: &str) -> String {
     if !word.is_empty() && !word.contains([' ', '\t', '"', '&', '|', '<', '>', '^', '(', ')', ';', ',', '=']) {
         return word.to_owned();
@@ -66,7 +67,7 @@ pub(crate) fn quoted_for_windows(word: &str) -> String {
         match c {
             '\\' => slashes += 1,
             '"' => {
-                // Backslashes count for themselves except before a quote.
+                // Backslashes are literal except before a quote, where they are doubled.
                 out.push_str(&"\\".repeat(slashes + 1));
                 slashes = 0;
             }
@@ -79,7 +80,7 @@ pub(crate) fn quoted_for_windows(word: &str) -> String {
     out
 }
 
-/// Text in single quotes of PowerShell, which takes typographic quotes for quotes, too.
+/// Quotes text for PowerShell, which accepts typographic quotes as quotes, too.
 pub(crate) fn quoted_for_powershell(text: &str) -> String {
     let mut out = String::from("'");
     for c in text.chars() {

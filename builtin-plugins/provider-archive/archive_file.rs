@@ -77,7 +77,7 @@ fn schema() -> Schema {
     Schema::of::<Model>().at_least_one_of(&["source", "source_content_filename", "source_file", "source_dir"])
 }
 
-/// Selects the contents of the archive. Several arguments can be set only if values became known after validation.
+/// Selects the contents of the archive. More than one argument can only be set if values became known after validation.
 fn selection(model: &Model) -> Selection {
     if let Some(dir) = model.source_dir.as_str() {
         return Selection::Directory {
@@ -108,7 +108,7 @@ fn selection(model: &Model) -> Selection {
     Selection::Texts(texts)
 }
 
-/// Makes the archive, and says what became of it.
+/// Creates the archive, and returns the model with its size and checksums.
 fn build(model: Model) -> Result<Model> {
     let failed = |problem: ArchiveError| {
         Diagnostic::error("Archive creation error", format!("error creating archive: {problem}"))
@@ -163,6 +163,7 @@ impl DataSource for ArchiveFile {
     }
 
     async fn read(&self, config: Model, _cx: &mut Context<()>) -> Result<Model> {
+        // Reading and compressing would block a thread of the runtime.
         blocking(move || build(config)).await
     }
 }
@@ -184,6 +185,7 @@ impl Resource for ArchiveFile {
     }
 
     async fn read(&self, state: Model, _cx: &mut Context<()>) -> Result<Option<Model>> {
+        // A refresh makes the archive anew, so that changed files show as changed checksums.
         blocking(move || build(state)).await.map(Some)
     }
 

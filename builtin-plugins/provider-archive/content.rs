@@ -1,4 +1,4 @@
-//! The content of entries, and the mode that they have in an archive.
+//! Contents of entries, and their modes in an archive.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use crate::error::ArchiveError;
 use crate::select::{Content, Entry};
 
-/// The content of an entry, opened; its size and mode, if it is a file.
+/// Opened content of an entry, with its size, and its mode if it is a file.
 pub(crate) struct Opened<'a> {
     pub content: Box<dyn Read + 'a>,
     pub size: u64,
@@ -41,7 +41,7 @@ pub(crate) fn open(entry: &Entry) -> Result<Opened<'_>, ArchiveError> {
     }
 }
 
-/// The number that `output_file_mode` means: octal after `0` or `0o`, hexadecimal after `0x`, binary after `0b`, else decimal.
+/// Parses `output_file_mode`: octal after `0` or `0o`, hexadecimal after `0x`, binary after `0b`, else decimal.
 pub(crate) fn mode(text: &str) -> Result<u32, ArchiveError> {
     let lower = text.to_ascii_lowercase();
     let parsed = if let Some(digits) = lower.strip_prefix("0x") {
@@ -57,7 +57,7 @@ pub(crate) fn mode(text: &str) -> Result<u32, ArchiveError> {
         lower.parse()
     };
     match parsed {
-        // A sign is a digit for the parser of Rust only.
+        // Rust's parser accepts a sign, which is no digit of a mode.
         Ok(mode) if !lower.contains('+') && mode <= i32::MAX as u32 => Ok(mode),
         _ => Err(ArchiveError::Mode(text.to_owned())),
     }

@@ -1,11 +1,11 @@
-//! Why an archive cannot be made.
+//! Reasons why an archive cannot be created.
 
 use std::io;
 use std::path::PathBuf;
 
 use gotext::glob::PatternError;
 
-/// Why an archive cannot be made.
+/// Reason why an archive cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArchiveError {
     #[error("archive type not supported: {0}: it is either zip or tar.gz")]
@@ -40,10 +40,10 @@ pub(crate) enum ArchiveError {
     TemporaryFile(io::Error),
     #[error("could not add {name}: {source}")]
     Add { name: String, source: io::Error },
-    /// The end of the archive cannot be written to the temporary file.
+    /// Failure to write the end of the archive to the temporary file.
     #[error(transparent)]
     Finish(io::Error),
-    /// The archive cannot be copied to its path.
+    /// Failure to copy the archive to its path.
     #[error("{}: {source}", path.display())]
     Store { path: PathBuf, source: io::Error },
 }

@@ -1,10 +1,11 @@
-//! The `archive` provider: files, directories and texts become a zip or tar.gz file.
+//! The `archive` provider: zip and tar.gz files of files, directories and texts.
 //!
-//! The same inputs give the same bytes, everywhere and always: people compare the checksums. So an archive holds neither
-//! the time of its making nor the names of owners, and what was found at its own path is never an input.
+//! The same inputs always give the same bytes, since people compare the checksums. So an archive contains neither times nor names of
+//! owners, and an earlier archive at its own path is never an input.
 //!
-//! It stands for version 2.8.0 of the official provider, and may use only the SDK, `cty` and `deflate`. [`archive_file`] is what
-//! people see; [`select`] finds what goes into an archive, with the patterns of [`gotext::glob`]; [`content`] opens it; [`zip`] and [`tarball`] write it.
+//! It implements version 2.8.0 of the official provider. Of the crates of this workspace it may use only the SDK, `cty`, `gotext` and
+//! `deflate`. [`archive_file`] has the resource and the data source; [`select`] selects the contents, with the patterns of
+//! [`gotext::glob`]; [`content`] opens them; [`zip`] and [`tarball`] write archives.
 
 mod archive_file;
 mod content;
@@ -19,10 +20,10 @@ use monoform_sdk::{Plain, Provider};
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "archive";
 
-/// The version of the official provider that this one stands for.
+/// Version of the official provider that this one implements.
 pub const VERSION: &str = "2.8.0";
 
-/// The earlier versions of the same major, which this one stands for too.
+/// Earlier versions of the same major version, which it also implements.
 pub const RELEASED: &[&str] = &[
     "2.0.0", "2.1.0", "2.2.0", "2.3.0", "2.4.0", "2.4.1", "2.4.2", "2.5.0", "2.6.0", "2.7.0", "2.7.1",
 ];

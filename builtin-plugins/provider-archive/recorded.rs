@@ -1,4 +1,4 @@
-//! Archives byte for byte: the checksums that version 2.8.0 of the official provider gives for the same files and texts.
+//! Checksums that version 2.8.0 of the official provider computes for the same files and texts.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -34,7 +34,7 @@ async fn archives_have_the_official_checksums() {
         filename: filename.into(),
         content: content.into(),
     };
-    // The arguments of the archive, then the checksums of its zip and tar.gz forms.
+    // The arguments of the archive, then the checksums as zip and as tar.gz.
     type Case<'a> = (Vec<(&'a str, Value)>, &'a str, &'a str);
     let cases: [Case<'_>; 5] = [
         (

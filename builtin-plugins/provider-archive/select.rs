@@ -1,4 +1,4 @@
-//! What goes into an archive, and in which order.
+//! Contents of an archive and their order.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -13,7 +13,7 @@ use crate::error::ArchiveError;
 /// A file of the archive.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Entry {
-    /// The name in the archive, with `/` between its parts.
+    /// Name in the archive, with `/` between its parts.
     pub name: Vec<u8>,
     /// Source of the content.
     pub content: Content,
@@ -41,11 +41,11 @@ pub(crate) enum Selection {
     Texts(Vec<(String, String)>),
 }
 
-/// The files of the archive.
+/// Returns the entries of the archive.
 pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, ArchiveError> {
     match selection {
         Selection::Texts(texts) => {
-            // Of several texts with one name, the last stays.
+            // The last of several texts with the same name wins.
             let texts: BTreeMap<String, String> = texts.into_iter().collect();
             let entry = |(name, text): (String, String)| Entry {
                 name: name.into_bytes(),
@@ -88,6 +88,7 @@ pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, ArchiveError> 
             let mut walk = Walk {
                 excludes: patterns.collect::<Result<_, _>>()?,
                 follow,
+                // Compared by inode: the archive may have another path, through a link.
                 output: fs::metadata(output).ok().map(|found| identity(&found)),
                 above: Vec::new(),
                 found: Vec::new(),
@@ -125,7 +126,7 @@ struct Walk {
     excludes: Vec<Pattern>,
     follow: bool,
     output: Option<(u64, u64)>,
-    /// The directories that are being walked, outermost first: a link to one of them would never end.
+    /// Directories that are being walked, outermost first. A link to one of them would never end.
     above: Vec<(u64, u64)>,
     found: Vec<Entry>,
 }
@@ -143,6 +144,7 @@ impl Walk {
         self.above.push(identity(found));
         let listed = fs::read_dir(dir).and_then(|entries| entries.map(|e| e.map(|e| e.file_name())).collect());
         let mut names: Vec<_> = listed.map_err(|e| unreadable(dir, e))?;
+        // The order of a directory depends on the file system, and the archive must not.
         names.sort();
         for base in names {
             let path = dir.join(&base);

@@ -12,14 +12,14 @@ use crate::select::Entry;
 const BLOCK: u64 = 512;
 const NAME: usize = 100;
 const PREFIX: usize = 155;
-/// The largest size that fits the field of a header.
+/// Largest size that the octal field of a header can hold.
 const LARGEST: u64 = (1 << 33) - 1;
 
 pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> Result<(), ArchiveError> {
     let mut out = Gzip::new(out);
     for entry in entries {
         let opened = content::open(entry)?;
-        // Texts have no mode, and never had one.
+        // Texts have the mode 0, as in the official provider.
         let mode = match mode {
             Some(mode) => content::mode(mode)?,
             None => opened.mode.unwrap_or(0),
@@ -31,6 +31,7 @@ pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> R
         put(&mut out, &entry.name, mode, opened.size, opened.content).map_err(failed)?;
     }
     let finish = || -> io::Result<()> {
+        // Two blocks of zeros end an archive.
         out.write_all(&[0; 2 * BLOCK as usize])?;
         out.finish()?.flush()
     };
@@ -75,11 +76,12 @@ fn put(out: &mut impl Write, name: &[u8], mode: u32, size: u64, content: impl Re
     padded(out, size, content)
 }
 
-/// A header that says nothing about owners or times.
+/// Returns a header without owners and times.
 fn header(mode: u32, size: u64) -> Header {
     let mut header = Header::new_ustar();
     header.set_entry_type(EntryType::Regular);
     header.set_mode(mode);
+    // The same files must give the same bytes, whoever packs them and whenever.
     header.set_uid(0);
     header.set_gid(0);
     header.set_mtime(0);
@@ -87,8 +89,8 @@ fn header(mode: u32, size: u64) -> Header {
     header
 }
 
-/// Writes the checksum of a header. There are several ways to fill its field, and archives are compared byte by byte: here it
-/// is six digits, a zero byte and a space.
+/// Writes the checksum of a header: six digits, a zero byte and a space. There are other ways to fill this field, and
+/// archives are compared byte by byte.
 fn close(header: &mut Header) {
     const FIELD: std::ops::Range<usize> = 148..156;
     let bytes = header.as_mut_bytes();
@@ -97,10 +99,11 @@ fn close(header: &mut Header) {
     copy(&mut bytes[FIELD], format!("{sum:06o}\0 ").as_bytes());
 }
 
-/// The name of the extended header of a file: in a directory of its own beside the file, as far as it fits.
+/// Returns the name of a file's extended header, in a directory beside the file, truncated to its field.
 fn beside(name: &[u8]) -> Vec<u8> {
     let split = name.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
     let (directory, file) = name.split_at(split);
+    // Go's library uses this name, and archives are compared byte by byte.
     let mut whole = ascii(&[directory, b"PaxHeaders.0/", file].concat());
     whole.truncate(NAME);
     while whole.last() == Some(&b'/') {
@@ -114,8 +117,9 @@ fn ascii(name: &[u8]) -> Vec<u8> {
     name.iter().copied().filter(u8::is_ascii).collect()
 }
 
-/// The content, filled up to whole blocks.
+/// Copies the content, padded to whole blocks.
 fn padded(out: &mut impl Write, size: u64, content: impl Read) -> io::Result<()> {
+    // The header has announced the size, and a file that grows must not write into the next entry.
     let copied = io::copy(&mut content.take(size), out)?;
     if copied != size {
         return Err(io::Error::other("the file became shorter while it was read"));
@@ -124,7 +128,7 @@ fn padded(out: &mut impl Write, size: u64, content: impl Read) -> io::Result<()>
     io::copy(&mut io::repeat(0).take(rest), out).map(|_| ())
 }
 
-/// The name as the two fields of a header, if they can hold it.
+/// Splits the name into the two fields of a header; `None` if they cannot hold it.
 fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
     if !name.is_ascii() {
         return None;
@@ -148,7 +152,7 @@ fn copy(field: &mut [u8], bytes: &[u8]) {
     }
 }
 
-/// A record of an extended header: its length, which counts its own digits too, a name and a value.
+/// Appends a record of an extended header: its length including its own digits, a name and a value.
 fn record(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     let rest = name.len() + value.len() + 3;
     let mut length = rest;

@@ -1,4 +1,4 @@
-//! Archives made by the provider and read back by other implementations.
+//! Tests of archives that other implementations read.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -30,7 +30,7 @@ fn sources(list: &[(&str, &str)]) -> Value {
     Set(list.iter().map(source).collect()).to_cty()
 }
 
-/// A directory with files, some of them behind links.
+/// Creates a directory with files, some of them behind links.
 fn tree() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
@@ -64,7 +64,7 @@ async fn error(config: &[(&str, Value)]) -> String {
         .collect()
 }
 
-/// The names, modes and contents in an archive, in its order.
+/// Returns names, modes and contents of an archive in its order.
 fn read(path: &Path) -> Vec<(String, u32, String)> {
     let mut out = Vec::new();
     let file = fs::File::open(path).unwrap();
@@ -133,7 +133,7 @@ async fn a_directory_in_both_formats() {
         assert_eq!(state.get("output_size"), Some(&Value::number(bytes.len() as i64)));
         assert_eq!(state.get("id"), state.get("output_sha"));
 
-        // Times and the archive that is there already change nothing.
+        // Times, and an earlier archive, change nothing.
         let touched = fs::File::options()
             .append(true)
             .open(dir.path().join("in/a.txt"))
@@ -211,7 +211,7 @@ async fn texts_and_single_files() {
         let wrong = common(vec![("source_file", path(&file)), ("output_file_mode", "rw".into())]);
         assert!(error(&wrong).await.contains("error parsing output_file_mode value: rw"));
     }
-    // In a zip file, texts have no mode that could be wrong.
+    // In a zip file, texts have no mode that could be invalid.
     let zip = [
         ("type", "zip".into()),
         ("output_path", path(&dir.path().join("out.zip"))),
@@ -221,7 +221,7 @@ async fn texts_and_single_files() {
     make(&zip).await.unwrap();
 }
 
-/// The fields of zip files that people's checksums depend on.
+/// Fields of zip files that users' checksums depend on.
 #[tokio::test]
 async fn headers_of_a_zip_file() {
     let dir = tree();
@@ -360,7 +360,7 @@ async fn the_life_of_a_managed_archive() {
     assert_eq!(plan.replace, ["exclude_symlink_directories"]);
     assert_eq!(plan.planned.get("id"), Some(&Value::unknown(Type::String)));
 
-    // A refresh makes it anew.
+    // A refresh creates the archive again.
     assert_eq!(harness.read("archive_file", &state).await.unwrap(), state);
     fs::write(dir.path().join("in/new"), "").unwrap();
     fs::remove_file(&out).unwrap();

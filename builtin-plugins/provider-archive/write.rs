@@ -1,4 +1,5 @@
-//! Writing an archive: first to a temporary file, then to its path, so that a failure leaves the previous archive.
+//! Writing an archive to a temporary file and then to its path, so that a failure while it is made leaves the previous
+//! archive.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -22,7 +23,7 @@ pub(crate) enum Format {
     TarGz,
 }
 
-/// An archive that has no name yet.
+/// A complete archive in an unnamed temporary file.
 pub(crate) struct Archive(File);
 
 /// The size and the checksums of a stored archive.
@@ -36,8 +37,9 @@ pub(crate) struct Written {
     pub base64sha512: String,
 }
 
-/// Makes the archive. The mode is that of `output_file_mode`.
+/// Writes an archive. `mode` is `output_file_mode`.
 pub(crate) fn archive(format: Format, entries: &[Entry], mode: Option<&str>) -> Result<Archive, ArchiveError> {
+    // Without a name, so that a killed process leaves nothing behind.
     let mut file = tempfile::tempfile().map_err(ArchiveError::TemporaryFile)?;
     let out = BufWriter::new(&mut file);
     match format {
@@ -48,7 +50,7 @@ pub(crate) fn archive(format: Format, entries: &[Entry], mode: Option<&str>) -> 
 }
 
 impl Archive {
-    /// Copies the archive to its place, and takes its checksums.
+    /// Copies the archive to its path, and computes its checksums.
     pub fn store(mut self, path: &Path) -> io::Result<Written> {
         self.0.rewind()?;
         let mut out = File::create(path)?;

@@ -1,7 +1,7 @@
 //! Archives of type `zip`.
 //!
-//! Written here and not by a library, because people compare checksums: which fields hold what, down to dates that are
-//! none, is part of what this provider is.
+//! Written here and not by a library, because users compare checksums: which field has which value, including dates
+//! that are none, is a part of the provider's behavior.
 
 use std::io::{self, Read, Write};
 
@@ -12,15 +12,15 @@ use crate::content;
 use crate::error::ArchiveError;
 use crate::select::Entry;
 
-/// Sizes follow the data, since they are not known before.
+/// Flag: the sizes follow the data, since they are not known before.
 const SIZES_FOLLOW: u16 = 1 << 3;
-/// The name is in UTF-8.
+/// Flag: the name is in UTF-8.
 const UTF8: u16 = 1 << 11;
 const DEFLATE: u16 = 8;
 const VERSION_20: u16 = 20;
 const VERSION_45: u16 = 45;
 const UNIX: u16 = 3 << 8;
-/// The first of January 2049, for files.
+/// The first of January 2049, the date of all files.
 const FILE_DATE: u16 = 0x8a21;
 const REGULAR_FILE: u32 = 0o100_000;
 const READ_ONLY: u32 = 1;
@@ -57,6 +57,7 @@ pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> R
             offset: out.count,
         };
         if let Some(own) = opened.mode {
+            // Texts have no mode, no creator and no date in the official provider's archives.
             let mode = mode.map(content::mode).transpose()?.map_or(own, |mode| mode & 0o777);
             let read_only = if mode & 0o200 == 0 { READ_ONLY } else { 0 };
             new.attributes = (REGULAR_FILE | mode) << 16 | read_only;
@@ -81,6 +82,7 @@ fn needs_utf8(name: &[u8]) -> bool {
 fn put(out: &mut Counter<impl Write>, entry: &mut Listed, mut content: impl Read) -> io::Result<()> {
     let mut header = Fields::new(0x0403_4b50);
     header.u16s(&[VERSION_20, entry.flags, DEFLATE, 0, entry.date]);
+    // Checksum and sizes are not known before the data, and follow it.
     header.u32s(&[0, 0, 0]);
     header.u16s(&[name_length(entry)?, 0]);
     header.0.extend_from_slice(&entry.name);
@@ -126,12 +128,12 @@ impl Listed {
     }
 }
 
-/// The value, if it fits 32 bits.
+/// Returns the value if it fits in 32 bits, else the marker of zip64.
 fn short(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(LARGE)
 }
 
-/// The directory, and where it is.
+/// Writes the central directory and the end record.
 fn finish(out: &mut Counter<impl Write>, listed: &[Listed]) -> io::Result<()> {
     let start = out.count;
     for entry in listed {
@@ -140,6 +142,7 @@ fn finish(out: &mut Counter<impl Write>, listed: &[Listed]) -> io::Result<()> {
         let mut record = Fields::new(0x0201_4b50);
         record.u16s(&[entry.creator | VERSION_20, version, entry.flags, DEFLATE, 0, entry.date]);
         if large {
+            // All values are in the zip64 record if one of them does not fit.
             record.u32s(&[entry.crc, LARGE, LARGE]);
         } else {
             record.u32s(&[entry.crc, short(entry.compressed), short(entry.size)]);
@@ -178,7 +181,7 @@ fn finish(out: &mut Counter<impl Write>, listed: &[Listed]) -> io::Result<()> {
     out.flush()
 }
 
-/// A record: a signature, then fields with their lowest byte first.
+/// A record: a signature, then little-endian fields.
 struct Fields(Vec<u8>);
 
 impl Fields {
@@ -196,7 +199,7 @@ impl Fields {
     }
 }
 
-/// Knows how many bytes were written.
+/// Writer that counts bytes, for the offsets of entries.
 struct Counter<W> {
     out: W,
     count: u64,

@@ -55,6 +55,7 @@ fn cannot_render(problem: String) -> Diagnostic {
 fn check(config: &Model) -> Diagnostics {
     let wanted = |attr: &Attr<bool>| match attr {
         Attr::Known(wanted) => Some(*wanted),
+        // The configuration lacks the default, which is true for both.
         Attr::Null => Some(true),
         Attr::Unknown => None,
     };
@@ -76,6 +77,7 @@ fn complete(config: Model) -> Result<Model> {
     if problems.has_errors() {
         return Err(problems);
     }
+    // Planned values may have become known since validation.
     let boundary = config.boundary.or(BOUNDARY.to_owned());
     if let Some(problem) = render::boundary_problem(&boundary) {
         return Err(cannot_render(problem).into());
@@ -169,7 +171,7 @@ mod tests {
 
     use super::Part;
 
-    /// A part without anything but content; its type is left to the provider.
+    /// Returns a part with content only; its type is left to the provider.
     fn part(content: &str) -> Part {
         Part {
             content: content.into(),
@@ -295,7 +297,7 @@ mod tests {
                 assert!(errors.iter().any(|e| e.summary == summary), "{config:?}: {errors:?}");
             }
         }
-        // What is not known yet is not wrong yet.
+        // An unknown value is no mistake yet.
         let unknown = [
             ("part", Value::unknown(Vec::<Part>::ty())),
             ("gzip", Value::unknown(Type::Bool)),

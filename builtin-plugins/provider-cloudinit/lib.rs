@@ -1,7 +1,7 @@
 //! The `cloudinit` provider: user data for machines that start, as one MIME message of several parts.
 //!
-//! It stands for version 2.4.0 of the official provider, and may use only the SDK, `cty` and `deflate`. The messages themselves
-//! ([`render`]) are also those of the older `template` provider.
+//! It implements version 2.4.0 of the official provider. Of the crates of this workspace it may use only the SDK, `cty` and
+//! `deflate`. The older `template` provider renders the same messages by [`render`].
 
 mod config;
 pub mod render;
@@ -11,10 +11,10 @@ use monoform_sdk::{NeverBlocks, Plain, Provider};
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "cloudinit";
 
-/// The version of the official provider that this one stands for.
+/// Version of the official provider that this one implements.
 pub const VERSION: &str = "2.4.0";
 
-/// The earlier versions of the same major, which this one stands for too.
+/// Earlier versions of the same major version, which it also implements.
 pub const RELEASED: &[&str] = &[
     "2.0.0", "2.1.0", "2.2.0", "2.3.0", "2.3.1", "2.3.2", "2.3.3", "2.3.4", "2.3.5", "2.3.6", "2.3.7",
 ];

@@ -1,4 +1,4 @@
-//! The message, byte by byte: what cloud-init reads, and what people compare.
+//! The MIME message, byte by byte: other bytes would replace machines whose user data they are.
 
 use std::io::{self, Write};
 
@@ -7,14 +7,14 @@ use base64::engine::general_purpose::STANDARD;
 use deflate::Gzip;
 use flate2::Crc;
 
-/// A part of the message; what is empty is left out, except that the type is then `text/plain`.
+/// A part of the message. Empty fields are left out, except that the type is then `text/plain`.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
     /// Content of the part, as it is sent.
     pub content: &'a str,
     /// MIME type of the content.
     pub content_type: &'a str,
-    /// The name of the file that it becomes.
+    /// Name of the file that the part becomes.
     pub filename: &'a str,
     /// Value of the header `X-Merge-Type`.
     pub merge_type: &'a str,
@@ -22,7 +22,7 @@ pub struct Part<'a> {
 
 /// Default content type of a part.
 pub(crate) const CONTENT_TYPE: &str = "text/plain";
-/// The line between parts where nothing else is said.
+/// Default line between the parts.
 pub const BOUNDARY: &str = "MIMEBOUNDARY";
 
 /// Problem of a boundary by the rules of MIME (RFC 2046), as the end of a sentence.
@@ -37,7 +37,7 @@ pub(crate) fn boundary_problem(boundary: &str) -> Option<String> {
     ))
 }
 
-/// The message. The first line ends differently from the others, since it always has.
+/// Renders the message. The first line ends in `\n` and the others in `\r\n`, as in the official provider.
 pub fn message(parts: &[Part<'_>], boundary: &str) -> String {
     let mut out = format!("Content-Type: multipart/mixed; boundary=\"{boundary}\"\nMIME-Version: 1.0\r\n\r\n");
     for (i, part) in parts.iter().enumerate() {
@@ -66,8 +66,9 @@ pub fn message(parts: &[Part<'_>], boundary: &str) -> String {
     out
 }
 
-/// The message in the encoding of the configuration. Compressed data is always written in base64, since it is no text.
+/// Encodes the message as configured.
 pub fn encode(message: String, gzip: bool, base64: bool) -> io::Result<String> {
+    // Compressed data is no text, so it is always in Base64.
     if !gzip {
         return Ok(if base64 { STANDARD.encode(message) } else { message });
     }
@@ -76,7 +77,7 @@ pub fn encode(message: String, gzip: bool, base64: bool) -> io::Result<String> {
     bytes.map(|bytes| STANDARD.encode(bytes))
 }
 
-/// Checksum of a result, which is its identifier in the state.
+/// Returns the checksum of a result, which is its identifier in the state.
 pub fn checksum(rendered: &str) -> String {
     let mut crc = Crc::new();
     crc.update(rendered.as_bytes());

@@ -1,4 +1,5 @@
-//! The data sources: what the machine's resolver answers, in an order that does not depend on the server.
+//! Data sources: answers of the system's resolver, in an order that does not depend on the server, except for TXT
+//! records.
 
 use std::cmp::Reverse;
 use std::net::IpAddr;
@@ -26,7 +27,7 @@ async fn answers<T>(name: &str, kind: RecordType, pick: impl Fn(&RData) -> Optio
     Ok(records.iter().filter_map(|record| pick(&record.data)).collect())
 }
 
-/// A data source whose whole work is a function from its configuration to its result.
+/// Implements a data source by a function from its configuration to its result.
 macro_rules! data_source {
     ($name:ident($model:ident): $description:literal, $read:path) => {
         pub(crate) struct $name;
@@ -62,9 +63,10 @@ model! {
 async fn addresses(config: Addresses, kind: &str, pick: impl Fn(&IpAddr) -> bool) -> Result<Addresses> {
     let host = config.host.text();
     let found = lookup::addresses(host).await.map_err(|e| failed(kind, host, e))?;
-    // An IPv4 address in IPv6 clothes is one.
+    // An IPv4-mapped IPv6 address is an IPv4 address.
     let found = found.into_iter().map(|a| a.to_canonical()).filter(pick);
     let mut addrs: Vec<String> = found.map(|a| a.to_string()).collect();
+    // Servers rotate their answers, which must not look like a change.
     addrs.sort();
     Ok(Addresses {
         id: config.host.clone(),

@@ -16,7 +16,7 @@ use crate::lookup;
 use crate::settings::{Settings, Transport};
 use crate::tsig;
 
-/// The size of answers that are asked for once one did not fit.
+/// Size of UDP answers that is offered after one was truncated.
 const LARGER: u16 = 4096;
 
 /// Sends messages to the server of the provider's configuration.
@@ -25,7 +25,7 @@ pub(crate) struct Client {
     settings: Settings,
 }
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
     Timeout(Duration),
@@ -66,8 +66,8 @@ impl Client {
         self.settings.recursive
     }
 
-    /// Sends a message until it is answered, or no try is left. An answer that was cut short is asked for with more room, then
-    /// over TCP, each time with all tries.
+    /// Sends a message until it is answered, or no attempt is left. After a truncated answer the message is sent with a larger
+    /// size for answers, then over TCP, each time with all attempts.
     pub async fn exchange(&self, mut message: Message) -> Result<Message, Failure> {
         let mut transport = self.settings.transport;
         let mut tries = self.settings.retries;
@@ -108,6 +108,7 @@ impl Client {
             .to_vec()
             .map_err(|e| other(format!("the message cannot be written: {e}")))?;
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        // Signed anew for each attempt, since the time is a part of the signature.
         let signed = match &self.settings.key {
             Some(key) => {
                 let signed = key.sign(&bytes, now());
@@ -120,6 +121,7 @@ impl Client {
         };
         let request = signed.as_ref().map_or(&bytes, |(_, (message, _))| message);
         let limit = self.settings.timeout;
+        // Resolution of the server's name has a limit of its own, so that it does not use up that of the exchange.
         let peers = timeout(limit.saturating_mul(3), self.peers(transport))
             .await
             .map_err(|_| Failure::Timeout(limit))??;
@@ -144,7 +146,8 @@ impl Client {
         if let Some((key, (_, mac))) = &signed {
             match key.verify(&answer, mac, now()) {
                 Ok(()) => {}
-                // What the server refuses, it may refuse before it looks at signatures. Nothing is believed but that.
+                // A server may refuse a message before it looks at signatures. Of an unsigned answer, only a refusal is
+                // accepted.
                 Err(tsig::Problem::Unsigned) if is_refusal(parsed.metadata.response_code) => {}
                 Err(problem) => return Err(other(problem.to_string())),
             }
@@ -152,10 +155,11 @@ impl Client {
         Ok(parsed)
     }
 
-    /// The addresses of the server, in the order in which they are tried.
+    /// Returns the addresses of the server in the order of attempts.
     async fn peers(&self, transport: Transport) -> Result<Vec<SocketAddr>, Failure> {
         let addresses = match self.settings.server.as_deref().unwrap_or_default() {
             "" => vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)],
+            // IPv6 addresses may be in brackets.
             server => match server.trim_matches(['[', ']']).parse() {
                 Ok(address) => vec![address],
                 Err(_) => lookup::addresses(server)
@@ -185,12 +189,13 @@ async fn udp(peer: SocketAddr, request: &[u8]) -> Result<Vec<u8>, Failure> {
     };
     let broken = broken(peer);
     let socket = UdpSocket::bind((local, 0)).await.map_err(&broken)?;
+    // A connected socket receives only messages of its peer.
     socket.connect(peer).await.map_err(&broken)?;
     socket.send(request).await.map_err(&broken)?;
     let mut buffer = vec![0; usize::from(u16::MAX)];
     loop {
         let size = socket.recv(&mut buffer).await.map_err(&broken)?;
-        // Late answers to earlier questions, and what others send, are not ours.
+        // Late answers to earlier messages, and messages of others, are ignored.
         if size >= 2 && buffer.get(..2) == request.get(..2) {
             buffer.truncate(size);
             return Ok(buffer);

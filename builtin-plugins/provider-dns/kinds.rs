@@ -1,4 +1,4 @@
-//! The eight types of records, each with its object.
+//! The eight types of records, each with its conversion.
 
 use std::net::Ipv6Addr;
 
@@ -12,7 +12,7 @@ use crate::text::{self, TextError};
 
 const TTL: i64 = 3600;
 
-/// A model that begins with what every set of records has.
+// A model that begins with the attributes that all record sets have.
 macro_rules! record_model {
     (
         $(#[$meta:meta])*
@@ -54,7 +54,6 @@ macro_rules! record_model {
     };
 }
 
-/// A set of texts.
 type Texts = Attr<Set<Attr<String>>>;
 
 fn known(texts: &Texts) -> Vec<String> {
@@ -66,7 +65,7 @@ fn texts(elements: Vec<String>) -> Texts {
     Set(elements.into_iter().map(Attr::Known).collect()).into()
 }
 
-/// At least one: without records there is no set.
+/// Returns the rule for at least one element: without records there is no set.
 fn some() -> Validator {
     Validator::Size(1, usize::MAX)
 }
@@ -85,7 +84,7 @@ fn complete_names(what: &'static str) -> Validator {
     })
 }
 
-/// A number of a record.
+/// Converts a number of a record.
 fn short(number: &Attr<i64>, what: &'static str) -> Option<Result<u16, TextError>> {
     let number = *number.known()?;
     Some(u16::try_from(number).map_err(|_| TextError::Number { what, number }))

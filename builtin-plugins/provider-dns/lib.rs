@@ -1,21 +1,21 @@
-//! The `dns` provider: records in zones that take dynamic updates, and what the machine's resolver says about names.
+//! The `dns` provider: records in zones with dynamic updates, and answers of the system's resolver.
 //!
-//! Managed resources are sets of records of one name and type. [`records`] is what they have in common, with RFC 2136 as its
-//! language; [`kinds`] is what differs. [`settings`] says where updates go, [`exchange`] sends and receives, and [`tsig`] signs
-//! (RFC 8945). [`text`] is names and strings as zone files write them. The data sources ([`data`]) ask the machine's resolver
-//! ([`lookup`]) and know nothing of the provider's configuration.
+//! Managed resources are sets of records of one name and type. [`records`] has what is common to them, with the messages of RFC
+//! 2136; [`kinds`] has the types. [`settings`] has the server and the credentials, [`exchange`] sends and receives, and [`tsig`]
+//! signs (RFC 8945). [`text`] converts names and strings in the form of zone files. The data sources ([`data`]) use the system's
+//! resolver ([`lookup`]) and do not need the provider's configuration.
 //!
-//! It stands for version 3.6.1 of the official provider, and may use only the SDK. It differs where the official one gets in the
-//! way:
-//! - `recursive` is honoured (there, the flag is cleared before the question is sent).
+//! It implements version 3.6.1 of the official provider. Of the crates of this workspace it may use only the SDK. It deviates
+//! where the official one gets in the way:
+//! - `recursive` has effect (there, the flag is cleared before the query is sent).
 //! - After a failed update, an A or AAAA set stays in the state (there, it is forgotten).
-//! - A name or an address that the server writes differently (`Mail.example.`, `10.0.0.01`, `2001:0db8::1`, other escapes in a
-//!   TXT string) is the one of the configuration (there, an inconsistent result or a change in every plan).
-//! - A signed answer that was cut short is asked for again with a signature (there, the repetition is not signed).
-//! - Answers to signed questions must be signed, unless they are errors (there, any answer is accepted).
+//! - If the server writes a name or an address differently (`Mail.example.`, `10.0.0.01`, `2001:0db8::1`, other escapes in a TXT
+//!   string), the spelling of the configuration stays (there, an inconsistent result or a change in every plan).
+//! - After a truncated answer, the query is signed again (there, the repetition is not signed).
+//! - Answers to signed messages must be signed, unless they are errors (there, any answer is accepted).
 //! - GSS-TSIG is refused: it needs the Kerberos of the machine.
 
-/// Entries for the fuzz targets.
+/// Entry points of the fuzz targets.
 #[doc(hidden)]
 pub mod fuzzing {
     use hickory_proto::op::Message;
@@ -23,7 +23,7 @@ pub mod fuzzing {
 
     use crate::tsig::{Algorithm, Key};
 
-    /// Reads the answer of a server as an update does, signature included.
+    /// Reads a server's answer as an update does, including its signature.
     pub fn answer(bytes: &[u8]) {
         drop(Message::from_vec(bytes));
         let algorithms = ["hmac-md5", "hmac-sha1", "hmac-sha256", "hmac-sha512"];
@@ -33,7 +33,7 @@ pub mod fuzzing {
         }
     }
 
-    /// Reads a name and a text as a configuration has them.
+    /// Reads a name and a text in the form of a configuration.
     pub fn texts(text: &str) {
         if let Ok(name) = crate::text::name(text) {
             let written = crate::text::name_text(&name);
@@ -62,10 +62,10 @@ use crate::records::Records;
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "dns";
 
-/// The version of the official provider that this one stands for.
+/// Version of the official provider that this one implements.
 pub const VERSION: &str = "3.6.1";
 
-/// The earlier versions of the same major, which this one stands for too.
+/// Earlier versions of the same major version, which it also implements.
 pub const RELEASED: &[&str] = &[
     "3.0.0", "3.0.1", "3.1.0", "3.2.0", "3.2.1", "3.2.2", "3.2.3", "3.2.4", "3.3.0", "3.3.1", "3.3.2", "3.4.0",
     "3.4.1", "3.4.2", "3.4.3", "3.5.0", "3.6.0",
@@ -113,7 +113,7 @@ impl Provider for Dns {
     }
 }
 
-/// A variable of the environment that is not empty.
+/// Returns an environment variable that is not empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "the environment has the settings that the configuration leaves out"
@@ -227,7 +227,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_server_addresses_cannot_be_managed() {
-        // A variable of the environment that names a server would be used.
+        // A server in the environment would be used.
         if variable("DNS_UPDATE_SERVER").is_some() {
             return;
         }

@@ -1,4 +1,4 @@
-//! What this machine says about names: its hosts file, then the servers that `/etc/resolv.conf` names.
+//! Name resolution of this machine: its hosts file, then the servers in `/etc/resolv.conf`.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -12,7 +12,6 @@ use crate::text;
 
 const HOSTS: &str = "/etc/hosts";
 
-/// Error of a lookup.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LookupError {
     #[error("it is no name: {0}")]
@@ -34,7 +33,7 @@ struct Line {
 }
 
 fn hosts() -> Vec<Line> {
-    // Without a hosts file nothing is said by it.
+    // Read for each lookup: a plugin process may live long, and the file is small.
     let text = std::fs::read_to_string(HOSTS).unwrap_or_default();
     lines(&text)
 }
@@ -42,7 +41,7 @@ fn hosts() -> Vec<Line> {
 fn lines(text: &str) -> Vec<Line> {
     let line = |line: &str| {
         let mut words = line.split('#').next()?.split_whitespace();
-        // Of an address with a zone (`fe80::1%eth0`), the zone says nothing here.
+        // The zone of an address (`fe80::1%eth0`) has no meaning in DNS.
         let address = words.next()?.split('%').next()?.parse().ok()?;
         let names = words.map(str::to_owned).collect();
         Some(Line { address, names })
@@ -60,7 +59,7 @@ impl Line {
     }
 }
 
-/// A name with the dot at its end, unless it is a single word.
+/// Appends the dot to a name, unless it is a single word.
 fn complete(name: &str) -> String {
     if name.contains('.') && !name.ends_with('.') {
         format!("{name}.")
@@ -73,24 +72,25 @@ fn resolver() -> Result<TokioResolver, LookupError> {
     let provider = TokioRuntimeProvider::default();
     let mut builder = match Resolver::builder(provider.clone()) {
         Ok(builder) => builder,
-        // As on a machine that says nothing: it is expected to serve names itself.
+        // Without a configuration, a resolver on this machine is assumed, as in Go's library.
         Err(_) => {
             let local = NameServerConfig::udp_and_tcp(IpAddr::V4(Ipv4Addr::LOCALHOST));
             Resolver::builder_with_config(ResolverConfig::from_parts(None, Vec::new(), vec![local]), provider)
         }
     };
+    // The canonical name is found by the aliases on the way.
     builder.options_mut().preserve_intermediates = true;
     Ok(builder.build()?)
 }
 
-/// The records of a name, those of aliases on the way included.
+/// Queries the records of a name, including those of aliases on the way.
 pub(crate) async fn records(host: &str, kind: RecordType) -> Result<Vec<Record>, LookupError> {
     let name: Name = host.parse().map_err(LookupError::Name)?;
     let found = resolver()?.lookup(name, kind).await?;
     Ok(found.answers().to_vec())
 }
 
-/// The addresses of a host, of both families. One in the hosts file is there with all it has.
+/// Returns the addresses of a host, of both families. An entry of the hosts file excludes DNS.
 pub(crate) async fn addresses(host: &str) -> Result<Vec<IpAddr>, LookupError> {
     if let Ok(address) = host.parse() {
         return Ok(vec![address]);
@@ -105,6 +105,7 @@ pub(crate) async fn addresses(host: &str) -> Result<Vec<IpAddr>, LookupError> {
     }
     let name: Name = host.parse().map_err(LookupError::Name)?;
     let mut builder = resolver()?;
+    // The hosts file has been consulted above, for both families together.
     builder.set_hosts(std::sync::Arc::default());
     let found = tokio::join!(
         builder.lookup(name.clone(), RecordType::A),
@@ -116,6 +117,7 @@ pub(crate) async fn addresses(host: &str) -> Result<Vec<IpAddr>, LookupError> {
     };
     let addresses: Vec<IpAddr> = of(&found.0).into_iter().chain(of(&found.1)).collect();
     match (addresses.is_empty(), found.0, found.1) {
+        // A host without addresses of one family is an error of that query only.
         (true, Err(error), Err(_)) => Err(error.into()),
         _ => Ok(addresses),
     }
@@ -129,13 +131,14 @@ fn address(record: &Record) -> Option<IpAddr> {
     }
 }
 
-/// Target of the CNAME record of a host, or the host itself. Of a chain only the first link is followed, as in the official provider.
+/// Returns the target of the CNAME record of a host, or the host itself.
 pub(crate) async fn canonical(host: &str) -> Result<String, LookupError> {
     if let Some(line) = hosts().iter().find(|line| line.has(host)) {
         return Ok(line.names.first().map(|n| complete(n)).unwrap_or_default());
     }
     let mut problem = None;
     for kind in [RecordType::A, RecordType::AAAA, RecordType::CNAME] {
+        // Only the first link of a chain is followed, as in the official provider.
         match records(host, kind).await {
             Ok(records) => {
                 if let Some(first) = records.first() {
@@ -153,7 +156,7 @@ pub(crate) async fn canonical(host: &str) -> Result<String, LookupError> {
     Err(problem.unwrap_or(LookupError::NoRecords))
 }
 
-/// The names of an address.
+/// Returns the names of an address.
 pub(crate) async fn names(address: &str) -> Result<Vec<String>, LookupError> {
     let ip: IpAddr = address.parse().map_err(|_| LookupError::Address(address.to_owned()))?;
     let known: Vec<String> = hosts()

@@ -1,7 +1,7 @@
 //! Sets of records as managed objects: all records of one name and one type.
 //!
-//! An object is created and changed with one update message, then asked for: what the server answers is what goes into the
-//! state. Where the server only writes differently what the configuration says, the configuration's spelling stays.
+//! An object is created or changed with one update message, and then queried: the server's answer becomes the state. Where
+//! the server only writes the same data differently, the spelling of the configuration stays.
 
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
@@ -14,13 +14,11 @@ use crate::text::{self, NameError, TextError};
 
 /// Attributes that all record sets have.
 pub(crate) trait RecordModel: Model {
-    /// Zone, name below it (none at the top of the zone), and time to live.
+    /// Returns zone, name below it (empty at the top of the zone), and time to live.
     fn place(&self) -> Place<'_>;
-    /// Says which set it is.
+    /// Sets the attributes that identify the set.
     fn locate(&mut self, id: String, zone: String, name: Option<String>);
-    /// Sets the identifier.
     fn set_id(&mut self, id: String);
-    /// Takes over the time to live.
     fn set_ttl(&mut self, ttl: i64);
 }
 
@@ -33,7 +31,7 @@ pub(crate) struct Place<'m> {
 }
 
 impl Place<'_> {
-    /// The whole name, as text.
+    /// Returns the fully qualified name as text.
     fn text(&self) -> String {
         match (self.name, self.zone) {
             ("", zone) => zone.to_owned(),
@@ -70,9 +68,9 @@ pub(crate) trait Kind: Send + Sync + 'static {
     /// True if the set can have one record only.
     const SINGLE: bool = false;
 
-    /// Elements of the model.
+    /// Returns the elements of the model.
     fn elements(model: &Self::Model) -> Vec<Self::Element>;
-    /// Makes the model say this.
+    /// Replaces the elements of the model.
     fn set_elements(model: &mut Self::Model, elements: Vec<Self::Element>);
     /// Converts an element to record data; `None` while a part is unknown.
     fn read(element: &Self::Element) -> Option<std::result::Result<RData, TextError>>;
@@ -80,7 +78,7 @@ pub(crate) trait Kind: Send + Sync + 'static {
     fn write(data: &RData) -> Option<Self::Element>;
 }
 
-/// The resource for a type of records.
+/// Resource for a type of records.
 pub(crate) struct Records<K>(pub K);
 
 fn unreadable(reason: impl std::fmt::Display) -> Diagnostic {
@@ -132,7 +130,7 @@ async fn update(client: &Client, doing: &str, zone: &str, records: Vec<Record>) 
     }
 }
 
-/// Asks for the records of a name.
+/// Queries the records of a name.
 async fn ask(client: &Client, name: Name, kind: RecordType) -> std::result::Result<Message, Failure> {
     let mut message = Message::query();
     message.metadata.recursion_desired = client.is_recursive();
@@ -148,7 +146,7 @@ fn same(one: &RData, other: &RData) -> bool {
     }
 }
 
-/// Every element with its record.
+/// Returns all elements with their record data.
 fn read_all<K: Kind>(model: &K::Model) -> Result<Vec<(K::Element, RData)>> {
     let read = |element: K::Element| {
         let data = K::read(&element)?;
@@ -160,6 +158,7 @@ fn read_all<K: Kind>(model: &K::Model) -> Result<Vec<(K::Element, RData)>> {
 impl<K: Kind> Records<K> {
     fn client(&self, cx: &Context<Client>) -> Result<std::sync::Arc<Client>> {
         let client = cx.client()?;
+        // As in the official provider, the types of the old SDK have an error of their own for a missing server.
         if K::LENIENT && !client.has_server() {
             return Err(Diagnostic::error(
                 "update server is not set",
@@ -182,7 +181,7 @@ impl<K: Kind> Records<K> {
             ResponseCode::NXDomain => return Ok(None),
             code => return Err(refused("querying", code)),
         }
-        // Who is asked about a name that others are responsible for says so beside the answer.
+        // A server that delegates a zone has its NS records in the authority section.
         let mut records: Vec<&Record> = Vec::new();
         if K::TYPE == RecordType::NS {
             let named = answer
@@ -213,7 +212,7 @@ impl<K: Kind> Records<K> {
                     format_args!("didn't get a {} record, but a {other} record of \"{name}\"", K::TYPE),
                 )
             })?;
-            // Two spellings of one record are one record.
+            // Several spellings of the same record are one record.
             let spelled: Vec<_> = known.iter().filter(|(_, data)| same(data, &record.data)).collect();
             if spelled.is_empty() {
                 elements.push(written);
@@ -269,7 +268,7 @@ impl<K: Kind> Resource for Records<K> {
         Schema::of::<K::Model>().describe(K::DESCRIPTION)
     }
 
-    /// Checks that no single attribute can express.
+    /// Checks rules that no single attribute can express.
     fn validate(&self, config: &K::Model) -> Diagnostics {
         let mut problems: Vec<TextError> = K::elements(config).iter().filter_map(|e| K::read(e)?.err()).collect();
         let place = config.place();
@@ -288,9 +287,10 @@ impl<K: Kind> Resource for Records<K> {
         Diagnostics(problems.into_iter().map(unreadable).collect())
     }
 
-    /// Another spelling of what is there is no change. Only the old SDK lets a plan differ from its configuration so far.
+    /// Plans no change if only the spelling differs.
     async fn plan(&self, plan: &mut Plan<'_, K::Model>, _cx: &mut Context<Client>) -> Result<()> {
         let (mut planned, prior) = (plan.planned()?, plan.prior()?);
+        // Only types of the old SDK may have a plan that differs from the configuration.
         let Some(prior) = prior.filter(|_| K::LENIENT) else {
             return Ok(());
         };
@@ -323,6 +323,7 @@ impl<K: Kind> Resource for Records<K> {
         update(&client, "updating", place.zone, records?).await?;
         let id = place.text();
         plan.set_id(id);
+        // The records exist now, also if the query of the result fails.
         cx.save(&plan);
         self.outcome(&client, plan, cx).await
     }
@@ -342,6 +343,7 @@ impl<K: Kind> Resource for Records<K> {
             gone.map(|(_, data)| place.record(data.clone())).collect()
         };
         let mut records = without(&old, &new)?;
+        // Class NONE deletes this record, class ANY the whole set (RFC 2136, 2.5).
         for record in &mut records {
             record.dns_class = DNSClass::NONE;
             record.ttl = 0;
@@ -357,6 +359,7 @@ impl<K: Kind> Resource for Records<K> {
 
     async fn delete(&self, state: K::Model, cx: &mut Context<Client>) -> Result<()> {
         let place = state.place();
+        // Without data and with class ANY, an update deletes the whole set (RFC 2136, 2.5.2).
         let mut all = Record::update0(place.name()?, 0, K::TYPE);
         all.dns_class = DNSClass::ANY;
         update(&*self.client(cx)?, "deleting", place.zone, vec![all]).await
@@ -379,6 +382,7 @@ impl<K: Kind> Resource for Records<K> {
                 .await
                 .map_err(|e| failed("querying", e))?;
             match answer.metadata.response_code {
+                // The answer for an alias is about the zone of its target.
                 ResponseCode::NoError if answer.answers.iter().any(|r| r.record_type() == RecordType::CNAME) => {}
                 ResponseCode::NoError => {
                     zone = answer
@@ -413,12 +417,12 @@ impl<K: Kind> Resource for Records<K> {
     }
 }
 
-/// The rule for what must be a complete name.
+/// Returns the rule for fully qualified names.
 pub(crate) fn complete_name(what: &'static str) -> Validator {
     Validator::custom(move |check| name_problem(what, check.value.as_str()?, true).map(|d| d.at(check.path.clone())))
 }
 
-/// The rule for names below a zone.
+/// Returns the rule for names below a zone.
 pub(crate) fn name_below_a_zone() -> Validator {
     Validator::custom(|check| {
         name_problem("DNS record name", check.value.as_str()?, false).map(|d| d.at(check.path.clone()))

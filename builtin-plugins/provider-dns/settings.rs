@@ -1,4 +1,4 @@
-//! Where updates go, and who we are there: the provider's configuration, and environment variables for what it leaves out.
+//! Server and credentials of updates: the provider's configuration, and environment variables for absent arguments.
 
 use std::time::Duration;
 
@@ -70,11 +70,10 @@ model! {
     }
 }
 
-/// Transport of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transport {
     pub is_tcp: bool,
-    /// Only addresses of this family: 4 or 6.
+    /// Limits addresses to this family: 4 or 6.
     pub family: Option<u8>,
 }
 
@@ -96,7 +95,7 @@ impl Transport {
 /// Resolved settings of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// The server; none if neither the configuration nor the environment names one.
+    /// The server; `None` if neither the configuration nor the environment names one.
     pub server: Option<String>,
     pub port: u16,
     pub transport: Transport,
@@ -111,7 +110,7 @@ fn failed(detail: impl Into<String>) -> Diagnostic {
 }
 
 impl Config {
-    /// Puts the settings together; `variable` gives an environment variable that is set and not empty.
+    /// Resolves the settings. `variable` returns an environment variable that is set and not empty.
     pub fn settings(self, variable: &dyn Fn(&str) -> Option<String>) -> Result<Settings> {
         let mut blocks = self.update.or(Vec::new());
         let given = !blocks.is_empty();
@@ -167,7 +166,7 @@ impl Config {
 
         let server = text(&update.server, "DNS_UPDATE_SERVER");
         Ok(Settings {
-            // A block without a server is about this machine's own.
+            // A block without a server means a server on this machine.
             server: server.or_else(|| given.then(String::new)),
             port,
             transport,
@@ -214,7 +213,7 @@ fn key(name: &str, algorithm: &str, secret: &str) -> Result<Option<Key>> {
     Ok(Some(Key::new(&name, algorithm, secret)))
 }
 
-/// A duration in seconds, or with units: `1m30s`.
+/// Parses a duration in seconds, or with units: `1m30s`.
 fn timeout(text: &str) -> Result<Duration> {
     let seconds = match text.parse::<i64>() {
         #[allow(

@@ -1,17 +1,17 @@
-//! Names and strings as zone files write them (RFC 1035, 5.1): a backslash takes the meaning from the character after it, or
-//! stands before the three digits of a byte.
+//! Names and strings in the form of zone files (RFC 1035, 5.1): a backslash escapes the next character, or precedes the
+//! three digits of a byte.
 
 use std::net::Ipv4Addr;
 
 use hickory_proto::rr::Name;
 use hickory_proto::rr::rdata::TXT;
 
-/// Why an element of a record cannot be read.
+/// Reason why an element of a record cannot be read.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum TextError {
     #[error("{text:?} is no domain name: {reason}")]
     Name { text: String, reason: NameError },
-    /// The text of a TXT record.
+    /// Invalid text of a TXT record.
     #[error("{text:?} cannot be the text of a TXT record: {reason}")]
     Txt { text: String, reason: StringError },
     #[error("{0:?} is no IPv4 address")]
@@ -33,7 +33,7 @@ pub(crate) enum NameError {
     EmptyLabel,
     #[error(transparent)]
     Escape(#[from] EscapeError),
-    /// A label or the whole is too long.
+    /// A label or the whole name is too long.
     #[error("{0}")]
     TooLong(String),
 }
@@ -47,7 +47,6 @@ pub(crate) enum StringError {
     Escape(#[from] EscapeError),
 }
 
-/// Malformed escape.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum EscapeError {
     #[error("it ends with a backslash")]
@@ -56,10 +55,10 @@ pub(crate) enum EscapeError {
     Digits,
 }
 
-/// The longest string in a TXT record.
+/// Length limit of a string in a TXT record.
 const LONGEST_STRING: usize = 255;
 
-/// The bytes of a text, each with whether it was escaped.
+/// Returns the bytes of a text, each with whether it was escaped.
 fn bytes(text: &str) -> impl Iterator<Item = Result<(u8, bool), EscapeError>> {
     let all = text.as_bytes();
     let mut at = 0;
@@ -90,6 +89,7 @@ pub(crate) fn is_complete(name: &str) -> bool {
     let Some(rest) = name.strip_suffix('.') else {
         return false;
     };
+    // Behind an odd number of backslashes the dot is escaped.
     rest.bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 0
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn name(text: &str) -> Result<Name, TextError> {
     Name::from_labels(labels).map_err(|e| bad(NameError::TooLong(e.to_string())))
 }
 
-/// Writes a byte of a name or a string.
+/// Appends a byte of a name or a string, escaped if necessary.
 fn push(out: &mut String, byte: u8, special: &[u8]) {
     match byte {
         b' '..=b'~' => {
@@ -134,7 +134,7 @@ fn push(out: &mut String, byte: u8, special: &[u8]) {
     }
 }
 
-/// Formats a name, with a dot at its end and escapes.
+/// Formats a name with a dot at its end and escapes.
 pub(crate) fn name_text(name: &Name) -> String {
     let mut out = String::new();
     for label in name.iter() {
@@ -149,14 +149,14 @@ pub(crate) fn name_text(name: &Name) -> String {
     out
 }
 
-/// Writes the first labels of a name, without the dot at the end.
+/// Formats the first labels of a name, without the dot at the end.
 pub(crate) fn first_labels(name: &Name, count: usize) -> String {
     let labels = name.iter().take(count).map(<[u8]>::to_vec);
     let text = Name::from_labels(labels).map(|n| name_text(&n)).unwrap_or_default();
     text.strip_suffix('.').unwrap_or(&text).to_owned()
 }
 
-/// Reads what stands between the quotes of a TXT record. Quotes in it end one string and begin the next.
+/// Parses the content between the quotes of a TXT record. Quotes in it end one string and begin the next.
 pub(crate) fn txt(text: &str) -> Result<TXT, TextError> {
     let bad = |reason| TextError::Txt {
         text: text.to_owned(),
@@ -174,6 +174,7 @@ pub(crate) fn txt(text: &str) -> Result<TXT, TextError> {
             }
             (byte, false) if !inside && byte.is_ascii_whitespace() => {}
             (byte, _) if inside => {
+                // A longer text continues in another string of the record.
                 if strings.last().is_some_and(|s| s.len() == LONGEST_STRING) {
                     strings.push(Vec::new());
                 }
@@ -192,7 +193,7 @@ pub(crate) fn txt(text: &str) -> Result<TXT, TextError> {
     Ok(TXT::from_bytes(strings.iter().map(Vec::as_slice).collect()))
 }
 
-/// Writes the strings of a TXT record as one.
+/// Formats the strings of a TXT record as one.
 pub(crate) fn txt_text(txt: &TXT) -> String {
     let mut out = String::new();
     for byte in txt.txt_data.iter().flatten() {
@@ -201,7 +202,7 @@ pub(crate) fn txt_text(txt: &TXT) -> String {
     out
 }
 
-/// Reads an address whose numbers may begin with zeros.
+/// Parses an address whose numbers may begin with zeros.
 pub(crate) fn ipv4(text: &str) -> Option<Ipv4Addr> {
     let part = |part: &str| {
         let digits = part.trim_start_matches('0');

@@ -1,17 +1,17 @@
-//! Signatures of messages with a shared secret: RFC 8945.
+//! Signatures of messages with a shared secret (TSIG, RFC 8945).
 //!
-//! Written here since the DNS library knows neither MD5 nor SHA-1, which keys in use still name. It works on messages as they
-//! travel: what is signed are their bytes.
+//! Written here because the DNS library supports neither MD5 nor SHA-1, which keys in use still have. It works on messages in
+//! wire format, since their bytes are signed.
 
 use hickory_proto::rr::Name;
 use hmac::{Hmac, KeyInit, Mac};
 
-/// The type of the record that carries a signature, and its class: any.
+/// Type of the record with a signature, and its class (ANY).
 const TSIG: u16 = 250;
 const ANY: u16 = 255;
 /// Allowed difference of clocks in seconds (RFC 8945 recommends 300).
 const FUDGE: u16 = 300;
-/// The size of a message's head, and where in it the additional records are counted.
+/// Length of a message's header, and the offset of the count of additional records in it.
 const HEAD: usize = 12;
 const ADDITIONAL: usize = 10;
 
@@ -25,7 +25,7 @@ pub(crate) enum Algorithm {
 }
 
 impl Algorithm {
-    /// The algorithm of this name.
+    /// Returns the algorithm of this name.
     pub fn of(name: &str) -> Option<Algorithm> {
         Some(match name {
             "hmac-md5" => Algorithm::Md5,
@@ -38,6 +38,7 @@ impl Algorithm {
 
     fn labels(self) -> &'static [&'static str] {
         match self {
+            // The registered name of MD5 has this form (RFC 8945, section 6).
             Algorithm::Md5 => &["hmac-md5", "sig-alg", "reg", "int"],
             Algorithm::Sha1 => &["hmac-sha1"],
             Algorithm::Sha256 => &["hmac-sha256"],
@@ -45,7 +46,7 @@ impl Algorithm {
         }
     }
 
-    /// Calls the function with the hash of these parts.
+    /// Calls the continuation with the hash of these parts.
     fn run<T>(self, secret: &[u8], parts: &[&[u8]], then: impl Then<T>) -> T {
         match self {
             Algorithm::Md5 => then.call(hashed::<Hmac<md5::Md5>>(secret, parts)),
@@ -75,7 +76,7 @@ impl Then<Vec<u8>> for Bytes {
     }
 }
 
-/// Compares without telling by its time where two differ.
+/// Compares in constant time, which reveals nothing about the right signature.
 struct Equals<'a>(&'a [u8]);
 
 impl Then<bool> for Equals<'_> {
@@ -84,7 +85,6 @@ impl Then<bool> for Equals<'_> {
     }
 }
 
-/// A key that two sides share.
 #[derive(Clone)]
 pub(crate) struct Key {
     name: Vec<u8>,
@@ -92,7 +92,7 @@ pub(crate) struct Key {
     secret: Vec<u8>,
 }
 
-/// The secret is left out.
+/// Omits the secret.
 impl std::fmt::Debug for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Key")
@@ -110,8 +110,8 @@ impl Key {
         }
     }
 
-    /// Signs a message at this time (in seconds since 1970). Gives the signed message, and the signature alone, which is part of
-    /// what the answer's signature is about.
+    /// Signs a message at this time (seconds since 1970). Returns the signed message, and the signature alone, which is a part
+    /// of the text that the answer's signature covers.
     pub fn sign(&self, message: &[u8], time: u64) -> Option<(Vec<u8>, Vec<u8>)> {
         let id = message.get(..2)?;
         let algorithm = on_the_wire(self.algorithm.labels());
@@ -132,19 +132,20 @@ impl Key {
         Some((signed, mac))
     }
 
-    /// Checks the signature of an answer to what was signed with this.
+    /// Verifies the signature of the answer to a message that was signed with this key.
     pub fn verify(&self, answer: &[u8], request_mac: &[u8], now: u64) -> Result<(), Problem> {
         let record = Record::find(answer).ok_or(Problem::Unsigned)?;
         if record.name != self.name || record.algorithm != on_the_wire(self.algorithm.labels()) {
             return Err(Problem::Wrong("it is signed with another key"));
         }
-        // A server that does not have the key cannot sign its error.
+        // A server that does not have the key cannot sign its error (RFC 8945, 5.3.2).
         if let Some(problem) = Problem::of(record.error)
             && record.mac.is_empty()
         {
             return Err(problem);
         }
         let broken = || Problem::Wrong("its signature cannot be read");
+        // The signature covers the message before this record was added, with its original ID (RFC 8945, section 4.3.2).
         let mut head = record.before.to_vec();
         head.get_mut(..2).ok_or_else(broken)?.copy_from_slice(record.id);
         let count = number(answer, ADDITIONAL)
@@ -172,6 +173,7 @@ impl Key {
         if let Some(problem) = Problem::of(record.error) {
             return Err(problem);
         }
+        // After the signature: the time of an unverified message means nothing.
         if now.abs_diff(record.time) > u64::from(FUDGE) {
             return Err(Problem::BadTime);
         }
@@ -223,19 +225,19 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// The signature of a message: its last record.
+/// TSIG record of a message, which is its last record.
 struct Record<'m> {
     /// Message without its TSIG record.
     before: &'m [u8],
     name: Vec<u8>,
     algorithm: Vec<u8>,
-    /// When it was signed, with the fudge, as in the message.
+    /// Time of the signature and its fudge in wire format.
     when: &'m [u8],
     time: u64,
     mac: &'m [u8],
     id: &'m [u8],
     error: u16,
-    /// The error and what follows, as in the message.
+    /// Error and other data in wire format.
     rest: &'m [u8],
 }
 
@@ -279,12 +281,12 @@ impl<'m> Record<'m> {
     }
 }
 
-/// A name in lower case, as it is signed.
+/// Encodes a name in lower case, which is the form that is signed.
 fn on_the_wire<L: AsRef<[u8]>>(labels: impl IntoIterator<Item = L>) -> Vec<u8> {
     let mut out = Vec::new();
     for label in labels {
         let label = label.as_ref();
-        // Labels have at most 63 bytes.
+        // A label has at most 63 bytes.
         out.push(u8::try_from(label.len()).unwrap_or(u8::MAX));
         out.extend(label.to_ascii_lowercase());
     }
@@ -297,7 +299,7 @@ fn number(message: &[u8], at: usize) -> Option<u16> {
     bytes.try_into().ok().map(u16::from_be_bytes)
 }
 
-/// Offset behind a name in a message.
+/// Returns the offset behind a name in a message.
 fn after_name(message: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match *message.get(at)? {
@@ -320,7 +322,7 @@ mod tests {
         )
     }
 
-    /// An answer with this signature, as a server makes it.
+    /// Returns an answer with this signature, as a server makes it.
     fn answer(key: &Key, request_mac: &[u8], time: u64) -> Vec<u8> {
         let message = [0xab, 0xcd, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let algorithm = on_the_wire(key.algorithm.labels());

@@ -1,4 +1,4 @@
-//! The data source `external`: a program is given a JSON object on its standard input and answers with another on its
+//! The data source `external`: a program that gets a JSON object on its standard input and prints another one to its
 //! standard output.
 
 use std::collections::BTreeMap;
@@ -57,6 +57,7 @@ impl DataSource for External {
             .at_attribute("program")
             .into());
         };
+        // Found before the start, so that a missing program has an error of its own.
         let path = program::find(&name).map_err(|problem| {
             about_program(
                 "External Program Lookup Failed",
@@ -119,7 +120,7 @@ fn query(config: &Model) -> Vec<u8> {
     serde_json::Value::Object(object).to_string().into_bytes()
 }
 
-/// Grace period after an interrupt. The process group is killed at its end.
+/// Time between an interrupt and the kill of the process group.
 const GRACE: Duration = Duration::from_secs(5);
 
 async fn run(mut command: Command, input: Vec<u8>, mut stop: Stop) -> io::Result<Output> {
@@ -132,11 +133,12 @@ async fn run(mut command: Command, input: Vec<u8>, mut stop: Stop) -> io::Result
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
         if let Some(mut pipe) = stdin {
-            // A program need not read all it is given.
+            // A program may end without reading all of its input.
             drop(pipe.write_all(&input).await);
         }
         Ok(())
     };
+    // All pipes at once: a program that waits for its output to be read would never read its input.
     let work = async { tokio::try_join!(feed, whole(stdout), whole(stderr), running.wait()) };
     let ended = tokio::select! {
         ended = work => Some(ended),
@@ -179,7 +181,7 @@ fn failure(name: &str, errors: &str, status: ExitStatus) -> Diagnostic {
     about_program("External Program Execution Failed", detail)
 }
 
-/// The answer of the program: nothing if it says `null`. A value that is null counts as empty text.
+/// Parses the answer of the program; `None` for `null`. A null value counts as an empty text.
 fn answer(output: &[u8]) -> std::result::Result<Option<BTreeMap<String, Attr<String>>>, serde_json::Error> {
     let text = String::from_utf8_lossy(output);
     let object: Option<BTreeMap<String, Option<String>>> = serde_json::from_str(&text)?;

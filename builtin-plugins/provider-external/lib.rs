@@ -1,6 +1,7 @@
-//! The `external` provider: a data source that asks a program.
+//! The `external` provider: a data source that runs a program.
 //!
-//! It stands for version 2.4.0 of the official provider, and may use only the SDK and `cty`.
+//! It implements version 2.4.0 of the official provider. Of the crates of this workspace it may use only the SDK and
+//! `cty`.
 
 mod data_source;
 
@@ -9,10 +10,10 @@ use monoform_sdk::{Plain, Provider};
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "external";
 
-/// The version of the official provider that this one stands for.
+/// Version of the official provider that this one implements.
 pub const VERSION: &str = "2.4.0";
 
-/// The earlier versions of the same major, which this one stands for too.
+/// Earlier versions of the same major version, which it also implements.
 pub const RELEASED: &[&str] = &[
     "2.0.0", "2.1.0", "2.1.1", "2.2.0", "2.2.1", "2.2.2", "2.2.3", "2.3.0", "2.3.1", "2.3.2", "2.3.3", "2.3.4", "2.3.5",
 ];

@@ -1,4 +1,4 @@
-//! Responses: their head as a map of text, their body as bytes.
+//! Responses: headers as a map of text, the body as bytes.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -6,10 +6,10 @@ use std::io::Read;
 use flate2::read::MultiGzDecoder;
 use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, TRAILER, TRANSFER_ENCODING};
 
-/// The largest body there may be. It becomes three attributes, one of them in base64, and an answer of a plugin may have 256 MiB.
+/// Limit of a body in bytes. It becomes three attributes, one of them in Base64, and an answer of a plugin may have 256 MiB.
 pub(crate) const LARGEST: usize = 76 << 20;
 
-/// Why the body of a response cannot be used.
+/// Reason why the body of a response cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
     #[error("the body is larger than the {} MiB that are accepted", LARGEST >> 20)]
@@ -26,21 +26,23 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Takes the parts of a response. What was compressed because we asked for that (`gzip`) comes out as it was before.
+    /// Takes the parts of a response. With `gzip`, the body is decompressed if the server has compressed it.
     pub fn new(status: u16, mut headers: HeaderMap, mut body: Vec<u8>, gzip: bool) -> Result<Answer, BodyError> {
         let is_gzip = |encoding: &[u8]| encoding.eq_ignore_ascii_case(b"gzip");
         if gzip && !body.is_empty() && headers.get(CONTENT_ENCODING).is_some_and(|v| is_gzip(v.as_bytes())) {
             let mut plain = Vec::new();
+            // The limit is for the decompressed body, so that a small response cannot fill the memory.
             let mut decoder = MultiGzDecoder::new(body.as_slice()).take(LARGEST as u64 + 1);
             decoder.read_to_end(&mut plain).map_err(BodyError::Compressed)?;
             if plain.len() > LARGEST {
                 return Err(BodyError::TooLarge);
             }
             body = plain;
+            // As Go's client does: the attributes describe the body that the user gets.
             headers.remove(CONTENT_ENCODING);
             headers.remove(CONTENT_LENGTH);
         }
-        // Headers of this connection only (hop-by-hop).
+        // Hop-by-hop headers describe this connection only.
         let closes = |v: &HeaderValue| v.as_bytes().eq_ignore_ascii_case(b"close");
         if headers.get(CONNECTION).is_some_and(closes) {
             headers.remove(CONNECTION);
@@ -65,7 +67,7 @@ impl Answer {
     }
 }
 
-/// A header's name as people write it: `Content-Type`.
+/// Returns the usual form of a header's name: `Content-Type`.
 fn title_case(name: &str) -> String {
     let mut begins = true;
     name.chars()
@@ -77,7 +79,7 @@ fn title_case(name: &str) -> String {
         .collect()
 }
 
-/// Bytes as text, with a replacement character for each byte that is not part of any.
+/// Converts bytes to text, with a replacement character for each byte that is no UTF-8.
 pub(crate) fn replaced(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

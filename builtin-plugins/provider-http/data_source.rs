@@ -1,4 +1,4 @@
-//! The data source `http`.
+//! The data source `http`, with its arguments and attributes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::request::Request;
 use crate::tries::Limits;
 use crate::trust::Trust;
 
-/// The pause before the first repetition, and the longest pause, where the configuration says nothing.
+/// Defaults of the first and of the longest pause between attempts.
 const MIN_DELAY_MS: i64 = 1000;
 const MAX_DELAY_MS: i64 = 30_000;
 

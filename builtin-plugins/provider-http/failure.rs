@@ -1,4 +1,4 @@
-//! Why a try of a request failed, in words, and whether another one may succeed.
+//! Reason of a failed attempt, and whether another one may succeed.
 
 use http::{Error, TlsProblem};
 
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
 }
 
 impl Failure {
-    /// One that will not be different.
+    /// Creates a permanent failure.
     pub fn lasting(reason: impl Into<String>) -> Failure {
         Failure {
             reason: reason.into(),
@@ -31,13 +31,14 @@ impl Failure {
         }
     }
 
-    /// The failure of an address that is not one of the web.
+    /// Creates the failure of an address that is neither http nor https.
     pub fn scheme(scheme: &str) -> Failure {
         Failure::lasting(format!("unsupported protocol scheme \"{scheme}\": it is http or https"))
     }
 }
 
-/// What a failed request means. As in the official provider, a refused certificate lasts, and other problems of a connection may pass.
+/// Classifies the error of a request. As in the official provider, a refused certificate is permanent, and other problems of a
+/// connection are transient.
 pub(crate) fn failure(error: &Error) -> Failure {
     match error {
         Error::Timeout { .. } => Failure {

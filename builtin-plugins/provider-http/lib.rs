@@ -1,13 +1,12 @@
 //! The `http` provider: a data source that is a request to a web server.
 //!
-//! [`data_source`] is what a configuration says and what it gets. [`request`] sends and follows redirects;
-//! [`tries`] has the limits of time and the pauses, and [`failure`] says why a try failed.
-//! [`trust`] says which servers are believed, and [`answer`] makes the response into text. Nothing is prepared before a
-//! request needs it: the machine's root certificates are read when a server presents a certificate that they must vouch for.
+//! [`data_source`] has the arguments and attributes. [`request`] sends requests; [`tries`] has time limits and pauses, and [`failure`] the
+//! reasons of failed attempts. [`trust`] has the TLS settings, and [`answer`] converts the response to text. Nothing is prepared before a
+//! request needs it: the system's root certificates are read when a server presents a certificate that they must verify.
 //!
-//! It stands for version 3.6.0 of the official provider. Requests are sent by the client of all crates (`http`). Servers see the same request (its
-//! `User-Agent` too, since some answer by that), except that `Accept: */*` is said and not left to be understood, and that
-//! characters which cannot stand in an address are escaped (there, a space breaks the request).
+//! It implements version 3.6.0 of the official provider. Requests are sent by the client of all crates (`http`). Servers see the same
+//! request (also its `User-Agent`, since some answer by that), except that `Accept: */*` is sent explicitly, and that characters which an
+//! address cannot contain are escaped (there, a space breaks the request).
 
 mod answer;
 mod data_source;
@@ -25,10 +24,10 @@ use monoform_sdk::{Empty, Members, Provider, Result, async_trait};
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "http";
 
-/// The version of the official provider that this one stands for.
+/// Version of the official provider that this one implements.
 pub const VERSION: &str = "3.6.0";
 
-/// The earlier versions of the same major, which this one stands for too.
+/// Earlier versions of the same major version, which it also implements.
 pub const RELEASED: &[&str] = &[
     "3.0.0", "3.0.1", "3.1.0", "3.2.0", "3.2.1", "3.3.0", "3.4.0", "3.4.1", "3.4.2", "3.4.3", "3.4.4", "3.4.5", "3.5.0",
 ];

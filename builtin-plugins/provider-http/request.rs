@@ -1,8 +1,8 @@
-//! Requests: their method, headers and body, and the tries until there is a response.
+//! Requests: method, headers and body, and the attempts until there is a response.
 //!
-//! The rules are those that users of the official provider rely on, which are the rules of Go's client: ten requests at most on
-//! a way of redirects; what identifies the person stays with the host it was meant for and the hosts below it; proxies come from
-//! the environment, and never stand between a machine and itself; a server may think as long as it wants unless there is a limit.
+//! The rules are those of Go's client, on which users of the official provider rely: at most ten requests for a chain of
+//! redirects; credentials stay with their host and the hosts below it; proxies come from the environment, and are never used for
+//! the machine itself; a server has unlimited time unless there is a limit.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ use crate::answer::{Answer, LARGEST};
 use crate::failure::{Failure, Kind, failure};
 use crate::tries::{Limits, asked_pause, exceeded, pause, within};
 
-/// The redirects that are followed: with the first one, ten requests are sent.
+/// Redirects that are followed: with the first request, ten are sent.
 const REDIRECTS: Redirects = Redirects {
     limit: 9,
     secrets: Secrets::HostAndBelow,
     referer: true,
 };
-/// What servers see where the configuration says nothing else.
+/// Default of the header `User-Agent`.
 const AGENT: &str = "Go-http-client/1.1";
 
 /// A request that can be sent.
@@ -36,7 +36,7 @@ pub(crate) struct Request {
     url: Url,
     headers: HeaderMap,
     body: Option<Bytes>,
-    /// Whether we asked for a compressed body without being told to.
+    /// True if a compressed body was requested by this code and not by the user.
     gzip: bool,
     transport: Transport,
 }
@@ -77,13 +77,14 @@ impl Request {
                 USER_AGENT if value.is_empty() => {
                     out.remove(name);
                 }
-                // They follow from the body.
+                // The body determines these headers.
                 CONTENT_LENGTH | TRANSFER_ENCODING | TRAILER => {}
                 _ => {
                     out.insert(name, value);
                 }
             }
         }
+        // The response is only decompressed here if the user has not asked for compressed bytes or for a range of them.
         let gzip = method != Method::HEAD && !out.contains_key(ACCEPT_ENCODING) && !out.contains_key(RANGE);
         if gzip {
             out.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
@@ -95,13 +96,14 @@ impl Request {
             proxy: Proxy::Rules(Box::new(Proxies::from_variables(variable))),
             silence: Silence::Unlimited,
             title_case_headers: true,
+            // HTTP/2 has the host in the address, so another one in a header can only be sent by HTTP/1.1.
             http1_only: host.is_some(),
             ..Settings::default()
         };
         out.extend(host.map(|host| (HOST, host)));
         let body = match body {
             Some(body) if !body.is_empty() => Some(Bytes::from(body.to_owned())),
-            // Some servers want to read that there is nothing.
+            // Some servers require Content-Length for a POST without a body.
             _ => (method == Method::POST).then(Bytes::new),
         };
         Ok(Request {
@@ -114,10 +116,11 @@ impl Request {
         })
     }
 
-    /// Sends it until there is a result, or no try is left.
+    /// Sends the request until there is a result, or no attempt is left.
     pub async fn send(&self, limits: &Limits) -> Result<Answer, Diagnostic> {
         let mut tries: i64 = 0;
         loop {
+            // The limit is for each attempt, as in the official provider.
             let deadline = limits.timeout.map(|t| Instant::now() + t);
             let (failure, asked_pause) = match within(deadline, self.once()).await {
                 Ok(response) if may_change(response.status()) => {
@@ -184,7 +187,7 @@ impl Request {
         Diagnostic::error("Error making request", format!("{detail}."))
     }
 
-    /// One try, with its redirects.
+    /// Sends the request once, with its redirects.
     async fn once(&self) -> Result<Response, Failure> {
         if !matches!(self.url.scheme(), "http" | "https") {
             return Err(Failure::scheme(self.url.scheme()));
@@ -207,7 +210,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The host and the port of an address, as the header `Host` has them.
+/// Returns host and port of an address, as in the header `Host`.
 fn authority(url: &Url) -> Option<String> {
     let host = url.host_str()?;
     Some(
@@ -216,7 +219,7 @@ fn authority(url: &Url) -> Option<String> {
     )
 }
 
-/// An address as people may see it.
+/// Returns an address with its password hidden.
 fn shown(url: &Url) -> String {
     let mut url = url.clone();
     if url.password().is_some() {

@@ -84,7 +84,8 @@ impl Server {
         Server::start(None, Arc::new(answer)).await
     }
 
-    /// With this certificate and its key; clients must show one that the authority signed, if there is one.
+    /// Starts a server with this certificate and key. Clients must present a certificate of the authority, if there is
+    /// one.
     pub async fn https(
         (certificate, key): &(String, String),
         clients: Option<&Authority>,
@@ -127,7 +128,7 @@ impl Server {
                     match tls {
                         None => serve(stream, answer, asked).await,
                         Some(tls) => {
-                            // A client that does not like what it sees goes away: part of some tests.
+                            // A client that refuses the certificate goes away, which some tests expect.
                             if let Ok(stream) = tls.accept(stream).await {
                                 serve(stream, answer, asked).await;
                             }
@@ -189,7 +190,7 @@ impl Authority {
         }
     }
 
-    /// A certificate and its key.
+    /// Issues a certificate; returns it with its key.
     pub fn sign(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new([name.to_owned()]).unwrap();
@@ -197,7 +198,7 @@ impl Authority {
     }
 }
 
-/// A certificate that signs itself and calls itself an authority, as `openssl req -x509` makes them, and its key.
+/// Returns a self-signed certificate that is an authority, as `openssl req -x509` makes it, with its key.
 pub(crate) fn home_made(name: &str) -> (String, String) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new([name.to_owned()]).unwrap();

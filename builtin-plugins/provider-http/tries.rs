@@ -1,4 +1,4 @@
-//! Tries of a request: how many, how long each may take, and the pauses between them.
+//! Attempts of a request: their number, their time limits, and the pauses between them.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::failure::{Failure, Kind};
 pub(crate) struct Limits {
     /// Number of retries.
     pub retries: i64,
-    /// The pause before the second try; it doubles.
+    /// Pause before the second attempt; it doubles with each further one.
     pub min_delay: Duration,
     /// Upper limit of the pause between attempts.
     pub max_delay: Duration,
@@ -22,7 +22,7 @@ pub(crate) struct Limits {
     pub timeout: Option<Duration>,
 }
 
-/// The result of work that may take until the deadline.
+/// Awaits work until the deadline.
 pub(crate) async fn within<T>(
     deadline: Option<Instant>,
     work: impl Future<Output = Result<T, Failure>>,
@@ -38,7 +38,7 @@ pub(crate) async fn within<T>(
     })
 }
 
-/// The pause after some tries.
+/// Returns the pause after this number of attempts.
 pub(crate) fn pause(tries: i64, limits: &Limits) -> Duration {
     let backoff = Backoff {
         first: limits.min_delay,
@@ -47,9 +47,10 @@ pub(crate) fn pause(tries: i64, limits: &Limits) -> Duration {
     backoff.pause(tries.unsigned_abs())
 }
 
-/// The pause that a busy server asks for. As in the official provider, other statuses do not ask, and there is no longest pause: a
-/// server that is asked before the time would refuse all tries.
+/// Returns the pause that a busy server requests (`Retry-After`).
 pub(crate) fn asked_pause(response: &Response) -> Option<Duration> {
+    // As in the official provider, other statuses do not count, and the pause is unlimited: a server that is asked too early would
+    // refuse all attempts.
     match response.status() {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
             retry::whole_asked_pause(response.header_map())
@@ -58,7 +59,7 @@ pub(crate) fn asked_pause(response: &Response) -> Option<Duration> {
     }
 }
 
-/// The error of a request that took longer than its limit.
+/// Returns the error of a request that exceeded its time limit.
 pub(crate) fn exceeded(limit: Duration, reason: &str) -> String {
     format!(
         "request exceeded the specified timeout: {}, err: {reason}",
@@ -66,7 +67,7 @@ pub(crate) fn exceeded(limit: Duration, reason: &str) -> String {
     )
 }
 
-/// A time as the official provider writes it: `5ms`, `1.5s`, `2m0s`.
+/// A duration as Go writes it: `5ms`, `1.5s`, `2m0s`.
 struct InWords(Duration);
 
 impl fmt::Display for InWords {

@@ -12,16 +12,16 @@ use trust::Verifier;
 /// The TLS arguments of a configuration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trust<'a> {
-    /// PEM text of the authorities that are trusted in place of the system's.
+    /// PEM text of the authorities that are trusted instead of the system's.
     pub authorities: Option<&'a str>,
     /// True if the certificates of servers are not verified.
     pub insecure: bool,
-    /// The client's certificate and its key, as PEM text.
+    /// Client certificate and its key as PEM text.
     pub client: Option<(&'a str, &'a str)>,
 }
 
 impl Trust<'_> {
-    /// The configuration of the TLS library.
+    /// Builds the configuration for the TLS library.
     pub fn configuration(&self) -> Result<ClientConfig, Diagnostic> {
         let verifier = match self.authorities {
             Some(pem) => Verifier::of_pem(pem)
@@ -48,8 +48,7 @@ impl Trust<'_> {
             .key_provider
             .load_private_key(key)
             .map_err(|e| pair_error(&e.to_string()))?;
-        // Not the check of the library, which does not read certificates of version 1, and those are what `openssl x509 -req`
-        // makes if nothing else is asked of it.
+        // The library's own check cannot read certificates of version 1, which `openssl x509 -req` makes by default.
         let (_, parsed) = x509_parser::parse_x509_certificate(first)
             .map_err(|e| pair_error(&format!("client_cert_pem cannot be read: {e}")))?;
         if key

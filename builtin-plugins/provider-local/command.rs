@@ -45,7 +45,7 @@ pub(crate) struct Invocation<'m> {
     pub environment: BTreeMap<String, String>,
 }
 
-/// Looks a program up on PATH.
+/// Finds a program by its path, or on PATH.
 pub(crate) fn find(name: &str) -> Result<PathBuf> {
     let found = program::find(name).map_err(|problem| {
         Diagnostic::error(
@@ -57,7 +57,7 @@ pub(crate) fn find(name: &str) -> Result<PathBuf> {
     Ok(found)
 }
 
-/// The error of a command that failed.
+/// Returns the error of a command that failed.
 pub(crate) fn failed(name: &str, problem: impl Display) -> Diagnostics {
     Diagnostic::error("Command Execution Failed", format!("Command: {name}\nError: {problem}"))
         .at_attribute("command")
@@ -65,15 +65,17 @@ pub(crate) fn failed(name: &str, problem: impl Display) -> Diagnostics {
 }
 
 impl Invocation<'_> {
-    /// Runs the program to its end. An exit code other than 0 is no error here.
+    /// Runs the program to its end. A non-zero exit code is no error here.
     pub async fn output(&self, mut stop: Stop) -> Result<Output> {
         let name = self.command.text();
         let mut command = Command::new(find(name)?);
+        // The command must not outlive an interrupt, which drops the child.
         let arguments = self.arguments.clone().or(Vec::new());
         command
             .args(arguments.into_iter().filter_map(Attr::into_known))
             .envs(&self.environment)
             .kill_on_drop(true);
+        // Without text of its own the command must not read the input of this process.
         command.stdin(if self.stdin.known().is_some() {
             Stdio::piped()
         } else {
@@ -87,7 +89,7 @@ impl Invocation<'_> {
         let input = child.stdin.take().zip(self.stdin.known().cloned());
         let feed = async {
             if let Some((mut pipe, text)) = input {
-                // A program need not read all it is given.
+                // A program may end without reading all of its input.
                 drop(pipe.write_all(text.as_bytes()).await);
             }
         };
@@ -99,7 +101,7 @@ impl Invocation<'_> {
     }
 }
 
-/// Runs the command; the model then holds what came of it, even if that is an error.
+/// Runs the command. The model then has the results, even if they are an error.
 async fn run(model: &mut Model, stop: Stop) -> Result<()> {
     let invocation = Invocation {
         command: &model.command,

@@ -76,7 +76,7 @@ fn permission(default: &str) -> Attribute {
         .requires_replace()
 }
 
-/// Why a file cannot be written or read.
+/// Reason why a file cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     #[error("bad mode permission: string must be 3 or 4 octal digits: {0:?}")]
@@ -95,7 +95,6 @@ pub(crate) enum FileError {
     CreateDirectory { path: PathBuf, source: io::Error },
 }
 
-/// The mode that this text means.
 fn mode(text: &str) -> std::result::Result<u32, FileError> {
     if !(3..=4).contains(&text.len()) {
         return Err(FileError::ModeLength(text.to_owned()));
@@ -107,7 +106,6 @@ fn mode(text: &str) -> std::result::Result<u32, FileError> {
     }
 }
 
-/// A file to be written.
 struct WriteRequest {
     filename: String,
     text: Option<String>,
@@ -118,7 +116,7 @@ struct WriteRequest {
 }
 
 impl WriteRequest {
-    /// Writes the file, and gives back what was written.
+    /// Writes the file, and returns its content.
     fn write(self) -> std::result::Result<Vec<u8>, FileError> {
         let content = match (self.text, self.base64, self.source) {
             (Some(text), ..) => text.into_bytes(),
@@ -135,6 +133,7 @@ impl WriteRequest {
                 source,
             })?;
         }
+        // The permissions are for a new file only, as in Go's library: an existing file keeps its own.
         let mut options = OpenOptions::new();
         options
             .write(true)
@@ -156,7 +155,7 @@ fn is_unchanged(filename: &str, id: &str) -> std::result::Result<bool, FileError
     }
 }
 
-/// Implements the resource type: both differ only in which values are sensitive.
+// Both resource types differ only in the attributes that are sensitive.
 macro_rules! file_resource {
     ($resource:ident, $model:ident, $text:expr, $what:literal, $about:literal) => {
         pub(crate) struct $resource;
@@ -195,6 +194,7 @@ macro_rules! file_resource {
             async fn read(&self, state: $model, _cx: &mut Context<()>) -> Result<Option<$model>> {
                 blocking(
                     move || match is_unchanged(state.filename.text(), state.sums.id.text()) {
+                        // A changed file counts as gone, so that it is planned anew, as in the official provider.
                         Ok(unchanged) => Ok(unchanged.then_some(state)),
                         Err(problem) => {
                             Err(Diagnostic::error(concat!("Read ", $what, " error"), problem.to_string()).into())
@@ -205,7 +205,7 @@ macro_rules! file_resource {
             }
 
             async fn delete(&self, state: $model, _cx: &mut Context<()>) -> Result<()> {
-                // A file that is gone, or cannot be removed, is not ours any more either way.
+                // As in the official provider: a file that cannot be removed is given up.
                 drop(std::fs::remove_file(state.filename.text()));
                 Ok(())
             }

@@ -1,9 +1,10 @@
 //! The `local` provider: files and commands of the machine that runs the configuration.
 //!
-//! A managed file is written once. What is remembered is the hash of its content: a file that is gone, or has other
-//! content, is planned anew; its mode and the file it was copied from are not looked at again.
+//! A managed file is written once, and identified by the hash of its content. A file that is missing, or has other
+//! content, is planned anew; its mode, and the file that it was copied from, are not compared.
 //!
-//! It stands for version 2.9.0 of the official provider, and may use only the SDK and `cty`.
+//! It implements version 2.9.0 of the official provider. Of the crates of this workspace it may use only the SDK and
+//! `cty`.
 
 mod action;
 mod checksums;
@@ -18,10 +19,10 @@ use monoform_sdk::{Arguments, Function, FunctionError, Parameter, Plain, Provide
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "local";
 
-/// The version of the official provider that this one stands for.
+/// Version of the official provider that this one implements.
 pub const VERSION: &str = "2.9.0";
 
-/// The earlier versions of the same major, which this one stands for too.
+/// Earlier versions of the same major version, which it also implements.
 pub const RELEASED: &[&str] = &[
     "2.0.0", "2.1.0", "2.2.0", "2.2.1", "2.2.2", "2.2.3", "2.3.0", "2.4.0", "2.4.1", "2.5.0", "2.5.1", "2.5.2",
     "2.5.3", "2.6.0", "2.6.1", "2.6.2", "2.7.0", "2.8.0",
@@ -31,7 +32,8 @@ pub const RELEASED: &[&str] = &[
 #[must_use]
 pub fn provider() -> impl Provider {
     Plain(|members| {
-        // As in the official provider: these two are described in Markdown.
+        // As in the official provider, the descriptions of these members are in Markdown, and those of the others are
+        // plain text.
         members.data_source("local_command", command::LocalCommand);
         members.ephemeral("local_command", command::LocalCommand);
         members.action("local_command", action::LocalCommand);
@@ -54,7 +56,7 @@ fn direxists() -> Function {
         )],
         |arguments: Arguments<'_>| {
             let path: String = arguments.get(0)?;
-            // No path at all is the current directory.
+            // An empty path means the current directory.
             match std::fs::metadata(if path.is_empty() { "." } else { &path }) {
                 Ok(found) if found.is_dir() => Ok(true),
                 Ok(_) => Err(FunctionError::argument(

@@ -1,9 +1,10 @@
-//! The `null` provider: a resource that does nothing, and a data source that gives back what it is given.
+//! The `null` provider: a resource that does nothing, and a data source that returns its arguments.
 //!
-//! `null_resource` exists for its life cycle: provisioners hang on it, and a change of `triggers` replaces it. New
+//! `null_resource` exists for its life cycle: it carries provisioners, and a change of `triggers` replaces it. New
 //! configurations can use `terraform_data`, which needs no provider.
 //!
-//! It stands for version 3.3.1 of the official provider, and may use only the SDK and `cty`.
+//! It implements version 3.3.1 of the official provider. Of the crates of this workspace it may use only the SDK and
+//! `cty`.
 
 mod data_source;
 mod resource;
@@ -13,10 +14,10 @@ use monoform_sdk::{NeverBlocks, Plain, Provider};
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "null";
 
-/// The version of the official provider that this one stands for.
+/// Version of the official provider that this one implements.
 pub const VERSION: &str = "3.3.1";
 
-/// The earlier versions of the same major, which this one stands for too.
+/// Earlier versions of the same major version, which it also implements.
 pub const RELEASED: &[&str] = &[
     "3.0.0", "3.1.0", "3.1.1", "3.2.0", "3.2.1", "3.2.2", "3.2.3", "3.2.4", "3.3.0",
 ];
@@ -31,8 +32,9 @@ pub fn provider() -> impl Provider {
     }))
 }
 
-/// A random number of 63 bits, as text.
+/// Returns a random number of 63 bits in decimal.
 fn random_number() -> String {
+    // As in the official provider: a number of 64 bits with a sign that is not negative.
     (rand::random::<u64>() >> 1).to_string()
 }
 

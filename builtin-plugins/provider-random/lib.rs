@@ -1,11 +1,12 @@
-//! The `random` provider: values made once and kept in the state.
+//! The `random` provider: values that are created once and kept in the state.
 //!
-//! Every managed type works alike. Creation makes the value, from the operating system's generator; after that only a
-//! change of an argument, or of `keepers`, replaces it. `random_integer` and `random_shuffle` can be given a seed, and
-//! then give the same result in every release (`seeded` says how).
+//! All managed types work alike. Creation generates the value, by the generator of the operating system; afterwards only
+//! a change of an argument, or of `keepers`, replaces it. `random_integer` and `random_shuffle` accept a seed, and then
+//! have the same result in every release ([`seeded`]).
 //!
-//! It stands for version 3.9.0 of the official provider, and may use only the SDK and `cty`. Where the official
-//! provider writes back null for an empty `prefix` or `seed`, which cores refuse, this one keeps what was configured.
+//! It implements version 3.9.0 of the official provider. Of the crates of this workspace it may use only the SDK and
+//! `cty`. The official provider writes back null for an empty `prefix` or `seed`, which cores refuse; this one keeps the
+//! configured value.
 
 mod bytes;
 mod id;
@@ -25,10 +26,10 @@ use monoform_sdk::{Attr, Diagnostic, Diagnostics, NeverBlocks, Plain, Provider};
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "random";
 
-/// The version of the official provider that this one stands for.
+/// Version of the official provider that this one implements.
 pub const VERSION: &str = "3.9.0";
 
-/// The earlier versions of the same major, which this one stands for too.
+/// Earlier versions of the same major version, which it also implements.
 pub const RELEASED: &[&str] = &[
     "3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.1.2", "3.1.3", "3.2.0", "3.3.0", "3.3.1", "3.3.2", "3.4.0", "3.4.1",
     "3.4.2", "3.4.3", "3.5.0", "3.5.1", "3.6.0", "3.6.1", "3.6.2", "3.6.3", "3.7.0", "3.7.1", "3.7.2", "3.8.0",
@@ -58,10 +59,10 @@ pub fn provider() -> impl Provider {
 /// Type of the argument `keepers`.
 type Keepers = Attr<BTreeMap<String, Attr<String>>>;
 
-/// More bytes or characters than a state file needs.
+/// Limit of lengths: more bytes or characters than a state file needs.
 const LENGTH_LIMIT: i64 = 16 * 1024 * 1024;
 
-/// A length as given by a configuration, as a number of elements.
+/// Converts a configured length to a number of elements.
 fn length(given: i64, summary: &str) -> Result<usize, Diagnostics> {
     match usize::try_from(given) {
         Ok(length) if given <= LENGTH_LIMIT => Ok(length),
@@ -72,14 +73,14 @@ fn length(given: i64, summary: &str) -> Result<usize, Diagnostics> {
     }
 }
 
-/// Random bytes, fit for secrets.
+/// Returns random bytes that are fit for secrets.
 fn random_bytes(count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     rand::fill(&mut bytes[..]);
     bytes
 }
 
-/// How far counts are from all being the same, as the sum of squares that statisticians call chi-squared. For n counts it
+/// Returns the chi-squared statistic of counts that should be equal. For n counts it
 /// is about n, and larger than n plus ten times the root of 2n in practically no run.
 #[cfg(test)]
 fn unevenness(counts: &[u32]) -> f64 {
@@ -87,7 +88,7 @@ fn unevenness(counts: &[u32]) -> f64 {
     counts.iter().map(|n| (f64::from(*n) - mean).powi(2) / mean).sum()
 }
 
-/// Fails unless the counts can be those of a fair choice.
+/// Panics unless the counts can be those of a fair choice.
 #[cfg(test)]
 #[track_caller]
 fn assert_fair(counts: &[u32]) {

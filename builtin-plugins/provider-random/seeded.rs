@@ -1,26 +1,26 @@
-//! The generator behind `seed`: the same numbers for the same seed, for ever.
+//! The generator for `seed`, with the same numbers for the same seed in all releases.
 //!
-//! People rely on these results, so the generator is the one that the first release used, an additive lagged Fibonacci
-//! generator of 607 words: `y[k] = y[k−607] + y[k−273]`, with 64-bit words that wrap. It is started from the seed's
-//! CRC-64 through a small linear congruential generator, and its words are mixed with 607 fixed ones. Those are the
-//! state of the same recurrence after 7.8·10¹² steps: no run takes that many, because the word at any distance N is a
-//! linear combination of 607 neighbours, whose coefficients are those of `x^N mod (x⁶⁰⁷ − x³³⁴ − 1)`.
+//! Users rely on these results, so the generator is the one of the first release, an additive lagged Fibonacci
+//! generator of 607 words: `y[k] = y[k−607] + y[k−273]`, with 64-bit words that wrap. It is seeded with the CRC-64 of
+//! the seed through a small linear congruential generator, and its words are mixed with 607 fixed ones. Those are the
+//! state of the same recurrence after 7.8·10¹² steps. No run takes that many, because the word at any distance N is a
+//! linear combination of 607 neighbors, whose coefficients are those of `x^N mod (x⁶⁰⁷ − x³³⁴ − 1)`.
 
 use std::sync::LazyLock;
 
 const WORDS: usize = 607;
-/// `y[k] = y[k−607] + y[k−273]`, so that x⁶⁰⁷ = x³³⁴ + 1.
+/// Distance of the second tap: `y[k] = y[k−607] + y[k−273]`, so that x⁶⁰⁷ = x³³⁴ + 1.
 const LAG: usize = 334;
 /// Number of steps between the start words and the fixed words.
 const DISTANCE: u64 = 7_800_000_000_000;
-/// The modulus of the small generator.
+/// Modulus of the small generator.
 const MODULUS: i64 = (1 << 31) - 1;
 
-/// The fixed words. They take some milliseconds to compute, once in a process that uses a seed at all.
+/// Fixed words. Their computation takes some milliseconds, once in a process that uses a seed.
 static FIXED: LazyLock<Vec<u64>> = LazyLock::new(|| {
     let mut small = Small::new(1);
     let start: Vec<u64> = (0..WORDS).map(|_| small.word(20, 10)).collect();
-    // In order of k, from −607 on, and as far beyond as the combination reaches.
+    // In the order of k, from −607 on, and as far beyond as the combination reaches.
     let mut y: Vec<u64> = (0..WORDS).map(|k| start[slot(k as u64)]).collect();
     for k in WORDS..2 * WORDS {
         y.push(y[k - WORDS].wrapping_add(y[k - WORDS + LAG]));
@@ -41,14 +41,14 @@ fn slot(k: u64) -> usize {
     ((333 + words - k % words) % words) as usize
 }
 
-/// `x^n` modulo the generator's polynomial, as 607 coefficients.
+/// Returns `x^n` modulo the polynomial of the generator, as 607 coefficients.
 fn power(n: u64) -> Vec<u64> {
     let mut result = vec![0; WORDS];
     result[0] = 1;
     for bit in (0..u64::BITS - n.leading_zeros()).rev() {
         result = square(&result);
         if n >> bit & 1 == 1 {
-            // Times x: the coefficient that leaves at the top comes back as x³³⁴ + 1.
+            // Multiplication by x: the coefficient that leaves at the top returns as x³³⁴ + 1.
             result.rotate_right(1);
             let top = result[0];
             result[LAG] = result[LAG].wrapping_add(top);
@@ -73,7 +73,7 @@ fn square(a: &[u64]) -> Vec<u64> {
     product
 }
 
-/// The small generator: x ← 48271·x mod (2³¹−1).
+/// Small generator: x ← 48271·x mod (2³¹−1).
 struct Small(i64);
 
 impl Small {
@@ -83,6 +83,7 @@ impl Small {
             x += MODULUS;
         }
         if x == 0 {
+            // Zero is a fixed point of the generator.
             x = 89_482_311;
         }
         let mut small = Small(x);
@@ -110,7 +111,7 @@ pub(crate) struct Seeded {
 }
 
 impl Seeded {
-    /// The generator for this seed.
+    /// Creates the generator for a seed.
     pub fn new(seed: &str) -> Seeded {
         let mut small = Small::new(crc64(seed.as_bytes()).cast_signed());
         let words = FIXED.iter().map(|fixed| small.word(40, 20) ^ fixed).collect();
@@ -135,7 +136,7 @@ impl Seeded {
         self.bits63() >> 32
     }
 
-    /// A number from 0 up to but without `n`, which must lie between 1 and 2⁶³−1.
+    /// Returns a number below `n`, which must lie between 1 and 2⁶³−1.
     pub fn bounded(&mut self, n: u64) -> u64 {
         let wide = n > (1 << 31) - 1;
         let range: u64 = if wide { 1 << 63 } else { 1 << 31 };
@@ -144,6 +145,7 @@ impl Seeded {
             return draw() & (n - 1);
         }
         let highest = range - 1 - range % n;
+        // Numbers beyond the last whole multiple of n are drawn again, so that all results have the same probability.
         loop {
             let x = draw();
             if x <= highest {
@@ -152,7 +154,7 @@ impl Seeded {
         }
     }
 
-    /// The numbers from 0 up to but without `n`, shuffled.
+    /// Returns a permutation of the numbers below `n`.
     pub fn permutation(&mut self, n: usize) -> Vec<usize> {
         let mut out = vec![0; n];
         for i in 0..n {

@@ -27,7 +27,7 @@ model! {
 
 pub(crate) struct RandomShuffle;
 
-/// Whole shuffled copies of the list, one after the other, as far as they are needed.
+/// Returns shuffled copies of the list, one after the other, up to `count` elements.
 fn shuffle<T: Clone>(input: &[T], count: usize, seed: &str) -> Vec<T> {
     let mut result = Vec::with_capacity(count);
     let mut seeded = (!seed.is_empty()).then(|| Seeded::new(seed));

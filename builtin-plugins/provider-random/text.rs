@@ -1,4 +1,4 @@
-//! Random text made of classes of characters, and its hash: what `random_string` and `random_password` have in common.
+//! Random text of classes of characters, and its hash: the common parts of `random_string` and `random_password`.
 
 use bcrypt::Version;
 use monoform_sdk::{Diagnostics, Result};
@@ -11,7 +11,7 @@ const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
 const DIGITS: &str = "0123456789";
 const SPECIAL: &str = "!@#$%&*()-_=+[]{}<>:?";
 
-/// One class of characters: whether it may be used, and how many of it there must be at least.
+/// A class of characters: whether it may be used, and the least number of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Class {
     pub enabled: bool,
@@ -26,14 +26,13 @@ pub(crate) struct Wish {
     pub lower: Class,
     pub numeric: Class,
     pub special: Class,
-    /// The special characters; the usual ones where this is empty.
+    /// Special characters; the default ones if this is empty.
     pub override_special: String,
 }
 
 impl Wish {
-    /// Text like this, from a generator fit for secrets.
-    ///
-    /// The least number of a class holds even where the class is not enabled.
+    /// Generates such a text, by a generator that is fit for secrets. The least number of a class is also used if the
+    /// class is not enabled.
     pub fn make(&self, summary: &str) -> Result<String> {
         let special = if self.override_special.is_empty() {
             SPECIAL
@@ -54,6 +53,7 @@ impl Wish {
             let least = crate::length(class.least.max(0), summary)?;
             out.extend((0..least).filter_map(|_| alphabet.choose(&mut rng)));
             if class.enabled {
+                // One alphabet of all classes: each character has the same probability.
                 all.extend(alphabet);
             }
         }
@@ -64,29 +64,32 @@ impl Wish {
             ));
         }
         out.extend((out.len()..length).filter_map(|_| all.choose(&mut rng)));
+        // The minima are at the beginning, where they would give away the class of each character.
         out.shuffle(&mut rng);
         Ok(out.into_iter().collect())
     }
 }
 
-/// The first 72 bytes, which is all that this kind of hash looks at.
+/// Returns the first 72 bytes: bcrypt ignores the rest.
 fn significant(text: &str) -> Vec<u8> {
     text.bytes().take(72).collect()
 }
 
-/// The bcrypt hash of a text, at cost 10. It takes long by design, so it has a thread of its own.
+/// Returns the bcrypt hash of a text at cost 10.
 pub(crate) async fn hash(text: &str, summary: &'static str) -> Result<String> {
     let bytes = significant(text);
+    // The hash is slow by design, so it must not block a thread of the runtime.
     monoform_sdk::blocking(move || hash_now(&bytes, summary)).await
 }
 
-/// Hashes a text on this thread; for callers that may block.
+/// Hashes a text on the calling thread, which may block.
 pub(crate) fn hash_text_now(text: &str, summary: &'static str) -> Result<String> {
     hash_now(&significant(text), summary)
 }
 
 fn hash_now(bytes: &[u8], summary: &str) -> Result<String> {
     let error = |e: bcrypt::BcryptError| -> Diagnostics { failed(summary, format!("The text cannot be hashed: {e}.")) };
+    // Cost and version of the hashes that the official provider writes.
     Ok(bcrypt::hash_with_result(bytes, 10)
         .map_err(error)?
         .format_for_version(Version::TwoA))

@@ -13,7 +13,7 @@ use crate::text::{self, Class, Wish};
 
 const MINIMA: &[&str] = &["min_upper", "min_lower", "min_numeric", "min_special"];
 
-/// A managed type: the arguments are the same for both, what is computed differs.
+// Both managed types have the same arguments; their computed attributes differ.
 macro_rules! managed_model {
     ($name:ident { $($computed:tt)* }) => {
         model! {
@@ -62,12 +62,12 @@ macro_rules! managed_model {
                 }
             }
 
-            /// The arguments that this text could have been made with, in so far as they can be told.
+            /// Returns arguments that this text could have been generated with, as far as that is known.
             fn imported(text: &str) -> $name {
                 $name { result: text.into(), ..$name::default() }.filled()
             }
 
-            /// Fills attributes that states of earlier versions do not have.
+            /// Fills attributes that states of earlier versions lack.
             fn filled(mut self) -> $name {
                 if !matches!(self.length, Attr::Known(_)) {
                     self.length = (self.result.text().len() as i64).into();
@@ -145,7 +145,7 @@ fn class(enabled: &Attr<bool>, least: &Attr<i64>) -> Class {
     }
 }
 
-/// Not every class may be switched off. Said only where the configuration speaks about all of them.
+/// Returns the rule that not all classes are disabled. It applies only if the configuration sets all of them.
 fn some_class(own: &'static str) -> Validator {
     Validator::custom(move |check: &Check<'_>| {
         let mut all = vec![check.value];
@@ -160,7 +160,7 @@ fn some_class(own: &'static str) -> Validator {
     })
 }
 
-/// `number` and `numeric` are one thing with two names: what is said of one holds for the other.
+/// Keeps `number` and `numeric` equal: they are two names of one argument.
 fn same_as(other: &'static str) -> Modifier {
     Modifier::custom(move |change: &mut Change<'_>| {
         let null = Value::null(Type::Bool);
@@ -168,7 +168,7 @@ fn same_as(other: &'static str) -> Modifier {
         change.planned = match (change.config.is_null(), twin.is_null()) {
             (false, false) => {
                 let differ = change.config.is_known() && twin.is_known() && change.config != twin;
-                // Said once, though it is true of both.
+                // Reported once, though the rule runs for both arguments.
                 if differ && other == "numeric" {
                     change.diagnostics.push(
                         Diagnostic::error(
@@ -187,7 +187,7 @@ fn same_as(other: &'static str) -> Modifier {
     })
 }
 
-/// The empty text means the same as none at all.
+/// Treats the empty text like an absent one, so that a change between them replaces nothing.
 fn override_special(change: &mut Change<'_>) {
     if let Some(prior) = change.prior
         && *prior != change.planned
@@ -262,7 +262,7 @@ impl Resource for RandomPassword {
         vec![
             Upgrader::from::<PasswordModel>(0, rehashed),
             Upgrader::from::<PasswordModel>(1, |old| Ok(old.filled())),
-            // Some releases made hashes of too much text.
+            // Some releases hashed more than 72 bytes of the text.
             Upgrader::from::<PasswordModel>(2, move |old| {
                 if text::verifies(old.result.text(), old.bcrypt_hash.text()) {
                     Ok(old.filled())
@@ -279,6 +279,7 @@ impl Resource for RandomPassword {
         Ok(PasswordModel {
             bcrypt_hash,
             result: result.into(),
+            // The password must not be shown as the ID, which is not sensitive.
             id: "none".into(),
             ..plan
         })

@@ -28,7 +28,7 @@ impl Model {
     }
 }
 
-/// Any of the usual ways to write a UUID.
+/// Imports a UUID in any of its usual forms.
 fn import(id: &str, summary: &str) -> Result<Model> {
     match Uuid::parse_str(id) {
         Ok(uuid) => Ok(Model::default().with(uuid.to_string())),
@@ -54,6 +54,7 @@ impl Resource for RandomUuid {
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
+        // The parser also accepts other forms, which this type's import refuses.
         let canonical = Uuid::try_parse(id).is_ok_and(|_| id.len() == 36);
         if !canonical {
             return Err(failed(

@@ -1,4 +1,4 @@
-//! The words of `random_pet`. The length of each list and the lengths of its words are those of the official provider, because
+//! Words of `random_pet`. The length of each list and the lengths of its words are those of the official provider, because
 //! they decide how many names there are and how long they get; the words are chosen for Monoform.
 
 pub(crate) const ADJECTIVES: &[&str] = &[

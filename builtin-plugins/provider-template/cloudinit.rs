@@ -1,4 +1,4 @@
-//! `template_cloudinit_config`, as a data source and as a resource that does the same.
+//! `template_cloudinit_config`, as a data source and as a resource.
 
 use monoform_sdk::schema::{block, computed, optional, required};
 use monoform_sdk::{
@@ -39,7 +39,7 @@ model! {
 }
 
 impl Part {
-    /// Every text of the part; what is not there is empty.
+    /// Returns all texts of the part; absent ones are empty.
     fn texts(&self) -> [&Attr<String>; 4] {
         [&self.content, &self.content_type, &self.filename, &self.merge_type]
     }
@@ -89,7 +89,7 @@ impl Model {
         })
     }
 
-    /// Returns true if two models are equal but for the result.
+    /// Returns true if two models differ in the result only.
     fn agrees(&self, other: &Model) -> bool {
         let (Some(ours), Some(theirs)) = (self.part.known(), other.part.known()) else {
             return false;
@@ -144,8 +144,10 @@ impl Resource for CloudInitResource {
         plan.rendered()
     }
 
-    /// The official provider makes the result anew; where it compresses, that need not give the same bytes as here.
+    /// Returns the state unchanged.
     async fn read(&self, state: Model, _cx: &mut Context<()>) -> Result<Option<Model>> {
+        // The official provider renders again. Where it compresses, this code need not give the same bytes, which would
+        // replace the object.
         Ok(Some(state))
     }
 }

@@ -1,4 +1,4 @@
-//! `template_dir`: a directory of files made from a directory of templates.
+//! `template_dir`: a directory of files rendered from a directory of templates.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,14 +38,14 @@ fn failed(what: &str, path: &Path, error: &dyn std::fmt::Display) -> Diagnostics
     .into()
 }
 
-/// Every file below a directory, in the order of their paths.
+/// Collects the files below a directory in the order of their paths.
 fn files(dir: &Path, out: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut entries = fs::read_dir(dir)?
         .map(|e| e.map(|e| e.path()))
         .collect::<io::Result<Vec<_>>>()?;
     entries.sort();
     for path in entries {
-        // A link to a directory is no directory here; reading it as a file then says so.
+        // A link to a directory is not followed; reading it as a file reports that.
         if fs::symlink_metadata(&path)?.is_dir() {
             files(&path, out)?;
         } else {
@@ -65,7 +65,7 @@ fn delete(dir: &Path) -> Result<()> {
 fn create(source: &Path, destination: &Path, vars: &BTreeMap<String, String>) -> Result<String> {
     let mut templates = Vec::new();
     files(source, &mut templates).map_err(|e| failed("reading", source, &e))?;
-    // Both would be lost: the templates by the deletion, what is made of them by the next one.
+    // Otherwise both would be lost: the templates now, and the files at the next change.
     if let (Ok(from), Ok(to)) = (source.canonicalize(), destination.canonicalize())
         && from.starts_with(to)
     {
@@ -163,10 +163,12 @@ impl Resource for TemplateDir {
             PathBuf::from(state.source_dir.text()),
             PathBuf::from(state.destination_dir.text()),
         );
+        // A directory that cannot be examined is not taken for gone.
         if !destination.try_exists().unwrap_or(true) {
             return Ok(None);
         }
         let found = blocking(move || checksum(&source, &destination)).await?;
+        // A changed directory counts as gone, so that it is made anew.
         Ok(Some(state).filter(|state| state.id.text() == found))
     }
 
@@ -216,7 +218,7 @@ mod tests {
         let again = harness.plan("template_dir", Some(&state), &config).await.unwrap();
         assert_eq!(again.planned, state);
 
-        // A change of either side means that it is made anew.
+        // A change of either directory has the files rendered again.
         fs::write(source.join("a"), "Ho ${who}").unwrap();
         assert!(harness.read("template_dir", &state).await.unwrap().is_null());
         let state = harness.create("template_dir", &config).await.unwrap();

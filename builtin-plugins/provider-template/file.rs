@@ -1,4 +1,4 @@
-//! `template_file`, as a data source and as a resource that does the same.
+//! `template_file`, as a data source and as a resource.
 
 use data_encoding::HEXLOWER;
 use monoform_sdk::schema::{computed, optional};
@@ -30,7 +30,7 @@ model! {
 }
 
 impl Model {
-    /// With its text. What is empty is not there, as the official provider has it.
+    /// Renders the text. Empty arguments become null, as in the official provider.
     fn rendered(self) -> Result<Model> {
         let rendered = render(self.template.text(), &values(&self.vars)).map_err(|problem| {
             Diagnostic::error(
@@ -49,7 +49,7 @@ impl Model {
         })
     }
 
-    /// Returns true if two models are equal but for the rendered text.
+    /// Returns true if two models differ in the rendered text only.
     fn agrees(&self, other: &Model) -> bool {
         let vars = |m: &Model| values(&m.vars);
         same(&self.template, &other.template) && !self.vars.is_unknown() && vars(self) == vars(other)
@@ -156,7 +156,7 @@ mod tests {
         let other = [("template", "Hi ${who}".into()), ("vars", vars("who", "them"))];
         let changed = harness.plan("template_file", Some(&state), &other).await.unwrap();
         assert_eq!(changed.replace, ["vars"]);
-        // What is empty here was null there.
+        // An empty text here was null there.
         let empty = harness
             .create("template_file", &[("template", "".into())])
             .await

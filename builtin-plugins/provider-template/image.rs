@@ -1,9 +1,8 @@
-//! The checksum of a directory: the SHA-1 of what an archive of it would be, so that names, content, modes, owners and times
-//! count.
+//! Checksum of a directory: the SHA-1 of an archive of it, so that names, contents, modes, owners and times count.
 //!
-//! Where an archive in the plain format (USTAR) can hold an entry, the bytes are those that the official provider hashes, so that
-//! objects it made are known again. Entries that cannot be written so (long names, links, large files) have a checksum of
-//! their own, with which an object of the official provider counts as changed.
+//! If the plain format (USTAR) can hold an entry, the bytes are those that the official provider hashes, so that its objects are
+//! recognized. Other entries (long names, links, large files) have a checksum of this provider's own, by which an object of the
+//! official provider counts as changed.
 
 use std::fs::{self, Metadata};
 use std::io::{self, Read};
@@ -16,7 +15,7 @@ use sha1::{Digest, Sha1};
 
 const BLOCK: usize = 512;
 
-/// The checksum of bytes, as text.
+/// Returns the SHA-1 of bytes in hexadecimal.
 pub(crate) fn checksum_of(bytes: &[u8]) -> String {
     text(Sha1::new_with_prefix(bytes))
 }
@@ -25,7 +24,7 @@ fn text(hash: Sha1) -> String {
     HEXLOWER.encode(&hash.finalize())
 }
 
-/// The checksum of a directory with all that is below it.
+/// Returns the checksum of a directory with everything below it.
 pub(crate) fn checksum(dir: &Path) -> io::Result<String> {
     let owners = Owners {
         users: fs::read_to_string("/etc/passwd").unwrap_or_default(),
@@ -72,20 +71,20 @@ fn entry(path: &Path, name: &str, owners: &Owners, hash: &mut Sha1) -> io::Resul
     Ok(())
 }
 
-/// The names of users and groups, as the machine's own files say them.
+/// Names of users and groups from the files of the system.
 struct Owners {
     users: String,
     groups: String,
 }
 
-/// The name of an owner: the line whose third field is the number.
+/// Returns the name of an owner: the first field of the line whose third field is the ID.
 fn named(file: &str, id: u32) -> &str {
     let id = id.to_string();
     let line = file.lines().find(|line| line.split(':').nth(2) == Some(&id));
     line.and_then(|line| line.split(':').next()).unwrap_or_default()
 }
 
-/// The head of an entry.
+/// Encodes the header of an entry.
 fn header(name: &[u8], metadata: &Metadata, owners: &Owners) -> Vec<u8> {
     let mut out = vec![0; BLOCK];
     let mut fits = true;
@@ -97,12 +96,12 @@ fn header(name: &[u8], metadata: &Metadata, owners: &Owners) -> Vec<u8> {
     let (short, prefix) = split(name);
     put(0, 100, short);
     put(345, 155, prefix);
-    // The permissions with the bits for other identities and for sticky directories.
+    // Permissions with the setuid, setgid and sticky bits.
     put(100, 8, &octal(u64::from(metadata.mode() & 0o7777), 7));
     put(108, 8, &octal(u64::from(metadata.uid()), 7));
     put(116, 8, &octal(u64::from(metadata.gid()), 7));
     put(124, 12, &octal(if metadata.is_file() { metadata.len() } else { 0 }, 11));
-    // To the nearest second.
+    // Rounded to seconds, as Go's library does.
     let seconds = metadata.mtime() + i64::from(metadata.mtime_nsec() >= 500_000_000);
     put(136, 12, &octal(u64::try_from(seconds).unwrap_or_default(), 11));
     let kind: &[u8] = match metadata.file_type() {
@@ -116,6 +115,7 @@ fn header(name: &[u8], metadata: &Metadata, owners: &Owners) -> Vec<u8> {
     put(297, 32, named(&owners.groups, metadata.gid()).as_bytes());
     put(329, 8, &octal(0, 7));
     put(337, 8, &octal(0, 7));
+    // The checksum is computed with spaces in its own field.
     put(148, 8, b"        ");
     let sum: u64 = out.iter().copied().map(u64::from).sum();
     if let Some(field) = out.get_mut(148..156) {
@@ -127,7 +127,7 @@ fn header(name: &[u8], metadata: &Metadata, owners: &Owners) -> Vec<u8> {
     out
 }
 
-/// A name as its last part and what comes before, where it is too long for one field.
+/// Splits a name that is too long for one field into its last part and the part before.
 fn split(name: &[u8]) -> (&[u8], &[u8]) {
     if name.len() <= 100 {
         return (name, b"");

@@ -1,15 +1,15 @@
 //! The `template` provider: text from templates, files from templates, and user data for cloud-init. It is the predecessor of
-//! `templatefile` and of the `cloudinit` provider, archived and still in use.
+//! `templatefile` and of the `cloudinit` provider, archived but still in use.
 //!
-//! Templates are written in the configuration language, and [`render`][] evaluates them. User data is the same message as
-//! that of the `cloudinit` provider, which is therefore used: the one edge between plugins.
+//! Templates are written in the configuration language, and [`render`][] evaluates them. User data is rendered by the
+//! `cloudinit` provider, whose messages are the same: the only dependency between plugins.
 //!
 //! - [`file`][]: `template_file`.
 //! - [`cloudinit`][]: `template_cloudinit_config`.
-//! - [`dir`][]: `template_dir`, which knows its directories again by a checksum ([`image`]).
+//! - [`dir`][]: `template_dir`, which recognizes its directories by a checksum ([`image`]).
 //!
-//! It implements version 2.2.0 of the official provider. There, the functions of templates are those of an early release of
-//! Terraform 0.12, here those of the language as it is.
+//! It implements version 2.2.0 of the official provider. There, templates have the functions of an early release of Terraform
+//! 0.12, here those of the current language.
 
 mod cloudinit;
 mod dir;
@@ -24,10 +24,10 @@ use monoform_sdk::{Attr, Diagnostic, Diagnostics, Empty, Members, Model, Plan, P
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "template";
 
-/// The version of the official provider that this one stands for.
+/// Version of the official provider that this one implements.
 pub const VERSION: &str = "2.2.0";
 
-/// The earlier versions of the same major, which this one stands for too.
+/// Earlier versions of the same major version, which it also implements.
 pub const RELEASED: &[&str] = &["2.0.0", "2.1.0", "2.1.1", "2.1.2"];
 
 /// Constructs the provider for the plugin server.
@@ -57,17 +57,17 @@ impl Provider for Template {
     }
 }
 
-/// The variables of a template.
+/// Variables of a template.
 type Vars = Attr<BTreeMap<String, Attr<String>>>;
 
-/// Their values; what is null is not there.
+/// Returns the values of the variables without those that are null.
 fn values(vars: &Vars) -> BTreeMap<String, String> {
     let vars = vars.known().into_iter().flatten();
     vars.filter_map(|(name, value)| Some((name.clone(), value.known()?.clone())))
         .collect()
 }
 
-/// Plans nothing where what is asked for is what there is.
+/// Plans no change if the configuration agrees with the state.
 fn keep_if_same<M: Model>(plan: &mut Plan<'_, M>, agrees: impl Fn(&M, &M) -> bool) -> Result<()> {
     let planned = plan.planned()?;
     if let Some(prior) = plan.prior()?
@@ -78,7 +78,7 @@ fn keep_if_same<M: Model>(plan: &mut Plan<'_, M>, agrees: impl Fn(&M, &M) -> boo
     Ok(())
 }
 
-/// Deprecation warning of the resource.
+/// Returns the deprecation warning of the resource.
 fn deprecated(name: &str) -> Diagnostics {
     Diagnostic::warning(
         format!("using {name} as a resource is deprecated; consider using the data source instead"),
@@ -87,7 +87,7 @@ fn deprecated(name: &str) -> Diagnostics {
     .into()
 }
 
-/// A text that is empty and one that is not there are the same to the official provider.
+/// Returns true if both texts are equal; an empty and an absent text are the same to the official provider.
 fn same(one: &Attr<String>, other: &Attr<String>) -> bool {
     !one.is_unknown() && !other.is_unknown() && one.text() == other.text()
 }

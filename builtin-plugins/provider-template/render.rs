@@ -1,4 +1,4 @@
-//! Text from a template of the configuration language.
+//! Rendering of templates of the configuration language.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use monoform_sdk::cty::{Type, Value};
 use syntax::{Diagnostic, Diagnostics, Pos};
 
-/// An evaluation environment with functions and nothing to refer to.
+/// Evaluation environment with functions, and nothing to refer to.
 struct Nothing(FunctionSettings);
 
 impl Scope for Nothing {
@@ -28,7 +28,7 @@ fn unknown(name: &str) -> Diagnostic {
     )
 }
 
-/// Why a template cannot be rendered. Each text is made of whole sentences.
+/// Reason why a template cannot be rendered, as whole sentences.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum RenderError {
     #[error("{}", sentences(.0))]
@@ -43,6 +43,7 @@ pub(crate) fn render(template: &str, variables: &BTreeMap<String, String>) -> Re
     if problems.has_errors() {
         return Err(RenderError::Template(problems));
     }
+    // Checked before evaluation, so that all unknown names are reported, also those in branches that are not taken.
     let missing = lang::refs::traversals(&template)
         .into_iter()
         .filter(|t| !variables.contains_key(&*t.root));
@@ -64,7 +65,7 @@ pub(crate) fn render(template: &str, variables: &BTreeMap<String, String>) -> Re
     text.ok_or(RenderError::NoText)
 }
 
-/// Every error with its place, one after the other.
+/// Joins the errors, each with its location.
 fn sentences(problems: &Diagnostics) -> String {
     let one = |d: &Diagnostic| match &d.subject {
         Some(range) => format!("{range}: {}; {}", d.summary, d.detail),

@@ -45,7 +45,7 @@ impl Resource for TerraformData {
     type Client = ();
 
     const STATE_ONLY: bool = true;
-    // Terraform has the schema, and no more.
+    // Terraform has the schema of the identity, and returns none.
     const ANSWERS_IDENTITY: bool = false;
 
     fn schema(&self) -> Schema {
@@ -78,7 +78,7 @@ impl Resource for TerraformData {
         let Any(input) = &planned.input;
         planned.output = Any(match &prior {
             Some(prior) if prior.input.0 == *input => prior.output.0.clone(),
-            // Its type counts, even so.
+            // A null has a type, too, which the output must have.
             _ if input.is_null() => Value::null(input.ty().clone()),
             _ => Value::unknown(input.ty().clone()),
         });
@@ -135,7 +135,7 @@ impl Resource for TerraformData {
             .into());
         }
         let old: NullResource = source.read()?;
-        // An object, because that is what braces in a configuration make: the same triggers are then no change.
+        // An object and not a map, as braces in a configuration make it: the same triggers are then no change.
         let triggers = match old.triggers {
             Attr::Known(triggers) => Value::object(triggers.into_iter().map(|(name, value)| {
                 (
@@ -155,7 +155,7 @@ impl Resource for TerraformData {
     }
 }
 
-/// Plans the `store` block; returns whether it asks for another object.
+/// Plans the `store` block. Returns true if it requires a replacement.
 fn plan_store(
     plan: &Plan<'_, Model>,
     planned: &mut Model,
@@ -174,19 +174,19 @@ fn plan_store(
         Some(before) => (before.output.clone(), before.sensitive_output.clone()),
         None => (Any::default(), Any::default()),
     };
-    // Other triggers make another object, for which there is no store of before.
+    // With other triggers the object is replaced, and the new one has no earlier store.
     let goes_on = prior.is_some_and(|prior| prior.triggers_replace == planned.triggers_replace);
     store.plan(&input, before.filter(|_| goes_on))
 }
 
-/// The attributes of this type in releases of Terraform before 1.16.
+/// Attributes of this type in releases of Terraform before 1.16.
 const OLDER_ATTRIBUTES: [&str; 4] = ["id", "input", "output", "triggers_replace"];
 
-/// The block that later releases added.
+/// Block that Terraform 1.16 added.
 const ADDED_BLOCK: &str = "store";
 
 /// Returns true if two values differ only where an object of this type was stored without the added block, which is null in
-/// the new one: the object is the same, so a state of an older release needs no change.
+/// the new one. The object is the same, so a state of an older release needs no change.
 fn is_of_older_release(was: &Value, will: &Value) -> bool {
     was != will && equal_apart_from_added_block(was, will)
 }
@@ -227,7 +227,7 @@ fn equal_apart_from_added_block(was: &Value, will: &Value) -> bool {
     }
 }
 
-/// The object with the values that were planned as unknown.
+/// Returns the object with the values that were planned as unknown.
 fn with_outputs(mut plan: Model, cx: &Context<()>) -> Result<Model> {
     if let Attr::Known(store) = &mut plan.store {
         store.resolve(cx)?;
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    /// An object of this type, as one that refers to it sees it.
+    /// Returns an object of this type as a reference to it sees it.
     fn seen(with_store: bool, input: &str) -> Value {
         let mut attributes = vec![
             ("id", Value::string("i")),
@@ -334,14 +334,14 @@ mod tests {
                 .plan("terraform_data", Some(&state), &config(&new))
                 .await
                 .unwrap();
-            // A replacement that is asked for by an attribute that does not change is none.
+            // A replacement requested by an attribute that does not change has no effect.
             assert_eq!(plan.planned, state, "{new:?}");
         }
         let state = harness
             .create("terraform_data", &[("triggers_replace", seen(false, "x"))])
             .await
             .unwrap();
-        // Anything else that differs is a change, the same null in another object too.
+        // Any other difference is a change, also the same null in another object.
         let other = Value::object([("a", Value::from(1)), ("store", Value::null(Type::String))]);
         for config in [seen(true, "y"), other] {
             let config = [("triggers_replace", config)];

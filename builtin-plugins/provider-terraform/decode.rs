@@ -1,19 +1,19 @@
-//! Variable files as values.
+//! Variable files to values.
 
 use lang::eval::{Context, evaluate};
 use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use monoform_sdk::cty::Value;
 use syntax::{Diagnostic, Diagnostics};
 
-/// The name of the text in errors.
+/// Name of the text in errors.
 const FILE: &str = "<decode_tfvars argument>";
 
-/// An evaluation environment without anything to refer to and without functions.
+/// Evaluation environment without references and functions.
 struct Constants;
 
 impl Scope for Constants {
     fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
-        // References are refused before anything is evaluated.
+        // References are refused before the evaluation.
         Err(
             Diagnostic::error("Variables not allowed", reference.subject.to_string())
                 .at(&reference.range)
@@ -26,7 +26,7 @@ impl Scope for Constants {
     }
 }
 
-/// Why a text is no variable file.
+/// Reason why a text is no variable file.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum DecodeError {
     #[error("invalid tfvars syntax: {0}")]
@@ -42,7 +42,7 @@ pub(crate) enum DecodeError {
     Expression { name: String, error: String },
 }
 
-/// The variables that the text of a variable file sets.
+/// Returns the variables that a variable file sets.
 pub(crate) fn decode(text: &str) -> Result<Value, DecodeError> {
     let (body, problems) = syntax::parse_file(FILE, text.as_bytes());
     if let Some(error) = first_error(&problems) {

@@ -1,4 +1,4 @@
-//! Values as text: expressions, and variable files made of them.
+//! Values as text: expressions and variable files.
 
 use monoform_sdk::cty::Value;
 use syntax::lexer::is_name;
@@ -6,12 +6,12 @@ use syntax::write;
 
 use crate::is_mapping;
 
-/// The text of an expression for a wholly known value.
+/// Writes an expression for a wholly known value.
 pub(crate) fn expression(value: &Value) -> String {
     write::expression(value)
 }
 
-/// Why a value cannot be the content of a variable file.
+/// Reason why a value cannot be the content of a variable file.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum EncodeError {
     #[error("invalid value to encode: variables are the attributes of an object, and this is no object")]
@@ -23,7 +23,7 @@ pub(crate) enum EncodeError {
     Name(String),
 }
 
-/// The text of a variable file that sets a variable for each attribute.
+/// Writes a variable file that sets a variable for each attribute.
 pub(crate) fn tfvars(value: &Value) -> Result<String, EncodeError> {
     if !is_mapping(value) {
         return Err(EncodeError::NoObject);

@@ -1,10 +1,11 @@
-//! The `terraform` provider, which every configuration has without asking for it: `terraform_data`, the outputs of other
-//! configurations, and functions that read and write variable files.
+//! The `terraform` provider, which every configuration has without requiring it: `terraform_data`, the outputs of other configurations, and
+//! functions for variable files.
 //!
-//! In Terraform it is a part of the core; here it is a plugin like every other. It has no version and no configuration,
-//! and may use the language, which its functions are about.
+//! In Terraform it is a part of the core; here it is a plugin like any other. It has no version and no configuration, and may use the
+//! crates of the language, which its functions need.
 //!
-//! It is what Terraform 1.16 has. `terraform_remote_state` reads states from local files, and from the state stores that it is given by the executable, in its own process.
+//! It implements the provider of Terraform 1.16. `terraform_remote_state` reads states from local files and, in its own process, from the
+//! state stores of the executable.
 
 mod data;
 mod decode;
@@ -22,22 +23,22 @@ use monoform_sdk::{
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "terraform";
 
-/// The release of Terraform whose provider this one stands for. Configurations cannot ask for a version of it.
+/// Release of Terraform whose provider this one implements. Configurations cannot require a version of it.
 pub const VERSION: &str = "1.16.0";
 
-/// There are no versions to choose from.
+/// Empty: there are no versions to choose from.
 pub const RELEASED: &[&str] = &[];
 
-/// State stores by name, and how each one is made.
+/// State stores by name, with their constructors.
 pub type Stores = &'static [(&'static str, fn() -> AnyStateStore)];
 
-/// The provider, without state stores.
+/// Constructs the provider without state stores.
 #[must_use]
 pub fn provider() -> impl Provider {
     with_stores(&[])
 }
 
-/// The provider with these state stores, which `terraform_remote_state` can read.
+/// Constructs the provider with these state stores, which `terraform_remote_state` can read.
 #[must_use]
 pub fn with_stores(stores: Stores) -> impl Provider {
     NeverBlocks(Terraform(stores))
@@ -109,7 +110,7 @@ fn encode_expr() -> Function {
     .returning(Type::String)
 }
 
-/// Refinements of the text of an expression whose value is not wholly known.
+/// Returns refinements of the text of an expression for a value that is not wholly known.
 fn what_is_known(value: &Value) -> Refinements {
     let prefix = match value.ty() {
         _ if !value.is_certainly_not_null() => None,
@@ -118,7 +119,7 @@ fn what_is_known(value: &Value) -> Refinements {
         Type::String => Some("\""),
         _ => None,
     };
-    // Of a null the text is known too, so the text itself is never null.
+    // Also a null has a text, so the text itself is never null.
     Refinements {
         prefix: prefix.map(Into::into),
         ..Refinements::not_null()

@@ -1,4 +1,4 @@
-//! `terraform_remote_state`: the outputs of another configuration, from where its state is kept.
+//! `terraform_remote_state`: the outputs of another configuration, from its state.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ model! {
     }
 }
 
-/// Backends of Terraform that are not read here yet.
+/// Backends of Terraform that cannot be read unless the executable has their store.
 const LATER: &[&str] = &["oci", "oss"];
 
 /// Backends that Terraform once had.
@@ -46,7 +46,7 @@ impl DataSource for RemoteState {
 
     fn schema(&self) -> Schema {
         let mut schema = Schema::of::<Model>().describe("The outputs of another configuration, read from its state.");
-        // As in Terraform, where the attributes are described in Markdown.
+        // As in Terraform: the description of the block is plain text, those of its attributes are Markdown.
         schema.root.text = Text::Plain;
         schema
     }
@@ -106,6 +106,7 @@ impl DataSource for RemoteState {
         if let Some(defaults) = config.defaults.0.entries() {
             all.extend(defaults.map(|(name, value)| (name.clone(), value.clone())));
         }
+        // Outputs of the state have precedence over the defaults.
         all.extend(found);
         Ok(Model {
             outputs: Any(Value::object(all)),
@@ -114,7 +115,7 @@ impl DataSource for RemoteState {
     }
 }
 
-/// Returns true if the state of this kind of backend can be read.
+/// Checks that the state of this kind of backend can be read.
 fn known_backend(name: &str, stores: Stores) -> std::result::Result<(), Diagnostic> {
     let detail = match name {
         "local" | "_local" => return Ok(()),
@@ -136,7 +137,7 @@ fn known_backend(name: &str, stores: Stores) -> std::result::Result<(), Diagnost
     Err(Diagnostic::error(BAD_CONFIG, detail).at_attribute("backend"))
 }
 
-/// The arguments of the local backend.
+/// Arguments of the local backend.
 struct Local {
     path: PathBuf,
     workspace_dir: PathBuf,
@@ -187,7 +188,7 @@ fn unreadable(place: &str, problem: String) -> Diagnostics {
     Diagnostic::error("Error loading state error", format!("{place}: {problem}")).into()
 }
 
-/// The outputs in a state file; `None` if there is no state.
+/// Reads the outputs of a state file; `None` if there is no state.
 fn local_outputs(path: &Path) -> Result<Option<BTreeMap<Arc<str>, Value>>> {
     let place = path.display().to_string();
     match std::fs::read(path) {
@@ -197,7 +198,7 @@ fn local_outputs(path: &Path) -> Result<Option<BTreeMap<Arc<str>, Value>>> {
     }
 }
 
-/// The outputs in the text of a state; `None` if there is no state.
+/// Parses the outputs of a state; `None` if the text is empty.
 fn outputs(place: &str, text: &[u8]) -> Result<Option<BTreeMap<Arc<str>, Value>>> {
     let bad = |problem: String| unreadable(place, problem);
     if text.trim_ascii().is_empty() {

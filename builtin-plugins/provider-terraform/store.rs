@@ -1,4 +1,4 @@
-//! The `store` block of `terraform_data`: keeps a value that comes from a write-only argument, so that it may be ephemeral.
+//! The `store` block of `terraform_data`, which keeps the value of a write-only argument, so that it may be ephemeral.
 
 use monoform_sdk::cty::Path;
 use monoform_sdk::cty::{Type, Value};
@@ -24,10 +24,8 @@ model! {
 }
 
 impl Store {
-    /// Plans what is kept. The outputs of `self` are those of the object of before. `input` is the configured one, `before` the
-    /// block of the object that is planned for, if it goes on.
-    ///
-    /// Returns whether the object is to be replaced, because of a new value.
+    /// Plans the value that is kept. The outputs of `self` are those of the prior object. `input` is the configured value,
+    /// `before` the prior block if the object is not replaced. Returns true if a new value requires a replacement.
     pub fn plan(&mut self, input: &Value, before: Option<&Store>) -> std::result::Result<bool, Diagnostic> {
         for (name, attribute) in [("sensitive", &self.sensitive), ("replace", &self.replace)] {
             if attribute.is_unknown() {
@@ -38,6 +36,7 @@ impl Store {
             Some(store) => (store.version.clone(), store.sensitive.clone()),
             None => (Any::default(), Attr::Null),
         };
+        // The kept value moves to the output that `sensitive` selects now.
         if sensitive != self.sensitive {
             let kept = self.kept().clone();
             self.keep(kept);
@@ -55,7 +54,7 @@ impl Store {
         Ok(self.replace == Attr::Known(true) && self.is_pending())
     }
 
-    /// Puts the configured value in the place of what was planned as unknown.
+    /// Replaces the values that were planned as unknown by the configured one.
     pub fn resolve<C>(&mut self, cx: &Context<C>) -> Result<()> {
         if self.is_pending() {
             let config = cx.config::<crate::data::Model>()?;
@@ -69,7 +68,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns true if a new value comes with apply.
+    /// Returns true if apply sets a new value.
     fn is_pending(&self) -> bool {
         !self.output.0.is_known() || !self.sensitive_output.0.is_known()
     }
@@ -91,7 +90,7 @@ impl Store {
     }
 }
 
-/// Error for a value that must be known in a plan, and is not.
+/// Returns the error for a value that must be known in a plan.
 pub fn must_be_known(attribute: &str) -> Diagnostic {
     Diagnostic::error(
         "unexpected unknown value",
@@ -128,7 +127,7 @@ mod tests {
         state.get("store").and_then(|s| s.get(name)).cloned().unwrap()
     }
 
-    /// Plans and applies; tells what is kept, and which paths ask for a replacement.
+    /// Plans and applies. Returns the state, and the paths that require a replacement.
     async fn next(state: Option<&Value>, members: &[(&str, Value)]) -> (Value, Vec<String>) {
         let harness = Harness::new(crate::provider());
         let config = block(members);

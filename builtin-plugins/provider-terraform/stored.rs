@@ -1,4 +1,4 @@
-//! Reading a state from a state store, in this process.
+//! Reading of states from state stores in this process.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use monoform_sdk::{AnyStateStore, Diagnostic, Diagnostics, Result, StateClient};
 
 use crate::{Stores, VERSION};
 
-/// The store of this name.
+/// Creates the store of this name.
 pub(crate) fn find(stores: Stores, name: &str) -> Option<AnyStateStore> {
     stores.iter().find(|(store, _)| *store == name).map(|(_, make)| make())
 }
 
-/// Errors about the configuration of a store are about the argument that holds it.
+/// Moves errors of a store's configuration to the argument that contains it.
 fn of_config(problems: Diagnostics) -> Diagnostics {
     let at = |problem: Diagnostic| Diagnostic {
         attribute: None,
@@ -22,7 +22,7 @@ fn of_config(problems: Diagnostics) -> Diagnostics {
     Diagnostics(problems.0.into_iter().map(|p| at(p).at_attribute("config")).collect())
 }
 
-/// Checks the configuration of a store.
+/// Validates the configuration of a store.
 pub(crate) fn validate(store: &AnyStateStore, config: &Value) -> Diagnostics {
     of_config(match store.coerce(config) {
         Ok(config) => store.validate(&config),
@@ -30,7 +30,7 @@ pub(crate) fn validate(store: &AnyStateStore, config: &Value) -> Diagnostics {
     })
 }
 
-/// The state of a workspace, as text.
+/// Reads the state of a workspace.
 pub(crate) async fn read(store: &AnyStateStore, config: &Value, workspace: &str) -> Result<Option<Vec<u8>>> {
     let config = store.coerce(config).map_err(of_config)?;
     let found = store.validate(&config);
@@ -42,7 +42,7 @@ pub(crate) async fn read(store: &AnyStateStore, config: &Value, workspace: &str)
     client.read(workspace).await
 }
 
-/// Opens a workspace as every command does: one that is not there yet comes into being with an empty state.
+/// Opens a workspace.
 async fn open(client: &Arc<dyn StateClient>, workspace: &str) -> Result<()> {
     let is_default = workspace == DEFAULT;
     let exists = match client.support() {
@@ -62,6 +62,8 @@ async fn open(client: &Arc<dyn StateClient>, workspace: &str) -> Result<()> {
         WorkspaceSupport::NamedByState => client.read(workspace).await?.is_some(),
         _ => client.workspaces().await?.iter().any(|name| name == workspace),
     };
+    // Terraform opens a backend's workspace in the same way as its commands do: one that does not exist is created with
+    // an empty state.
     if exists {
         return Ok(());
     }

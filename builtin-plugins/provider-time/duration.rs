@@ -1,12 +1,12 @@
-//! Durations to wait for.
+//! Durations of pauses.
 
 use std::time::Duration;
 
-/// Parses a duration that resources wait for: one number with one unit, of milliseconds, seconds, minutes or hours.
+/// Parses the duration of a pause: one number with one unit, of milliseconds, seconds, minutes or hours.
 pub(crate) fn parse_wait(text: &str) -> Option<Duration> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_lowercase());
     let unit = text.strip_prefix(number)?;
-    // As in the official provider, digits stand on both sides of a decimal point.
+    // As in the official provider, there must be digits on both sides of a decimal point.
     let has_digits = number
         .split('.')
         .all(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));

@@ -1,4 +1,4 @@
-//! Functions that take moments and durations apart.
+//! Functions that return the parts of instants and durations.
 
 use monoform_sdk::cty::{Number, Type, Value};
 use monoform_sdk::{Any, Arguments, Function, FunctionError, Parameter};
@@ -9,7 +9,7 @@ const NUMBERS: [&str; 10] = [
     "year", "year_day", "day", "month", "weekday", "hour", "minute", "second", "iso_year", "iso_week",
 ];
 
-/// The type of what a moment consists of, with one attribute more.
+/// Returns the type of an instant's parts, with one attribute more.
 fn parts_type(name: &'static str, ty: Type) -> Type {
     let numbers = NUMBERS.iter().map(|name| (*name, Type::Number));
     let names = [("month_name", Type::String), ("weekday_name", Type::String), (name, ty)];
@@ -88,7 +88,7 @@ pub(crate) fn duration_parse() -> Function {
             let text: String = arguments.get(0)?;
             let nanoseconds = gotext::duration::nanoseconds(&text)
                 .map_err(|_| FunctionError::argument(0, format!("{text:?} is not a valid duration string")))?;
-            // The whole units first: the sum is then as exact as a floating-point number can be.
+            // Whole units first: the sum is then as exact as a floating-point number can be.
             let fractional = |unit: i64| {
                 let float = (nanoseconds / unit) as f64 + (nanoseconds % unit) as f64 / unit as f64;
                 Value::number(Number::from_f64(float).unwrap_or_else(|| 0_i64.into()))

@@ -1,13 +1,14 @@
-//! The `time` provider: moments that are kept in the state, moments computed from them, and waiting.
+//! The `time` provider: timestamps that are kept in the state, timestamps computed from them, and pauses.
 //!
-//! A moment is read and written as RFC 3339 says, and keeps the offset from UTC it was given with ([`moment`]). The
-//! managed types differ in what they make of one: `time_static` keeps it, `time_offset` shifts it, `time_rotating` has
-//! its object vanish once the shifted moment has passed, so that whatever depends on it is made anew. `time_sleep` only
-//! takes its time. The functions take moments and durations apart.
+//! A timestamp is read and written in RFC 3339, and keeps its offset from UTC ([`moment`]). `time_static` keeps a
+//! timestamp, and `time_offset` shifts it. The object of `time_rotating` vanishes once the shifted timestamp has
+//! passed, so that whatever depends on it is created anew. `time_sleep` only waits. The functions return the parts of
+//! timestamps and durations.
 //!
-//! It stands for version 0.14.0 of the official provider, and may use only the SDK. It differs where the official one
-//! gets in the way: an imported object has no `triggers` (there, an empty map, which plans a replacement), and a
-//! configured `rotation_rfc3339` decides even beside `rotation_years` (there, an error after apply).
+//! It implements version 0.14.0 of the official provider. Of the crates of this workspace it may use only the SDK. It
+//! deviates where the official one gets in the way: an imported object has no `triggers` (there, an empty map, which
+//! plans a replacement), and a configured `rotation_rfc3339` decides even beside `rotation_years` (there, an error
+//! after apply).
 
 mod duration;
 mod functions;
@@ -29,10 +30,10 @@ use crate::moment::{Moment, NotRfc3339};
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "time";
 
-/// The version of the official provider that this one stands for.
+/// Version of the official provider that this one implements.
 pub const VERSION: &str = "0.14.0";
 
-/// The earlier versions of the same major, which this one stands for too.
+/// Earlier versions of the same major version, which it also implements.
 pub const RELEASED: &[&str] = &[
     "0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.7.1", "0.7.2", "0.8.0", "0.9.0", "0.9.1",
     "0.9.2", "0.10.0", "0.11.0", "0.11.1", "0.11.2", "0.12.0", "0.12.1", "0.13.0", "0.13.1",
@@ -90,7 +91,7 @@ impl From<Moment> for Parts {
     }
 }
 
-/// Adds the rule that the text is a moment.
+/// Adds the rule that the text is a timestamp.
 fn a_moment(attribute: Attribute) -> Attribute {
     attribute.validate(Validator::custom(|check| {
         let error = Moment::parse(check.value.as_str()?).err()?;
@@ -102,7 +103,7 @@ fn invalid(error: &NotRfc3339) -> Diagnostic {
     Diagnostic::error("Invalid RFC3339 String Value", format!("{error}."))
 }
 
-/// The moment an attribute holds; `None` if it is null or unknown.
+/// Returns the timestamp of an attribute; `None` if it is null or unknown.
 fn given(attribute: &Attr<String>) -> Result<Option<Moment>> {
     match attribute.as_str() {
         Some(text) => Moment::parse(text).map(Some).map_err(|error| invalid(&error).into()),
@@ -110,12 +111,12 @@ fn given(attribute: &Attr<String>) -> Result<Option<Moment>> {
     }
 }
 
-/// An amount of time; `None` if it is null or unknown.
+/// Returns an amount of time; `None` if it is null or unknown.
 fn amount(attribute: &Attr<i64>) -> Option<i64> {
     attribute.known().copied()
 }
 
-/// A field of an import id: empty for null.
+/// Parses a field of an import ID; an empty field is null.
 fn number_field(text: &str, summary: &str) -> Result<Attr<i64>> {
     match text {
         "" => Ok(Attr::Null),

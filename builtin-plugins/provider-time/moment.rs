@@ -1,5 +1,5 @@
-//! A moment as it is written in RFC 3339: date, time of day, and offset from UTC. Whole seconds; parts of a second are
-//! read and dropped.
+//! Timestamps in RFC 3339: date, time of day, and offset from UTC, in whole seconds. Fractions of a second are read and
+//! dropped.
 
 #![expect(clippy::disallowed_methods, reason = "the provider is about the time")]
 
@@ -8,7 +8,7 @@ use std::fmt;
 use jiff::civil::{Date, DateTime, Weekday};
 use jiff::{SignedDuration, Timestamp};
 
-/// A moment with the offset it is written with.
+/// Timestamp with its offset from UTC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moment {
     /// Local date and time at the offset.
@@ -30,7 +30,7 @@ pub(crate) struct Shift {
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// A text that is no timestamp.
+/// Error for a text that is no timestamp.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{0:?} is not a timestamp as RFC 3339 writes it, such as 2020-02-12T06:36:13Z")]
 pub struct NotRfc3339(String);
@@ -44,22 +44,24 @@ impl Moment {
         })
     }
 
-    /// The moment so many seconds after 1970 began in UTC; `None` outside the years from -9999 to 9999.
+    /// Returns the timestamp of seconds since 1970 in UTC; `None` outside the years from -9999 to 9999.
     pub fn from_unix(seconds: i64) -> Option<Moment> {
+        // By civil time: a timestamp of the library has a smaller range.
         let local = EPOCH.checked_add(SignedDuration::from_secs(seconds)).ok()?;
         Some(Moment { local, offset: 0 })
     }
 
-    /// Reads RFC 3339. An hour may have one digit, and a comma may stand before the parts of a second.
+    /// Parses RFC 3339. As in Go, an hour may have one digit, and a comma may precede the fraction of a second.
     pub fn parse(text: &str) -> Result<Moment, NotRfc3339> {
         Scan(text.as_bytes())
             .moment()
             .ok_or_else(|| NotRfc3339(text.to_owned()))
     }
 
-    /// The moment after this shift; `None` outside the years from -9999 to 9999. Days of a month that do not exist run
-    /// over into the next one.
+    /// Returns the timestamp after this shift; `None` outside the years from -9999 to 9999. Days that a month does not
+    /// have overflow into the next one.
     pub fn shifted(self, shift: Shift) -> Option<Moment> {
+        // The order of the parts is that of the official provider, and matters at the ends of months.
         let local = plus_seconds(self.local, shift.days, 86_400)?;
         let local = plus_seconds(local, shift.hours, 3_600)?;
         let local = plus_seconds(local, shift.minutes, 60)?;
@@ -87,11 +89,11 @@ impl Moment {
     pub fn second(self) -> i64 {
         self.local.second().into()
     }
-    /// Seconds since 1970 began in UTC.
+    /// Returns the seconds since 1970 in UTC.
     pub fn unix(self) -> i64 {
         self.local.duration_since(EPOCH).as_secs() - self.offset
     }
-    /// The date at the moment's own offset.
+    /// Returns the date at the timestamp's own offset.
     pub fn date(self) -> Date {
         self.local.date()
     }
@@ -130,6 +132,7 @@ fn plus_months(local: DateTime, count: i64) -> Option<DateTime> {
     let year = i16::try_from(months.div_euclid(12)).ok()?;
     let month = i8::try_from(months.rem_euclid(12)).ok()? + 1;
     let first = DateTime::from_parts(Date::new(year, month, 1).ok()?, local.time());
+    // Counted from the first of the month, a day that does not exist overflows into the next month.
     plus_seconds(first, i64::from(local.day()) - 1, 86_400)
 }
 
@@ -156,6 +159,7 @@ impl Scan<'_> {
         let offset = match self.one_of(b"Z+-")? {
             b'Z' => 0,
             sign => {
+                // Go's parser, which the official provider uses, has these limits.
                 let hours = self.digits(2).filter(|h| *h <= 24)?;
                 self.one_of(b":")?;
                 let minutes = self.digits(2).filter(|m| *m <= 60)?;
@@ -171,7 +175,7 @@ impl Scan<'_> {
         Some(Moment { local, offset })
     }
 
-    /// Exactly so many digits, as a number; nothing is taken unless they are there.
+    /// Reads exactly this many digits as a number; consumes nothing otherwise.
     fn digits(&mut self, count: usize) -> Option<i16> {
         let (digits, rest) = self.0.split_at_checked(count)?;
         let mut number = 0;

@@ -47,7 +47,7 @@ const ROTATIONS: &[&str] = &[
 ];
 
 impl Model {
-    /// Times after which to rotate, in the order in which the last one that is set decides.
+    /// Returns the times after which to rotate, in the order in which the last one that is set decides.
     fn rotations(&self) -> [&Attr<i64>; 5] {
         [
             &self.rotation_days,
@@ -58,7 +58,7 @@ impl Model {
         ]
     }
 
-    /// The object from this base, to be rotated when `configured` says, else when one of the times has passed.
+    /// Returns the object with this base, which rotates at `configured`, or else after one of the times.
     fn at_base(self, base: Moment, configured: &Attr<String>) -> Result<Model> {
         let [days, hours, minutes, months, years] = self.rotations().map(amount);
         let none = Shift::default();
@@ -117,6 +117,7 @@ impl Resource for TimeRotating {
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
         let Some(prior) = plan.prior()? else { return Ok(()) };
         let mut planned = plan.planned()?;
+        // Known computed values mean that nothing changes.
         if !planned.parts.year.is_unknown() {
             return Ok(());
         }
@@ -128,6 +129,7 @@ impl Resource for TimeRotating {
             planned = planned.at_base(base, &configured)?;
             plan.set(&planned);
         }
+        // Without a refresh the object still exists after its rotation, and an update would revive it.
         if planned.rotation_rfc3339 != prior.rotation_rfc3339 && prior.is_over()? {
             plan.replace("rotation_rfc3339");
         }
@@ -136,7 +138,7 @@ impl Resource for TimeRotating {
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
         let base = given(&plan.rfc3339)?.unwrap_or_else(Moment::now);
-        // What the plan knows without an object of before has been configured.
+        // Without a prior object, a value that the plan knows comes from the configuration.
         let configured = plan.rotation_rfc3339.clone();
         plan.at_base(base, &configured)
     }
@@ -147,6 +149,7 @@ impl Resource for TimeRotating {
 
     async fn update(&self, _prior: Model, plan: Model, cx: &mut Context<()>) -> Result<Model> {
         let base = given(&plan.rfc3339)?.unwrap_or_else(Moment::now);
+        // The planned value may be one that was computed from another rotation.
         let configured = cx.config::<Model>()?.rotation_rfc3339;
         plan.at_base(base, &configured)
     }
@@ -229,7 +232,7 @@ mod tests {
         let config = [("rfc3339", "2020-01-01T00:00:00Z".into()), ("rotation_days", 7.into())];
         let state = harness.create("time_rotating", &config).await.unwrap();
         assert!(harness.read("time_rotating", &state).await.unwrap().is_null());
-        // Without refreshing, a change that moves the rotation replaces.
+        // Without a refresh, a change that moves the rotation replaces the object.
         let change = [("rfc3339", "2020-01-01T00:00:00Z".into()), ("rotation_days", 8.into())];
         let plan = harness.plan("time_rotating", Some(&state), &change).await.unwrap();
         assert_eq!(plan.replace, ["rotation_rfc3339"]);

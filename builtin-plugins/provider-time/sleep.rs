@@ -41,7 +41,7 @@ model! {
     }
 }
 
-/// Waits, unless the person asks to stop.
+/// Waits, unless the user interrupts.
 async fn wait(duration: &Attr<String>, summary: &str, mut stop: Stop) -> Result<()> {
     let Some(text) = duration.as_str() else {
         return Ok(());
@@ -81,6 +81,7 @@ impl Resource for TimeSleep {
     async fn create(&self, plan: Model, cx: &mut Context<()>) -> Result<Model> {
         wait(&plan.create_duration, "Create time sleep error", cx.stop()).await?;
         Ok(Model {
+            // After the pause, so that the ID is the time of its end.
             id: Moment::now().to_string().into(),
             ..plan
         })

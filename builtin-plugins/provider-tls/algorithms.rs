@@ -1,4 +1,4 @@
-//! What the algorithms in the certificates of others are called.
+//! Names of the algorithms in certificates.
 
 use x509_parser::signature_algorithm::RsaSsaPssParams;
 use x509_parser::x509::AlgorithmIdentifier;
@@ -26,7 +26,7 @@ const SIGNATURES: &[(&str, Oid)] = &[
 
 const RSA_PSS: Oid = &[1, 2, 840, 113549, 1, 1, 10];
 
-/// The hashes that go with RSA-PSS, with their lengths.
+/// Hashes of RSA-PSS with their lengths.
 const PSS_HASHES: &[(&str, u32, Oid)] = &[
     ("SHA256-RSAPSS", 32, &[2, 16, 840, 1, 101, 3, 4, 2, 1]),
     ("SHA384-RSAPSS", 48, &[2, 16, 840, 1, 101, 3, 4, 2, 2]),
@@ -61,7 +61,8 @@ fn named(table: &[(&'static str, Oid)], arcs: &[u64]) -> &'static str {
         .map_or(UNKNOWN, |(name, _)| name)
 }
 
-/// RSA-PSS has a name where one hash is used throughout, and the salt is as long as it.
+/// Returns the name of an RSA-PSS algorithm, which exists only if one hash is used throughout and the salt is as long
+/// as it.
 fn pss(algorithm: &AlgorithmIdentifier<'_>) -> Option<&'static str> {
     let parameters = RsaSsaPssParams::try_from(algorithm.parameters.as_ref()?).ok()?;
     let hash = oid::arcs(parameters.hash_algorithm_oid());

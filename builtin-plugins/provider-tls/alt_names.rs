@@ -1,4 +1,4 @@
-//! The other names in certificates and requests: of hosts, addresses, URIs.
+//! Alternative names in certificates and requests: hosts, addresses, URIs.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use yasna::{DERWriter, Tag};
 use crate::problem::CertificateError;
 use crate::uri;
 
-/// Names beside the distinguished one, in the order in which they are written.
+/// Alternative names of a subject, in the order in which they are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AltNames {
     pub dns: Vec<String>,
@@ -18,7 +18,7 @@ pub(crate) struct AltNames {
     pub uris: Vec<String>,
 }
 
-/// A list of texts in a configuration.
+/// List of texts in a configuration.
 pub(crate) type Texts = Attr<Vec<Attr<String>>>;
 
 fn texts(list: &Texts) -> impl Iterator<Item = &str> {
@@ -88,7 +88,7 @@ impl AltNames {
         Ok(out)
     }
 
-    /// Returns true if there are none.
+    /// Returns true if there are no names.
     pub fn is_empty(&self) -> bool {
         self.dns.is_empty() && self.ips.is_empty() && self.uris.is_empty()
     }
@@ -103,6 +103,7 @@ impl AltNames {
                 name(2, host.as_bytes());
             }
             for ip in &self.ips {
+                // The tags are those of GeneralName (RFC 5280, 4.2.1.6).
                 match ip {
                     IpAddr::V4(ip) => name(7, &ip.octets()),
                     IpAddr::V6(ip) => name(7, &ip.octets()),

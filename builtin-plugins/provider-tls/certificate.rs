@@ -1,5 +1,5 @@
-//! Writing certificates and requests. Every item stands where the official provider's library puts it: which extensions
-//! there are, in which order, which of them are critical.
+//! Encoding of certificates and requests. Which extensions there are, in which order, and which of them are critical,
+//! is the same as in the official provider.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -16,26 +16,22 @@ use crate::usage::Uses;
 /// Content of a certificate to sign.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
-    /// Subject of the certificate.
     pub subject: Name,
     /// Alternative names of the subject.
     pub names: AltNames,
     pub public: Public,
-    /// When it begins to be valid.
     pub not_before: Timestamp,
-    /// Until when it is valid.
     pub not_after: Timestamp,
-    /// Key usages.
     pub uses: Uses,
-    /// True if it may sign other certificates.
+    /// True if it is an authority, which may sign other certificates.
     pub is_ca: bool,
     /// Path length constraint: number of intermediate certificates below this one.
     pub max_path_length: Option<u64>,
-    /// True if the certificate names its key.
+    /// True if the certificate has a subject key identifier.
     pub with_key_id: bool,
 }
 
-/// Issuer: its name and its key.
+/// Name and key identifier of the issuer.
 #[derive(Clone, Debug)]
 pub(crate) struct Issuer {
     /// Name of the issuer, as DER.
@@ -45,13 +41,14 @@ pub(crate) struct Issuer {
 }
 
 impl Template {
-    /// Subject key identifier, if the certificate is to have one.
+    /// Returns the subject key identifier, if the certificate is to have one.
     pub fn key_id(&self) -> Option<Vec<u8>> {
         (self.is_ca || self.with_key_id).then(|| self.public.key_id())
     }
 
-    /// The certificate and its serial number.
+    /// Signs the certificate, and returns it with its serial number.
     pub fn sign(&self, issuer: &Issuer, key: &Key) -> Result<(Vec<u8>, u128), KeyError> {
+        // 128 random bits: unique among the certificates of an issuer, and not predictable.
         let serial: u128 = rand::random();
         let content = yasna::construct_der(|w| {
             w.write_sequence(|w| {
@@ -104,12 +101,12 @@ impl Template {
             });
             write_extension(oid::AUTHORITY_KEY_ID, false, &id, w);
         }
-        // They are critical where they are the only ones.
+        // Alternative names are critical if there is no subject (RFC 5280, 4.2.1.6).
         write_alt_names(&self.names, self.subject.is_empty(), w);
     }
 }
 
-/// A request for a certificate.
+/// Makes a certificate request.
 pub(crate) fn request(subject: &Name, names: &AltNames, key: &Key) -> Result<Vec<u8>, KeyError> {
     let content = yasna::construct_der(|w| {
         w.write_sequence(|w| {
@@ -151,7 +148,7 @@ fn write_extension(oid: Oid, critical: bool, content: &[u8], w: &mut DERWriterSe
     });
 }
 
-/// Times have two digits for the year as long as that is enough (RFC 5280, 4.1.2.5).
+/// Writes a time. Years up to 2049 have two digits (RFC 5280, 4.1.2.5).
 fn write_time(time: Timestamp, writer: DERWriter<'_>) {
     let time = time.to_zoned(TimeZone::UTC);
     let (tag, format) = match time.year() {

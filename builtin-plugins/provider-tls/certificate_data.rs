@@ -1,4 +1,4 @@
-//! `tls_certificate`: the certificates of a server, or one that is given, taken apart.
+//! `tls_certificate`: the fields of a server's certificates, or of a given one.
 
 use data_encoding::HEXLOWER;
 use monoform_sdk::schema::{computed, optional};
@@ -59,6 +59,7 @@ impl Certificate {
             is_ca: certificate.is_ca().into(),
             max_path_length: match constraints {
                 Some(constraints) => constraints.value.path_len_constraint.map_or(-1, i64::from).into(),
+                // Go's value for a certificate without the extension.
                 None => 0.into(),
             },
             version: (i64::from(certificate.version().0) + 1).into(),
@@ -71,7 +72,7 @@ impl Certificate {
         })
     }
 
-    /// The text of which the hash is the data source's id.
+    /// Returns the text whose hash is the ID of the data source: Go's format of a struct, as in the official provider.
     fn text(&self) -> String {
         let number = |n: &Attr<i64>| n.known().copied().unwrap_or_default().to_string();
         let parts = [
@@ -198,7 +199,7 @@ fn given(text: &str) -> Result<Certificate> {
         .map_err(|e| at(Diagnostic::error("Unable to parse certificate", format!("{e}."))).into())
 }
 
-/// The certificates that a server presents, its own first.
+/// Returns the certificates that a server presents, its own first.
 async fn of_server(text: &str, verify: bool, cx: &mut Context<Proxying>) -> Result<Vec<Vec<u8>>> {
     let url = Url::parse(text).map_err(|e| failed("Failed to parse URL", format!("{text:?} is no URL: {e}.")))?;
     let client = cx.client()?;

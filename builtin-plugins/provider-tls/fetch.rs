@@ -1,4 +1,4 @@
-//! Asking a server for its certificates.
+//! Certificates of servers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,19 +21,19 @@ use crate::proxying::UnusableProxy;
 /// Time limit of a connection attempt, and of a response.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many redirects are followed.
+/// Limit of redirects.
 const REDIRECTS: usize = 10;
 
-/// The certificates of a server, its own first, or why there are none.
+/// Certificates of a server, its own first.
 pub(crate) type Fetched = Result<Vec<Vec<u8>>, FetchError>;
 
-/// Why there are no certificates of a server. Each text is a sentence without its full stop.
+/// Reason why there are no certificates, as a sentence without its full stop.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] rustls::Error),
-    /// The URL has a host that is not one.
+    /// The host of the URL is invalid.
     #[error("{host:?} is no name of a host: {source}")]
     HostName {
         host: String,
@@ -54,7 +54,7 @@ pub(crate) enum FetchError {
     /// The connection broke in the TLS handshake.
     #[error(transparent)]
     Handshake(io::Error),
-    /// Both sides do not agree on TLS.
+    /// Both sides did not agree on TLS.
     #[error("{0}")]
     Refused(String),
     /// The connection took too long.
@@ -72,11 +72,11 @@ pub(crate) enum FetchError {
     Stopped,
 }
 
-/// Records the certificates that servers present, and verifies them as its verifier does.
+/// Verifier that records the certificates which servers present.
 #[derive(Debug)]
 struct Observer {
     verifier: Verifier,
-    /// By the name under which a server was asked; the last ones of each.
+    /// Last certificates by the name of their server.
     seen: Mutex<BTreeMap<String, Vec<Vec<u8>>>>,
 }
 
@@ -113,6 +113,7 @@ impl ServerCertVerifier for Observer {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let chain = std::iter::once(end_entity).chain(intermediates);
         let chain = chain.map(|certificate| certificate.to_vec()).collect();
+        // Recorded before the verification, so that also refused certificates are known.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.insert(server_name.to_str().into_owned(), chain);
         drop(seen);
@@ -143,13 +144,13 @@ impl ServerCertVerifier for Observer {
     }
 }
 
-/// Asks by making a connection, and no more.
+/// Reads the certificates in a TLS handshake, without a request.
 pub(crate) async fn by_tls(host: Option<Host<&str>>, port: u16, verify: bool) -> Fetched {
     let (name, host) = match host {
         Some(Host::Ipv4(ip)) => (ServerName::from(std::net::IpAddr::from(ip)), ip.to_string()),
         Some(Host::Ipv6(ip)) => (ServerName::from(std::net::IpAddr::from(ip)), ip.to_string()),
         Some(Host::Domain(host)) => {
-            // Outside the schemes of the web, the library does not look whether a host is an address.
+            // Url has parsed IP addresses of web schemes only: here, the host may still be one.
             let name = ServerName::try_from(host.to_owned()).map_err(|source| FetchError::HostName {
                 host: host.to_owned(),
                 source,
@@ -174,7 +175,7 @@ pub(crate) async fn by_tls(host: Option<Host<&str>>, port: u16, verify: bool) ->
     }
 }
 
-/// The error of a handshake, in words where the certificate or the protocol is the reason.
+/// Converts the error of a handshake, with an explanation if the certificate or the protocol is the reason.
 fn refused(host: &str, port: u16, error: io::Error) -> FetchError {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match tls.map(|tls| http::tls_reason(host, port, tls)) {
@@ -207,9 +208,10 @@ async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, FetchError>
     Ok(found.map_err(|e| unknown(host, &e))?.collect())
 }
 
-/// A static executable cannot load the system's name services: it looks names up itself.
+/// Resolves a name by DNS, with the configuration of the system.
 #[cfg(target_feature = "crt-static")]
 async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, FetchError> {
+    // A static executable cannot load the name services of glibc.
     if let Ok(ip) = host.parse() {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
@@ -220,7 +222,7 @@ async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, FetchError>
     Ok(found.iter().map(|ip| SocketAddr::new(ip, port)).collect())
 }
 
-/// Asks by HTTP, and follows redirects: the certificates are those of the server that answers in the end.
+/// Reads the certificates of the server that answers an HTTP request after all redirects.
 pub(crate) async fn by_https(url: &Url, verify: bool, proxying: &Proxying) -> Fetched {
     let observer = Observer::new(verify);
     let transport = Transport::new(Settings {
@@ -229,7 +231,7 @@ pub(crate) async fn by_https(url: &Url, verify: bool, proxying: &Proxying) -> Fe
         connect_timeout: TIMEOUT,
         ..Settings::default()
     });
-    // Most servers need not make up a page to answer this; a few never answer it.
+    // Most servers answer HEAD with little work; a few never do.
     let answer = tokio::time::timeout(TIMEOUT / 3, ask(&transport, Method::HEAD, url)).await;
     let address = match answer {
         Ok(Ok(address)) if address.scheme() == "https" => address,
@@ -239,6 +241,7 @@ pub(crate) async fn by_https(url: &Url, verify: bool, proxying: &Proxying) -> Fe
         },
     };
     let host = address.host_str().unwrap_or_default();
+    // The observer knows IPv6 addresses without brackets.
     let host = host.trim_start_matches('[').trim_end_matches(']');
     match observer.seen(host) {
         Some(certificates) if address.scheme() == "https" => Ok(certificates),
@@ -246,7 +249,7 @@ pub(crate) async fn by_https(url: &Url, verify: bool, proxying: &Proxying) -> Fe
     }
 }
 
-/// The address that answers in the end.
+/// Returns the address that answers after all redirects.
 async fn ask(transport: &Transport, method: Method, url: &Url) -> Result<Url, http::Error> {
     let request = Request {
         method,

@@ -1,17 +1,17 @@
-//! The `tls` provider: private keys, requests for certificates, certificates, and a look at those of others.
+//! The `tls` provider: private keys, certificate requests, certificates, and the certificates of servers.
 //!
-//! Keys are made, written and read in [`key`]; names in [`name`] and [`alt_names`]; certificates and requests are written in
-//! [`certificate`], item by item, because the form of every item is given. [`terms`] holds what the two sorts of certificates
-//! have in common, renewal above all. [`fetch`] asks servers for theirs, through the proxy of the provider's configuration
+//! Keys are generated, written and read in [`key`]; names in [`name`] and [`alt_names`]; certificates and requests are encoded
+//! in [`certificate`], item by item, because the form of every item is fixed. [`terms`] has what both types of certificates
+//! share, above all renewal. [`fetch`] reads the certificates of servers, through the proxy of the provider's configuration
 //! ([`proxying`]).
 //!
-//! It stands for version 4.2.1 of the official provider, and may use only the SDK. It differs where the official one gets in
-//! the way:
-//! - `max_path_length = 0` is in the certificate of an authority, which then can sign no other authority (there, the limit
-//!   is left out without a word).
+//! It implements version 4.2.1 of the official provider. Of the crates of this workspace it may use only the SDK. It deviates
+//! where the official one gets in the way:
+//! - `max_path_length = 0` is in the certificate of an authority, which then can sign no other authority (there, the limit is
+//!   silently left out).
 //! - A validity of more than 292 years is possible (there, the end wraps around to before the beginning).
-//! - `ready_for_renewal` is unknown as long as the hours are (there, it is true, and wrong when they become known).
-//! - A server that does not answer is given up after half a minute (there, it is waited for without end).
+//! - `ready_for_renewal` is unknown while the hours are (there, it is true, and wrong when they become known).
+//! - A server that does not answer is given up after half a minute (there, the wait has no end).
 
 mod algorithms;
 mod alt_names;
@@ -46,10 +46,10 @@ use crate::proxying::{Config, Proxying};
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "tls";
 
-/// The version of the official provider that this one stands for.
+/// Version of the official provider that this one implements.
 pub const VERSION: &str = "4.2.1";
 
-/// The earlier versions of the same major, which this one stands for too.
+/// Earlier versions of the same major version, which it also implements.
 pub const RELEASED: &[&str] = &[
     "4.0.0", "4.0.1", "4.0.2", "4.0.3", "4.0.4", "4.0.5", "4.0.6", "4.1.0", "4.2.0",
 ];
@@ -62,8 +62,8 @@ pub fn provider() -> impl Provider {
 
 struct Tls;
 
-/// The schema with its descriptions written as in the official provider: in plain text, but for that of the whole and those of
-/// these members, which are Markdown.
+/// Marks the descriptions of the schema as plain text, except those of the root and of these members, which are Markdown, as
+/// in the official provider.
 fn plain_but(schema: Schema, markdown: &[&str]) -> Schema {
     let mut schema = schema.plain();
     schema.root.text = Text::Markdown;

@@ -49,7 +49,7 @@ impl Requested {
     }
 }
 
-/// An authority, as its certificate says.
+/// Authority, as its certificate describes it.
 struct Authority {
     is_ca: bool,
     name: Vec<u8>,
@@ -121,7 +121,7 @@ impl Resource for LocallySignedCert {
                 subject: requested.subject,
                 names: requested.names,
                 public: requested.public,
-                // A certificate in the name of its authority does not say which key signed it.
+                // As in Go's library: a certificate in the name of its own authority has no authority key identifier.
                 issuer: &|template| {
                     Ok(Issuer {
                         name: authority.name.clone(),

@@ -1,7 +1,7 @@
-//! Distinguished names: written into certificates and requests, read from those of others, and shown as text.
+//! Distinguished names: encoding, decoding, and their text form.
 //!
-//! Order and grouping are fixed, whatever order a name that was read had: one group for each sort of attribute, from the
-//! country down to the serial number. Attributes of other sorts are shown, but not written again.
+//! The order and grouping of attributes are fixed, whatever order a decoded name had: one group for each type of attribute,
+//! from the country to the serial number. Attributes of other types are shown, but not encoded again.
 
 use data_encoding::HEXLOWER;
 use x509_parser::x509::X509Name;
@@ -12,11 +12,11 @@ use crate::problem::CertificateError;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Name {
-    /// Values by sort of attribute, in the order of [`SORTS`].
+    /// Values by attribute type, in the order of [`SORTS`].
     values: [Vec<String>; SORTS.len()],
-    /// An e-mail address, as people once put into names.
+    /// E-mail address, which older certificates have in their names.
     email: Option<String>,
-    /// Attributes of other sorts, as they stood in a name that was read.
+    /// Attributes of other types in a decoded name.
     others: Vec<(String, String)>,
 }
 
@@ -34,8 +34,7 @@ pub(crate) enum Sort {
     SerialNumber,
 }
 
-/// The sorts of attributes in the order in which they are written, with the last arc of their identifiers (below 2.5.4) and
-/// with what they are called in text.
+/// Attribute types in the order of encoding, with the last arc of their identifiers (below 2.5.4) and their names in text.
 const SORTS: [(Sort, u64, &str); 9] = [
     (Sort::Country, 6, "C"),
     (Sort::Province, 8, "ST"),
@@ -51,13 +50,13 @@ const SORTS: [(Sort, u64, &str); 9] = [
 /// Prefix of the object identifiers of attribute types (X.520).
 const ATTRIBUTES: Oid = &[2, 5, 4];
 
-/// An e-mail address with characters that a name cannot hold.
+/// Error for an e-mail address with characters that a name cannot hold.
 #[derive(Debug, thiserror::Error)]
 #[error("the e-mail address {0:?} has characters that a name cannot hold")]
 pub(crate) struct NotAscii(String);
 
 impl Name {
-    /// Adds an attribute. There is one common name and one serial number; an empty one is none.
+    /// Adds an attribute. Common name and serial number are single; an empty value removes them.
     pub fn add(&mut self, sort: Sort, value: &str) {
         let values = &mut self.values[sort as usize];
         if matches!(sort, Sort::CommonName | Sort::SerialNumber) {
@@ -78,12 +77,12 @@ impl Name {
         Ok(())
     }
 
-    /// Returns true if nothing would be written.
+    /// Returns true if the encoded name would be empty.
     pub fn is_empty(&self) -> bool {
         self.email.is_none() && self.values.iter().all(Vec::is_empty)
     }
 
-    /// Reads the name in a certificate or request.
+    /// Decodes the name in a certificate or request.
     pub fn read(name: &X509Name<'_>) -> Result<Name, CertificateError> {
         let mut out = Name::default();
         for attribute in name.iter_attributes() {
@@ -128,12 +127,12 @@ impl Name {
         });
     }
 
-    /// Encodes it as a DER document.
+    /// Encodes the name as a DER document.
     pub fn der(&self) -> Vec<u8> {
         yasna::construct_der(|w| self.write(w))
     }
 
-    /// As text, roughly as RFC 2253 has it: last things first.
+    /// Formats the name roughly as in RFC 2253: the last attribute comes first.
     pub fn text(&self) -> String {
         let known = SORTS.iter().zip(&self.values).rev();
         let known = known
@@ -170,7 +169,7 @@ fn escaped(value: &str) -> String {
     out
 }
 
-/// Writes text as a printable string where its characters allow that, else as UTF-8.
+/// Writes text as PrintableString if its characters allow that, else as UTF8String.
 fn write_string(text: &str, writer: DERWriter<'_>) {
     let printable = |c: char| c.is_ascii_alphanumeric() || " '()+,-./:=?".contains(c);
     if text.chars().all(printable) {
@@ -180,7 +179,7 @@ fn write_string(text: &str, writer: DERWriter<'_>) {
     }
 }
 
-/// The text in a string of one of ASN.1's many types.
+/// Decodes a string of one of the types of ASN.1.
 fn string(tag: u32, bytes: &[u8]) -> Result<String, CertificateError> {
     let malformed = || CertificateError::NameString(tag);
     match tag {
@@ -228,7 +227,7 @@ mod tests {
             "CN=Root\\, \\\"CA\\\",O=\\ Test #1 Org\\ ,STREET=Backyard+STREET=Zürich 1,C=,\
              1.2.840.113549.1.9.1=#0c0d61406578616d706c652e636f6d"
         );
-        // What is not of the usual sorts is not written again.
+        // Attributes of other types are not encoded again.
         assert!(!read.der().windows(3).any(|w| w == b"exa"));
         assert!(
             name.add_email("ä@example.com")

@@ -1,4 +1,4 @@
-//! The object identifiers of keys, signatures and certificates, as lists of their arcs.
+//! Object identifiers of keys, signatures and certificates, as lists of their arcs.
 
 use yasna::models::ObjectIdentifier;
 
@@ -9,7 +9,7 @@ pub(crate) fn der(oid: &[u64]) -> ObjectIdentifier {
     ObjectIdentifier::from_slice(oid)
 }
 
-/// The arcs of one that was read; none if one of them is beyond all measure.
+/// Returns the arcs of a decoded identifier; empty if one of them is too large.
 pub(crate) fn arcs(oid: &x509_parser::der_parser::Oid<'_>) -> Vec<u64> {
     oid.iter().map(Iterator::collect).unwrap_or_default()
 }

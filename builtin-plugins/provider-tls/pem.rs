@@ -1,4 +1,4 @@
-//! PEM, the text form of keys, requests and certificates, and the bytes in it.
+//! PEM, the text form of keys, requests and certificates.
 
 use pem::{EncodeConfig, LineEnding};
 
@@ -6,17 +6,17 @@ pub(crate) use pem::Pem;
 
 use crate::problem::CertificateError;
 
-/// The label of a block that holds a certificate.
+/// Label of a certificate.
 pub(crate) const CERTIFICATE: &str = "CERTIFICATE";
-/// The label of a block that holds a certificate request.
+/// Label of a certificate request.
 pub(crate) const REQUEST: &str = "CERTIFICATE REQUEST";
 
-/// The first block of a text, if there is one.
+/// Returns the first block of a text.
 pub(crate) fn first(text: &str) -> Option<Pem> {
     pem::parse(text).ok()
 }
 
-/// The bytes of a text's first block, which must have this label.
+/// Returns the bytes of the first block, which must have this label.
 pub(crate) fn first_with_label(text: &str, label: &'static str) -> Result<Vec<u8>, CertificateError> {
     let block = first(text).ok_or(CertificateError::NoPemBlock(label))?;
     if block.tag() != label {
@@ -28,7 +28,7 @@ pub(crate) fn first_with_label(text: &str, label: &'static str) -> Result<Vec<u8
     Ok(block.into_contents())
 }
 
-/// A block of its own, with lines of 64 characters and a line break at the end.
+/// Encodes a block, with lines of 64 characters and a line break at the end.
 pub(crate) fn encode(label: &str, der: impl Into<Vec<u8>>) -> String {
     pem::encode_config(
         &Pem::new(label, der),
@@ -45,8 +45,8 @@ pub(crate) fn whole<T, E>(parsed: Result<(&[u8], T), E>, what: &'static str) -> 
     }
 }
 
-/// Returns true if a stored text is PEM. Early versions of the official provider stored only a hash of some arguments; a change from
-/// that to the text itself is no change of the object.
+/// Returns true if a stored text is PEM. Early versions of the official provider stored only a hash of some arguments, and a change
+/// from the hash to the text must not replace the object.
 pub(crate) fn is_pem(text: &str) -> bool {
     let label = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');
     let text = text.strip_suffix('\n').unwrap_or(text);

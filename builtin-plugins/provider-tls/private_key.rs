@@ -27,7 +27,7 @@ fn curve() -> Attribute {
         .validate(Validator::OneOf(Curve::NAMES))
 }
 
-/// A model that ends with every form of a key.
+// A model that ends with all forms of a key.
 macro_rules! key_model {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($fields:tt)* }) => {
         monoform_sdk::model! {
@@ -54,11 +54,11 @@ macro_rules! key_model {
         }
 
         impl $name {
-            /// Makes the key that the arguments ask for.
+            /// Generates the key of the arguments.
             async fn generate(&self) -> Result<Key> {
                 let (algorithm, curve) = (self.algorithm.text().to_owned(), self.ecdsa_curve.clone().or(CURVE.into()));
                 let bits = self.rsa_bits.clone().or(RSA_BITS);
-                // Large primes take a while to find.
+                // The search for large primes takes seconds, and must not block a thread of the runtime.
                 blocking(move || Key::generate(&algorithm, bits, &curve))
                     .await
                     .map_err(|e| failed("Unable to generate Key from configuration", format!("{e}.")))
@@ -125,14 +125,14 @@ impl Resource for PrivateKey {
     }
 
     fn upgraders(&self) -> Vec<Upgrader<Model>> {
-        // Older providers knew fewer forms of the key.
+        // Older providers stored fewer forms of the key.
         let upgrade = |old: Model| {
             let key = Key::from_pem(old.private_key_pem.text())
                 .map_err(|e| failed("Unable to parse key from PEM", format!("The state holds no key: {e}.")))?;
             let before = old.clone();
             let id = key.public().id().into();
             let model = Model { id, ..old.with(&key)? };
-            // What the state has of the private key stays as it is.
+            // The stored forms of the private key keep their bytes.
             Ok(Model {
                 private_key_pem: before.private_key_pem,
                 private_key_openssh: match before.private_key_openssh.text() {

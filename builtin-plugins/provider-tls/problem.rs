@@ -1,20 +1,15 @@
-//! Why the certificates and requests of others cannot be read.
+//! Errors of certificates and requests.
 
-/// Why a certificate or a request cannot be read. Each text is a sentence without its full stop.
+/// Reason why a certificate or a request cannot be read, as a sentence without its full stop.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum CertificateError {
     /// The text has no PEM block.
     #[error("failed to decode PEM of expected type {0:?}: there is no block")]
     NoPemBlock(&'static str),
-    /// The first PEM block is of another kind.
+    /// The first PEM block has another label.
     #[error("invalid PEM type - expected {expected:?}, got {found:?} (only the first block of a text is read)")]
-    PemLabel {
-        /// The label that was expected.
-        expected: &'static str,
-        /// The label of the block.
-        found: String,
-    },
-    /// There are bytes after the end.
+    PemLabel { expected: &'static str, found: String },
+    /// Bytes follow the end.
     #[error("failed to parse {0}: there is something after its end")]
     Trailing(&'static str),
     #[error("failed to parse {0}: it is malformed")]
@@ -25,13 +20,13 @@ pub(crate) enum CertificateError {
     /// A string in a name cannot be read.
     #[error("a name holds a string (of type {0}) that is malformed, or not text at all")]
     NameString(u32),
-    /// An extension that a request asks for cannot be read.
+    /// A requested extension is malformed.
     #[error("it requests a malformed extension: {0}")]
     Extension(String),
-    /// A request asks for an IP address of a length that no address has.
+    /// A requested IP address has an invalid length.
     #[error("it requests an IP address of {0} bytes; one has 4 or 16")]
     IpAddress(usize),
-    /// A request asks for a name that cannot be read.
+    /// A requested name is malformed.
     #[error("it requests a malformed name")]
     AlternativeName,
     /// The public key is a malformed RSA key.
@@ -40,10 +35,10 @@ pub(crate) enum CertificateError {
     /// The public key is on a curve that is not supported.
     #[error("the curve of the key in it is not supported: use P-224, P-256, P-384 or P-521")]
     Curve,
-    /// The public key's point cannot be read.
+    /// The public key's point is malformed or compressed.
     #[error("the point of the ECDSA key in it is malformed, or compressed")]
     Point,
-    /// The public key is of another algorithm.
+    /// The public key has an unsupported algorithm.
     #[error("the key in it is of an algorithm that is not supported: use RSA, ECDSA or ED25519")]
     Algorithm,
 }

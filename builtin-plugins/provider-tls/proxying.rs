@@ -1,4 +1,4 @@
-//! The provider's configuration: through which proxy servers are asked for their certificates.
+//! The provider's configuration: the proxy for requests to servers.
 
 #![expect(clippy::disallowed_methods, reason = "the environment names proxy servers")]
 
@@ -33,7 +33,7 @@ model! {
 }
 
 impl Config {
-    /// Checks that the schema cannot express.
+    /// Checks rules that the schema cannot express.
     pub fn check(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
         for (i, proxy) in self.proxy.known().into_iter().flatten().enumerate() {
@@ -94,16 +94,16 @@ fn conflict(one: &str, other: &str) -> String {
     format!("Attribute \"{one}\" cannot be specified when \"{other}\" is specified")
 }
 
-/// Through which proxy servers are asked.
+/// Proxy for requests to servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Proxying {
     Direct,
     Through(Url),
-    /// The one that the environment names, if it names one.
+    /// The proxy that the environment names, if any.
     AsTheEnvironmentSays,
 }
 
-/// A variable of the environment that should name a proxy, and does not.
+/// Error for an environment variable that should name a proxy, and does not.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} names no proxy that can be used: it has the form http://HOST:PORT")]
 pub(crate) struct UnusableProxy(String);
@@ -130,7 +130,7 @@ impl Proxying {
         Ok(Proxying::Through(url))
     }
 
-    /// The proxy as the client for HTTP takes it.
+    /// Returns the proxy for the HTTP client.
     pub fn proxy(&self) -> std::result::Result<http::Proxy, UnusableProxy> {
         match self {
             Proxying::Direct => Ok(http::Proxy::None),
@@ -146,7 +146,7 @@ impl Proxying {
     }
 }
 
-/// With SOCKS, the proxy looks up the names of hosts.
+/// Changes a SOCKS URL so that the proxy resolves the names of hosts.
 fn names_by_proxy(url: &str) -> String {
     match url.strip_prefix("socks5://") {
         Some(rest) => format!("socks5h://{rest}"),

@@ -1,4 +1,4 @@
-//! The `subject` block, and the other arguments that say whose key it is.
+//! The `subject` block, and other arguments about the subject of a certificate.
 
 use monoform_sdk::schema::{Attribute, optional};
 use monoform_sdk::{Attr, Modifier, Result, Validator, model};
@@ -36,7 +36,7 @@ model! {
     }
 }
 
-/// The name that a configuration's subject block makes; an empty one where there is none.
+/// Returns the name in the subject block; empty without a block.
 pub(crate) fn name(blocks: &Attr<Vec<Subject>>) -> Result<Name> {
     let mut name = Name::default();
     let Some(subject) = blocks.known().and_then(|blocks| blocks.first()) else {
@@ -71,13 +71,13 @@ pub(crate) fn names() -> Attribute {
     optional().requires_replace()
 }
 
-/// A list of names, none of which may be empty.
+/// Attribute for a list of names that must not be empty.
 pub(crate) fn names_of_some_length() -> Attribute {
     names().validate(Validator::each(Validator::LengthAtLeast(1)))
 }
 
-/// An argument that is PEM. When it changes, the object is replaced, unless the state is so old that it holds only a hash of
-/// the argument.
+/// Attribute for a PEM argument. A change replaces the object, unless the state is so old that it has only a hash of the
+/// argument.
 pub(crate) fn pem_input(attribute: Attribute) -> Attribute {
     attribute.modify(Modifier::custom(|change| {
         if let Some(prior) = change.prior

@@ -1,5 +1,4 @@
-//! What the two sorts of certificates have in common: the arguments for what is to be certified and for how long, the
-//! result, and when it is time for a new one.
+//! Common parts of both types of certificates: their arguments, their results, and their renewal.
 
 #![expect(clippy::disallowed_methods, reason = "certificates are valid from now on")]
 
@@ -24,7 +23,6 @@ pub(crate) struct Terms {
     pub with_key_id: bool,
 }
 
-/// A certificate that was made.
 pub(crate) struct Issued {
     pub id: String,
     pub pem: String,
@@ -32,21 +30,20 @@ pub(crate) struct Issued {
     pub end: String,
 }
 
-/// A model with the arguments and results that all certificates have.
+/// Model with the arguments and results of all certificates.
 pub(crate) trait Certified: Model {
-    /// Requested properties.
     fn terms(&self) -> Terms;
     /// Validity and early renewal, in hours.
     fn hours(&self) -> (&Attr<i64>, &Attr<i64>);
-    /// Its end.
+    /// End of the validity.
     fn end(&self) -> &Attr<String>;
-    /// Returns true if a new one is due.
+    /// Returns the attribute that is true if a new certificate is due.
     fn ready(&mut self) -> &mut Attr<bool>;
     /// Completes the model with the issued certificate.
     fn with(self, issued: Issued) -> Self;
 }
 
-/// A model that ends with what all certificates have.
+// A model that ends with the arguments and results of all certificates.
 macro_rules! certificate_model {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($fields:tt)* }) => {
         monoform_sdk::model! {
@@ -157,7 +154,7 @@ pub(crate) fn issue(terms: Terms, parties: Parties<'_>) -> Result<Issued> {
         ));
     }
     let max_path_length = match terms.max_path_length {
-        // Of a certificate that signs nothing, 0 is true in any case.
+        // A length of 0 is true of a certificate that signs nothing.
         Some(length) if length > 0 && !terms.is_ca => {
             return Err(failed(
                 "Failed to create certificate",
@@ -202,7 +199,7 @@ pub(crate) fn issue(terms: Terms, parties: Parties<'_>) -> Result<Issued> {
     })
 }
 
-/// A moment as RFC 3339 writes it, in the zone of the machine.
+/// Formats a timestamp in RFC 3339, in the time zone of the machine.
 fn local(moment: Timestamp) -> String {
     let offset = TimeZone::system().to_offset(moment);
     if offset.is_zero() {
@@ -212,8 +209,8 @@ fn local(moment: Timestamp) -> String {
     }
 }
 
-/// Returns true if a new certificate is due at once, as far as the arguments say that: where one of them is not known yet, this is
-/// not either. (The official provider takes an unknown argument for 0 here, which ends in an error when it becomes known.)
+/// Returns whether a new certificate is due from the beginning; unknown while one of the arguments is. (The official provider
+/// takes an unknown argument for 0 here, which ends in an error when it becomes known.)
 pub(crate) fn ready<M: Certified>(model: &M) -> Attr<bool> {
     match model.hours() {
         (Attr::Known(0), _) => true.into(),
@@ -235,13 +232,13 @@ fn is_due<M: Certified>(model: &M, now: Timestamp) -> Result<bool> {
         .at_attribute("validity_end_time")
         .into()
     })?;
-    // Longer before its end than there is time, it has always been due.
+    // An early renewal that would begin before all time is due.
     Ok(end
         .checked_sub(SignedDuration::from_hours(*early))
         .map_or(true, |renewal| renewal <= now))
 }
 
-/// The last word on a plan: whether a new certificate is due.
+/// Completes a plan: a certificate that is due is replaced.
 pub(crate) fn plan<M: Certified>(plan: &mut Plan<'_, M>) -> Result<()> {
     let mut planned = plan.planned()?;
     *planned.ready() = ready(&planned);
@@ -253,7 +250,7 @@ pub(crate) fn plan<M: Certified>(plan: &mut Plan<'_, M>) -> Result<()> {
     Ok(())
 }
 
-/// The object as it stands now.
+/// Refreshes the object: only `ready_for_renewal` can change.
 pub(crate) fn read<M: Certified>(mut state: M) -> Result<Option<M>> {
     if is_due(&state, Timestamp::now())? {
         *state.ready() = true.into();

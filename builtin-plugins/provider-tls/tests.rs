@@ -1,5 +1,5 @@
-//! The provider as the core drives it. What programs of others say to its keys and certificates is asked in the tests on the
-//! whole executable.
+//! Tests of the provider as the core uses it. The tests of the whole executable have other programs read its keys and
+//! certificates.
 
 use monoform_sdk::Diagnostics;
 use monoform_sdk::cty::{Type, Value};
@@ -38,7 +38,7 @@ fn get<'v>(value: &'v Value, name: &str) -> &'v str {
         .unwrap_or_else(|| panic!("{name} of {value:?}"))
 }
 
-/// A value of an object, changed.
+/// Returns an object with one value changed.
 fn with(object: &Value, name: &str, value: Value) -> Value {
     object.map_parts(|part, old| match part {
         monoform_sdk::cty::value::Part::Attribute(n) if &**n == name => value.clone(),
@@ -273,7 +273,7 @@ async fn a_given_certificate_is_taken_apart() {
     ] {
         assert_eq!(certificate.get(name), Some(&expected), "{name}");
     }
-    // Longer than a clock of nanoseconds can count.
+    // Longer than 64 bits of nanoseconds can count.
     assert!(get(&certificate, "not_after") > "2900");
     assert!(get(&root, "validity_end_time") > "2900");
 }
@@ -289,7 +289,7 @@ async fn certificates_are_renewed_in_time() {
     let plan = harness.plan(name, Some(&state), &config).await.unwrap();
     assert_eq!((plan.planned, plan.replace), (state.clone(), vec![]));
 
-    // The time for early renewal is a change in place, until it has come.
+    // A change of the early renewal is made in place, until it is due.
     let early = |hours: i64| certificate_of(&key, &[("early_renewal_hours", hours.into())]);
     let plan = harness.plan(name, Some(&state), &early(3)).await.unwrap();
     assert_eq!(
@@ -300,14 +300,14 @@ async fn certificates_are_renewed_in_time() {
     assert!(!plan.planned.get("ready_for_renewal").unwrap().is_known());
     assert_eq!(plan.replace, ["ready_for_renewal"]);
 
-    // It shows in the state, and nothing else changes there.
+    // The due renewal is in the state, and nothing else changes there.
     let over = with(&state, "validity_end_time", "2020-01-01T00:00:00.5+01:00".into());
     let read = harness.read(name, &over).await.unwrap();
     assert_eq!(read, with(&over, "ready_for_renewal", true.into()));
     let plan = harness.plan(name, Some(&read), &config).await.unwrap();
     assert_eq!(plan.replace, ["ready_for_renewal"]);
 
-    // What is due from the beginning says so.
+    // A certificate that is due from the beginning says so.
     for (hours, early, ready) in [(0, 0, Some(true)), (24, 24, Some(true)), (24, 23, Some(false))] {
         let config = certificate_of(
             &key,
@@ -455,7 +455,7 @@ async fn the_provider_has_one_proxy_that_makes_sense() {
     assert_eq!(check(vec![nameless]).await, [combination]);
 }
 
-/// Requests that a proxy receives when the certificates of a server behind it are read.
+/// Returns the request that a proxy receives when the certificates of a server behind it are read, and the errors.
 async fn asked_of_a_proxy(scheme: &str, user: Option<(&str, &str)>, url: &str) -> (String, Vec<String>) {
     use tokio::io::AsyncReadExt;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -468,7 +468,7 @@ async fn asked_of_a_proxy(scheme: &str, user: Option<(&str, &str)>, url: &str) -
     let harness = Harness::new(crate::provider());
     let config = [("proxy", monoform_sdk::Cty::to_cty(&vec![proxy]))];
     harness.configure(&config).await.unwrap();
-    // The proxy listens for one connection, and hangs up; whoever asks again is refused.
+    // The proxy accepts one connection and closes it; further ones are refused.
     let hear = async move {
         let (mut socket, _) = listener.accept().await.unwrap();
         let mut bytes = vec![0; 4096];
@@ -496,7 +496,7 @@ async fn servers_are_asked_through_the_proxy() {
     assert!(heard.contains("proxy-authorization: basic bwu6cebzcw=="), "{heard}");
     assert_eq!(errors, failed);
 
-    // SOCKS begins with its version and the ways to say who one is.
+    // SOCKS begins with its version and the authentication methods.
     let (heard, errors) = asked_of_a_proxy("socks5", None, "https://certificates.test").await;
     assert_eq!(heard, "\u{5}\u{1}\0");
     assert_eq!(errors, failed);

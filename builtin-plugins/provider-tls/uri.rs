@@ -1,8 +1,7 @@
-//! URIs as certificates name things by them, `spiffe://` ones for example: taken as they are, but for characters that must
-//! not stand there as themselves. A library for web addresses would do more: add a slash to a host, and refuse what is
-//! relative.
+//! URIs in certificates, such as those of `spiffe://`. They are kept as they are, except that invalid characters are
+//! escaped. A library for web addresses would do more: add a slash to a host, and refuse relative URIs.
 
-/// Why a text is no URI.
+/// Reason why a text is no URI.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum UriError {
     #[error("it has control characters")]
@@ -25,7 +24,7 @@ pub(crate) enum UriError {
     Escape,
 }
 
-/// A URI in the form in which a certificate holds it.
+/// Returns the form of a URI that a certificate holds.
 pub(crate) fn normal(text: &str) -> Result<String, UriError> {
     if text.chars().any(|c| c.is_ascii_control()) {
         return Err(UriError::ControlCharacters);
@@ -48,6 +47,7 @@ pub(crate) fn normal(text: &str) -> Result<String, UriError> {
         None => rest,
     };
     let opaque = scheme.is_some() && !rest.starts_with('/');
+    // As in Go's library, the opaque part is kept as it is.
     if opaque {
         out.push_str(path);
     } else {
@@ -74,7 +74,7 @@ fn cut(text: &str, at: char) -> (&str, Option<&str>) {
     }
 }
 
-/// The scheme, if it begins with one, and the rest.
+/// Splits a text into its scheme, if it has one, and the rest.
 fn scheme(text: &str) -> Result<(Option<&str>, &str), UriError> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
     match end {
@@ -115,7 +115,7 @@ fn checked_authority(authority: &str) -> Result<&str, UriError> {
     }
 }
 
-/// With escapes for all that must not stand for itself.
+/// Escapes all characters that a URI cannot contain.
 fn escaped(text: &str) -> Result<String, UriError> {
     let mut out = String::with_capacity(text.len());
     let bytes = text.as_bytes();

@@ -1,4 +1,4 @@
-//! What a key may be used for, as certificates say it.
+//! Key usages in certificates.
 
 use yasna::models::ObjectIdentifier;
 
@@ -31,7 +31,7 @@ pub(crate) const NAMES: &[&str] = &[
     "timestamping",
 ];
 
-/// The uses of the first kind, in the order of their bits.
+/// Usages of the extension KeyUsage, in the order of their bits.
 const BITS: &[&str] = &[
     "digital_signature",
     "content_commitment",
@@ -44,7 +44,7 @@ const BITS: &[&str] = &[
     "decipher_only",
 ];
 
-/// The uses of the second kind.
+/// Usages of the extension ExtendedKeyUsage.
 const EXTENDED: &[(&str, &[u64])] = &[
     ("any_extended", &[2, 5, 29, 37, 0]),
     ("server_auth", &[1, 3, 6, 1, 5, 5, 7, 3, 1]),
@@ -62,17 +62,17 @@ const EXTENDED: &[(&str, &[u64])] = &[
     ("microsoft_kernel_code_signing", &[1, 3, 6, 1, 4, 1, 311, 61, 1, 1]),
 ];
 
-/// The uses of a certificate's key.
+/// Usages of a certificate's key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
-    /// The first kind: bits, the first one in the lowest place.
+    /// Bits of KeyUsage, the first one in the lowest place.
     bits: u16,
-    /// The second kind, in the order given.
+    /// Identifiers of ExtendedKeyUsage in the order of the configuration.
     extended: Vec<&'static [u64]>,
 }
 
 impl Uses {
-    /// The uses with these names.
+    /// Returns the usages with these names.
     pub fn named<'a>(names: impl Iterator<Item = &'a str>) -> Uses {
         let mut uses = Uses::default();
         for name in names {
@@ -85,19 +85,19 @@ impl Uses {
         uses
     }
 
-    /// The content of the extension for the first kind, if there are any of it: a string of bits that ends with the last one
-    /// that is set.
+    /// Encodes the content of the extension KeyUsage, if there is any: a bit string that ends with the last bit that is set.
     pub fn key_usage(&self) -> Option<Vec<u8>> {
         let length = (u16::BITS - self.bits.leading_zeros()) as usize;
         if length == 0 {
             return None;
         }
+        // In DER the first bit is the highest one, and zeros at the end are cut off.
         let bytes = self.bits.reverse_bits().to_be_bytes();
         let bytes = &bytes[..length.div_ceil(8)];
         Some(yasna::construct_der(|w| w.write_bitvec_bytes(bytes, length)))
     }
 
-    /// The content of the extension for the second kind, if there are any of it.
+    /// Encodes the content of the extension ExtendedKeyUsage, if there is any.
     pub fn extended_key_usage(&self) -> Option<Vec<u8>> {
         if self.extended.is_empty() {
             return None;

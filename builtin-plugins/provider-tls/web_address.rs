@@ -1,4 +1,4 @@
-//! The rule that an argument is a URL of certain schemes.
+//! Validation of URLs with certain schemes.
 
 use monoform_sdk::Diagnostic;
 use url::{ParseError, Url};

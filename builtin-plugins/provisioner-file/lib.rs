@@ -1,6 +1,6 @@
 //! The `file` provisioner: copies a file, a directory or a text to another machine.
 //!
-//! It may use the SDK and `connection`, which knows how the other machine is reached and how files get there.
+//! The crate `connection` reaches the other machine and copies files to it.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use monoform_sdk::cty::Value;
 use monoform_sdk::schema::{optional, required};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Output, Provisioner, Result, Stop, async_trait, model};
 
-/// The provisioner's name.
+/// Name of the provisioner in configurations.
 pub const NAME: &str = "file";
 
-/// The provisioner.
+/// Creates the provisioner for the plugin server.
 #[must_use]
 pub fn provisioner() -> impl Provisioner {
     FileProvisioner
@@ -54,13 +54,14 @@ impl Provisioner for FileProvisioner {
     }
 }
 
-/// What is copied.
+/// Resolved source of the copy.
 enum What {
     One(Content),
     Directory { path: PathBuf, contents_only: bool },
 }
 
 async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Stop) -> connection::Result<()> {
+    // Mistakes in the block and in the source are reported before anything is connected.
     let settings = Settings::read(connection)?;
     let destination = config.destination.text().to_owned();
     let source = config.source.into_known().map(|path| expand(&path)).transpose()?;
@@ -81,6 +82,7 @@ async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Sto
     };
     let result = tokio::select! {
         result = copy => result.map_err(|error| error.context("Upload failed")),
+        // Dropping the copy is enough: the connection is closed below, and its other side ends.
         () = stop.requested() => Err(Error::fatal("Upload failed: interrupted")),
         never = tell(&progress, output) => match never {},
     };
@@ -88,10 +90,10 @@ async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Sto
     result
 }
 
-/// How often it is told how far a copy has come. Most have ended before the first time.
+/// Interval of progress messages. Most copies end before the first one.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Shows how far a copy has come, again and again.
+/// Shows the progress of a copy at each interval.
 async fn tell(progress: &Progress, output: &Output) -> std::convert::Infallible {
     loop {
         tokio::time::sleep(INTERVAL).await;
@@ -100,7 +102,7 @@ async fn tell(progress: &Progress, output: &Output) -> std::convert::Infallible 
     }
 }
 
-/// A number of bytes for people.
+/// Formats a number of bytes.
 fn size(bytes: u64) -> String {
     const UNIT: u64 = 1024;
     let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
@@ -112,7 +114,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Looks what is at a path. Neither a pipe nor a device has an end to wait for.
+/// Examines the source. A pipe or device is refused, since it has no end.
 fn what_is_at(path: String) -> connection::Result<What> {
     let kind = std::fs::metadata(&path).map_err(|error| {
         let reason = match error.kind() {
@@ -122,6 +124,7 @@ fn what_is_at(path: String) -> connection::Result<What> {
         };
         Error::fatal(format!("stat {path}: {reason}"))
     })?;
+    // As in Terraform: with a slash at its end, the path means the contents of the directory.
     let contents_only = path.ends_with('/');
     let path = PathBuf::from(path);
     if kind.is_dir() {
@@ -136,7 +139,7 @@ fn what_is_at(path: String) -> connection::Result<What> {
     }
 }
 
-/// A path with the person's home directory in place of the tilde.
+/// Replaces the tilde at the beginning of a path by the user's home directory.
 fn expand(path: &str) -> connection::Result<String> {
     let Some(rest) = path.strip_prefix('~') else {
         return Ok(path.to_owned());
@@ -152,7 +155,7 @@ fn expand(path: &str) -> connection::Result<String> {
     reason = "the one place where this crate reads the environment"
 )]
 fn home() -> connection::Result<String> {
-    // Without HOME, the system knows the directory.
+    // Without HOME, the home directory is that of the user database.
     std::env::home_dir()
         .filter(|home| !home.as_os_str().is_empty())
         .and_then(|home| home.into_os_string().into_string().ok())

@@ -1,8 +1,8 @@
 //! The `local-exec` provisioner: runs a command on the machine that applies the configuration.
 //!
-//! What the command writes is shown as it comes, a line at a time; a line without an end is shown once the command has
-//! been silent for a moment. Interrupting the run interrupts the command and all that it started, and kills what is left of them
-//! after some seconds. It may use only the SDK and `cty`.
+//! The output of the command is shown line by line; a line without an end is shown once the command has been silent for an
+//! instant. An interrupt of the run interrupts the command and all that it started, and kills what is left of them after some
+//! seconds.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,10 +20,10 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 
-/// The provisioner's name.
+/// Name of the provisioner in configurations.
 pub const NAME: &str = "local-exec";
 
-/// The provisioner.
+/// Creates the provisioner for the plugin server.
 #[must_use]
 pub fn provisioner() -> impl Provisioner {
     LocalExec
@@ -45,13 +45,13 @@ model! {
     }
 }
 
-/// How long a command may take to end once it was interrupted. What is left of it then is killed.
+/// Time that an interrupted command has to end before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long a line without an end may wait for the rest of it.
+/// Time after which the beginning of a line (a prompt) is shown without its end.
 const SILENCE: Duration = Duration::from_millis(100);
 
-/// How much of the output a failure shows.
+/// Bytes of the output that the error of a failed command shows.
 const TAIL: usize = 8 * 1024;
 
 struct LocalExec;
@@ -79,6 +79,7 @@ impl Provisioner for LocalExec {
 
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
+        // A command that starts a plugin by itself must not pass on the handshake of this process.
         for name in HANDSHAKE_VARIABLES {
             command.env_remove(name);
         }
@@ -117,7 +118,7 @@ fn failure(command: &str, problem: &str, output: &str) -> Diagnostics {
     .into()
 }
 
-/// How a command ended, in the words that people search for.
+/// Describes the end of a command in the words of Go's `os/exec`, which people search for.
 fn ending(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
@@ -130,12 +131,13 @@ fn ending(status: ExitStatus) -> String {
     }
 }
 
-/// Runs the command and shows its output. What it leaves running in the background is not waited for.
+/// Runs the command and shows its output. Background processes that it leaves running are not waited for.
 async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut stop: Stop) -> io::Result<ExitStatus> {
+    // One pipe for both outputs keeps their lines in the order of writing.
     let (reader, writer) = io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut running = Running::start(&mut command)?;
-    // The command object still has the writing end, without which the pipe would never end.
+    // The command object holds a writing end, without which the pipe would never end.
     drop(command);
     let mut reader = Receiver::from_owned_fd(reader.into())?;
 
@@ -144,7 +146,7 @@ async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut sto
     let mut open = true;
     let status = loop {
         tokio::select! {
-            // Output first, so that what was written before the end is shown before it.
+            // Output first, so that lines written before the end are shown before it.
             biased;
             read = reader.read(&mut buffer), if open => match read? {
                 0 => open = false,
@@ -159,7 +161,7 @@ async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut sto
             }
         }
     };
-    // What the command wrote is in the pipe by now; more can come only from processes it left behind.
+    // The output of the command is in the pipe by now; more can only come from background processes.
     if open {
         drain(&reader, &mut lines, output, tail).await?;
     }
@@ -169,7 +171,7 @@ async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut sto
     Ok(status)
 }
 
-/// Ends the command and what it started, and shows what they write meanwhile.
+/// Ends the command and all that it started, and shows their output meanwhile.
 async fn end(
     running: &mut Running,
     reader: &mut Receiver,
@@ -191,8 +193,8 @@ async fn end(
     }
 }
 
-/// Shows what is in the pipe, without waiting for more. A pipe holds far less than is read here at most; the bound is for
-/// those who go on writing without end.
+/// Shows the content of the pipe without waiting for more. A pipe holds far less than is read here; the limit is for processes
+/// that go on writing.
 async fn drain(reader: &Receiver, lines: &mut Lines, output: &Output, tail: &mut Tail) -> io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     for _ in 0..64 {
@@ -213,7 +215,7 @@ async fn show(lines: &mut Lines, bytes: &[u8], output: &Output, tail: &mut Tail)
     }
 }
 
-/// A list of words as Go prints it: `["/bin/sh" "-c" "echo"]`.
+/// Formats a list of words as Go does: `["/bin/sh" "-c" "echo"]`.
 fn quoted_list(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| gotext::quote::quoted(word)).collect();
     format!("[{}]", words.join(" "))

@@ -1,4 +1,4 @@
-//! What people see of the provisioner.
+//! Tests of the output that users see of the provisioner.
 
 use std::time::Instant;
 
@@ -136,7 +136,7 @@ async fn stopping_ends_the_command_with_its_children_and_shows_what_they_say() {
     support::usual_signals();
     let begun = pid.clone();
     let stop = Stop::when(async move {
-        // The shell has set its trap before it writes the file.
+        // The shell sets its trap before it writes the file.
         while std::fs::read_to_string(&begun).map_or(true, |text| !text.ends_with('\n')) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

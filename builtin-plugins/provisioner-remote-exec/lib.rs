@@ -1,18 +1,18 @@
 //! The `remote-exec` provisioner: runs commands or scripts on another machine.
 //!
-//! Each script is written to the other machine, run there, and emptied when it went well; one that failed stays for whoever looks
-//! for the reason. What it writes is shown a line at a time. Interrupting the run ends the command there. It may use the SDK and
-//! `connection`, which knows how the other machine is reached.
+//! Each script is written to the other machine, run there, and emptied when it has succeeded; a failed one stays for an
+//! examination. Its output is shown line by line. An interrupt ends the command on the other machine. The crate `connection`
+//! reaches that machine.
 
 use connection::{Content, Error, Settings};
 use monoform_sdk::cty::Value;
 use monoform_sdk::schema::optional;
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Output, Provisioner, Result, Stop, async_trait, model};
 
-/// The provisioner's name.
+/// Name of the provisioner in configurations.
 pub const NAME: &str = "remote-exec";
 
-/// The provisioner.
+/// Creates the provisioner for the plugin server.
 #[must_use]
 pub fn provisioner() -> impl Provisioner {
     RemoteExec
@@ -61,6 +61,7 @@ impl Provisioner for RemoteExec {
 
 async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Stop) -> connection::Result<()> {
     let settings = Settings::read(connection)?;
+    // A script that is missing here is an error before anything runs on the machine.
     let scripts = scripts(config)?;
     let mut machine = connection::connect(&settings, Some(output), stop).await?;
     let mut result = Ok(());
@@ -74,17 +75,18 @@ async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Sto
             Ok(()) => machine.run_script(&path, output, stop).await,
             Err(error) => Err(error.context("Failed to upload script")),
         };
+        // The failed script stays for an examination, and later ones do not run.
         if result.is_err() {
             break;
         }
-        // What was in the script is nobody's business any more. That this works is not worth a failure.
+        // Scripts may contain secrets, so the file is emptied. A failure of this is no failure of the provisioner.
         drop(machine.upload(&path, Content::Bytes(Vec::new())).await);
     }
     machine.close().await;
     result
 }
 
-/// The texts of the scripts. All of them are read before anything is connected.
+/// Reads the scripts, all of them before anything is connected.
 fn scripts(config: Config) -> connection::Result<Vec<Vec<u8>>> {
     if let Attr::Known(lines) = config.inline {
         let mut script = String::new();
@@ -102,6 +104,7 @@ fn scripts(config: Config) -> connection::Result<Vec<Vec<u8>>> {
     let read = |path: String| {
         std::fs::read(&path).map_err(|error| {
             let reason = match error.kind() {
+                // Without the number of the error, which Rust's text adds.
                 std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
                 std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
                 _ => error.to_string(),
@@ -112,7 +115,7 @@ fn scripts(config: Config) -> connection::Result<Vec<Vec<u8>>> {
     paths.into_iter().map(read).collect()
 }
 
-/// The texts of a list, none of which may be missing or empty.
+/// Returns the texts of a list, none of which may be null or empty.
 fn texts(list: Vec<Attr<String>>, argument: &str) -> connection::Result<Vec<String>> {
     list.into_iter()
         .map(|item| match item {

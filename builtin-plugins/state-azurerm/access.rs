@@ -1,4 +1,4 @@
-//! How requests to the storage are signed.
+//! Signatures of requests to the storage.
 
 #![expect(clippy::disallowed_methods, reason = "a signed request has the time in it")]
 
@@ -11,21 +11,21 @@ use monoform_sdk::{Diagnostic, Result};
 use sha2::Sha256;
 use store_client::{Failure, HeaderMap, HeaderValue, Method, Url};
 
-/// The version of the interface.
+/// Version of the REST API.
 const VERSION: &str = "2023-11-03";
 
-/// What a request is signed with.
+/// Credentials of requests to the storage.
 pub(crate) enum Access {
-    /// The name and the key of the account.
+    /// Name and key of the account.
     Key(String, Vec<u8>),
-    /// What is added to the address.
+    /// Shared access signature, as a query.
     Signature(String),
-    /// A token.
+    /// Token of Entra ID.
     Token,
 }
 
 impl Access {
-    /// With the key of an account.
+    /// Reads the key of an account.
     pub fn key(account: &str, key: &str) -> Result<Access> {
         let key = BASE64.decode(key.trim()).map_err(|_| {
             Diagnostic::error(
@@ -33,12 +33,12 @@ impl Access {
                 "The key of the storage account is no Base64.",
             )
         })?;
-        // A secondary storage account has the name of the primary one in signatures.
+        // The read-only secondary endpoint has another name, but signatures are made with that of the account.
         let account = account.strip_suffix("-secondary").unwrap_or(account);
         Ok(Access::Key(account.to_owned(), key))
     }
 
-    /// Signs a request. A token has been added by the caller.
+    /// Signs a request. The caller has added a token.
     pub fn sign(
         &self,
         method: &Method,
@@ -46,6 +46,7 @@ impl Access {
         headers: &mut HeaderMap,
         length: usize,
     ) -> std::result::Result<(), Failure> {
+        // The service refuses requests whose date differs by more than 15 minutes, so each attempt is signed anew.
         let now = httpdate::fmt_http_date(std::time::SystemTime::now());
         let unusable = |_| Failure {
             message: "a header of the request has characters that it cannot have".to_owned(),
@@ -75,7 +76,7 @@ impl Access {
 }
 
 fn signature(key: &[u8], text: &str) -> String {
-    // A key may have any length.
+    // HMAC accepts keys of any length, so this cannot fail.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
         return String::new();
     };
@@ -83,7 +84,7 @@ fn signature(key: &[u8], text: &str) -> String {
     BASE64.encode(mac.finalize().into_bytes())
 }
 
-/// What the signature is of.
+/// Returns the text to sign, in the format of "Authorize with Shared Key".
 fn text_to_sign(account: &str, method: &Method, url: &Url, headers: &HeaderMap, length: usize) -> String {
     let header = |name: &str| {
         headers
@@ -92,6 +93,7 @@ fn text_to_sign(account: &str, method: &Method, url: &Url, headers: &HeaderMap, 
             .unwrap_or_default()
             .to_owned()
     };
+    // Since version 2015-02-21 a length of zero is an empty line.
     let length = if length == 0 { String::new() } else { length.to_string() };
     let mut lines = vec![
         method.to_string(),
@@ -100,7 +102,7 @@ fn text_to_sign(account: &str, method: &Method, url: &Url, headers: &HeaderMap, 
         length,
         header("content-md5"),
         header("content-type"),
-        // There is x-ms-date in its place.
+        // The header date is empty because x-ms-date is used.
         String::new(),
         header("if-modified-since"),
         header("if-match"),

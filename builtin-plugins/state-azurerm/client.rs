@@ -1,4 +1,4 @@
-//! The blobs of the container, and their leases.
+//! Requests for the blobs of the container, and for their leases.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -20,11 +20,11 @@ use crate::login::For;
 use crate::manager::Manager;
 use crate::settings::{How, Settings};
 
-/// The metadata of a blob that says who holds its lease.
+/// Metadata of a blob that names the holder of its lease, as in Terraform.
 const LOCK_INFO: &str = "terraformlockid";
 const METADATA: &str = "x-ms-meta-";
 
-/// What stays as it is in the name of a blob.
+/// Characters to encode in the name of a blob.
 const NAME: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -32,23 +32,22 @@ const NAME: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'/')
     .remove(b':');
-/// And in a part of a query.
+/// Characters to encode in a part of a query.
 const QUERY: &AsciiSet = &NAME.add(b'/').add(b':');
 
-/// A container with states.
+/// Client for a container with states.
 pub(crate) struct Client {
     settings: Settings,
     access: Access,
-    /// Where the blobs of the account are.
+    /// Address of the account's blobs.
     blobs: Url,
-    /// The leases that this client holds, by the names of blobs.
+    /// IDs of the leases that this client holds, by the names of blobs.
     leases: Mutex<BTreeMap<String, String>>,
 }
 
-/// Headers of a request.
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
-/// What a blob has beside its content.
+/// Lease status and metadata of a blob.
 struct Properties {
     is_leased: bool,
     metadata: BTreeMap<String, String>,
@@ -66,7 +65,7 @@ impl Properties {
         }
     }
 
-    /// Who holds the lease.
+    /// Returns the holder of the lease.
     fn holder(&self) -> Option<LockInfo> {
         let text = BASE64.decode(self.metadata.get(LOCK_INFO)?).ok()?;
         LockInfo::from_json(&text)
@@ -80,9 +79,9 @@ impl Properties {
     }
 }
 
-/// The code of an error.
+/// Returns the code of an error.
 fn code(answer: &Answer) -> String {
-    // Answers to HEAD have no body.
+    // Responses to HEAD have no body.
     let of_header = answer.header("x-ms-error-code").map(str::to_owned);
     of_header
         .or_else(|| xml::tag(&answer.text(), "Code"))
@@ -90,7 +89,7 @@ fn code(answer: &Answer) -> String {
 }
 
 impl Client {
-    /// A client that knows where the blobs are, and how to sign.
+    /// Creates a client; looks up the address and the key of the account if the settings require it.
     pub async fn connect(settings: Settings) -> Result<Client> {
         let mut blobs = format!("https://{}.blob.{}", settings.account, settings.cloud.suffix);
         if settings.lookup || matches!(settings.how, How::LookedUp) {
@@ -145,7 +144,7 @@ impl Client {
         };
     }
 
-    /// Sends a request about a blob, or about the container if `blob` is empty.
+    /// Sends a request for a blob, or for the container if `blob` is empty.
     async fn send(
         &self,
         about: About<'_>,
@@ -188,7 +187,7 @@ impl Client {
             }
         }
         let length = body.as_ref().map_or(0, Vec::len);
-        // A request with PUT says its length, if it is nothing, too.
+        // The service requires the header Content-Length, also for an empty body.
         let body = body.or_else(|| (method == Method::PUT).then(Vec::new)).map(Bytes::from);
         let mut make = || {
             let (mut url, mut headers) = (url.clone(), all.clone());
@@ -199,7 +198,8 @@ impl Client {
         sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
     }
 
-    /// What a blob has beside its content; `None` if it is not there. Under a lease that is held, only if it is held still.
+    /// Reads the properties of a blob; `None` if it does not exist. A lease that this client holds is sent along, so the
+    /// request fails if the lease is lost.
     async fn properties(&self, about: About<'_>, blob: &str) -> Result<Option<Properties>> {
         self.properties_under(about, blob, self.lease(blob)).await
     }
@@ -228,6 +228,7 @@ impl Client {
         properties: Option<&Properties>,
     ) -> Result<Written> {
         let lease = self.lease(blob);
+        // Writing a blob replaces its metadata, and with them the holder of the lock.
         let metadata = properties.map(Properties::headers).unwrap_or_default();
         let mut headers = vec![
             ("x-ms-blob-type", "BlockBlob"),
@@ -249,9 +250,10 @@ impl Client {
         }
     }
 
-    /// Writes who holds the lease of a blob into its metadata, or that nobody does.
+    /// Sets or removes the holder in the metadata of a leased blob.
     async fn put_holder(&self, about: About<'_>, blob: &str, lease: &str, info: Option<&LockInfo>) -> Result<()> {
         self.hold(blob, Some(lease));
+        // Metadata are replaced as a whole, so those of other programs are read and sent along.
         let mut properties = self.properties(about, blob).await?.unwrap_or(Properties {
             is_leased: true,
             metadata: BTreeMap::new(),
@@ -285,7 +287,7 @@ impl Client {
         }
     }
 
-    /// A page of the list of the blobs with a prefix.
+    /// Requests one page of the list of blobs with a prefix.
     async fn page(&self, about: About<'_>, prefix: &str, place: Option<String>) -> Result<Page> {
         let mut query = format!(
             "restype=container&comp=list&prefix={}",
@@ -305,7 +307,7 @@ impl Client {
         })
     }
 
-    /// An answer that is an error, in words.
+    /// Makes a diagnostic of an error, with advice for its code.
     fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
         let Settings {
             container,
@@ -350,7 +352,7 @@ impl Client {
             _ => String::new(),
         };
         let message = xml::tag(&text, "Message").unwrap_or_default();
-        // The second line names the request, which is of use to the support only.
+        // The second line has the ID of the request, which is of use to the support only.
         let message = message.lines().next().unwrap_or_default().trim_end_matches('.');
         let detail = answer.told(about.what, &code, message, advice.trim_start());
         Diagnostic::error(about.summary, detail).into()
@@ -385,14 +387,14 @@ impl LockedStore for Client {
         let headers: Vec<(&str, &str)> = lease.iter().map(|id| ("x-ms-lease-id", id.as_str())).collect();
         let answer = self.send(about, Method::GET, (&blob, ""), &headers, None).await?;
         match answer.status.as_u16() {
-            // The blob that a lock makes has nothing in it.
+            // A lock creates an empty blob if there is no state yet.
             200 => Ok(Some(answer.body).filter(|body| !body.is_empty()).into()),
             404 if code(&answer) != "ContainerNotFound" => Ok(None.into()),
             _ => Err(self.problem(about, &answer)),
         }
     }
 
-    /// The condition is the lease that is held: the service refuses every other write of a leased blob.
+    /// Writes the state under the lease that is held: the service refuses every other write of a leased blob.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let blob = self.blob(workspace);
         let what = self.what("Writing", &blob);
@@ -423,7 +425,7 @@ impl LockedStore for Client {
             summary: DELETE,
             what: &what,
         };
-        // With its snapshots, if it has any: a blob is not deleted without them.
+        // The service does not delete a blob that has snapshots without them.
         let headers = [("x-ms-delete-snapshots", "include")];
         let answer = self.send(about, Method::DELETE, (&blob, ""), &headers, None).await?;
         match answer.status.as_u16() {
@@ -445,7 +447,7 @@ impl LockedStore for Client {
     }
 }
 
-/// The lease that locks a state; its holder is in the metadata of the blob.
+/// Lease that locks a state; its holder is in the metadata of the blob.
 struct LockLease<'c> {
     client: &'c Client,
     blob: String,
@@ -471,11 +473,12 @@ impl LockRecord for LockLease<'_> {
         match client.properties(about, blob).await? {
             Some(properties) if properties.is_leased => return Ok(Created::Exists),
             Some(_) => {}
-            // A lease is one of a blob.
+            // Only existing blobs can be leased.
             None => client.make_empty(about, blob).await?,
         }
         let headers = [
             ("x-ms-lease-action", "acquire"),
+            // Without end: a lease that expires would have to be renewed during long operations.
             ("x-ms-lease-duration", "-1"),
             ("x-ms-proposed-lease-id", info.id.as_str()),
         ];
@@ -493,7 +496,7 @@ impl LockRecord for LockLease<'_> {
             ..info.clone()
         };
         if let Err(mut problems) = client.put_holder(about, blob, &id, Some(&info)).await {
-            // Nobody would know whose the lease is.
+            // A lease without a holder would keep others out without naming anybody.
             let released = client.release_lease(about, blob, &id).await;
             client.hold(blob, None);
             if let Err(more) = released {
@@ -507,7 +510,7 @@ impl LockRecord for LockLease<'_> {
     async fn find(&self, summary: &str) -> Result<Option<Found>> {
         let (client, blob) = (self.client, &self.blob);
         let what = client.what("Looking up the lease of", blob);
-        // The own lease is not named: with one that is lost the question would be refused.
+        // A lost lease that is sent along would make the service refuse the request.
         let properties = client
             .properties_under(About { summary, what: &what }, blob, None)
             .await?;
@@ -533,6 +536,7 @@ impl LockRecord for LockLease<'_> {
             summary: UNLOCK,
             what: &what,
         };
+        // The holder is removed first, since metadata can only be written under the lease.
         client.put_holder(about, blob, id, None).await?;
         client.release_lease(about, blob, id).await?;
         client.hold(blob, None);
@@ -541,13 +545,13 @@ impl LockRecord for LockLease<'_> {
 }
 
 impl Client {
-    /// Makes an empty blob where there is none. Two who do it at the same time do the same.
+    /// Creates an empty blob if none exists. Of several programs that do this at the same time, each gets the same result.
     async fn make_empty(&self, about: About<'_>, blob: &str) -> Result<()> {
         let headers = [
             ("x-ms-blob-type", "BlockBlob"),
             ("x-ms-blob-content-type", "application/json"),
             ("content-type", "application/json"),
-            // One that has come into being meanwhile stays as it is.
+            // A blob that another program has created meanwhile must not be overwritten.
             ("if-none-match", "*"),
         ];
         let answer = self

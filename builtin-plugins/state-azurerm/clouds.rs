@@ -1,18 +1,18 @@
-//! Where the services of a cloud are.
+//! Service addresses of the Azure clouds.
 
 use serde_json::Value as Json;
 use store_client::{Failure, HeaderMap, HttpClient, Method, StatusCode, Url};
 
-/// The services that are needed here.
+/// Addresses of the services that are used here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cloud {
-    /// Entra ID: `https://login.microsoftonline.com`.
+    /// Address of Entra ID: `https://login.microsoftonline.com`.
     pub login: String,
-    /// The Resource Manager: `https://management.azure.com`.
+    /// Address of the Resource Manager: `https://management.azure.com`.
     pub manager: String,
-    /// What tokens for the storage are for.
+    /// Resource of tokens for the storage.
     pub storage: String,
-    /// What the names of the servers of storage accounts end with: `core.windows.net`.
+    /// Domain of storage accounts: `core.windows.net`.
     pub suffix: String,
 }
 
@@ -27,7 +27,7 @@ fn cloud(login: &str, manager: &str, suffix: &str) -> Cloud {
     }
 }
 
-/// The cloud of this name.
+/// Returns the cloud of this name.
 pub(crate) fn named(name: &str) -> Option<Cloud> {
     match name.to_ascii_lowercase().as_str() {
         "public" | "global" | "canary" => Some(cloud(
@@ -49,7 +49,7 @@ pub(crate) fn named(name: &str) -> Option<Cloud> {
     }
 }
 
-/// Why a server describes no cloud.
+/// Reason why a server describes no cloud.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CloudError {
     #[error("{host:?} is not the name of a server: {source}")]
@@ -62,7 +62,7 @@ pub(crate) enum CloudError {
     NotDescribed { host: String },
 }
 
-/// The cloud that a server describes.
+/// Requests the description of a cloud from its metadata server.
 pub(crate) async fn described(http: &HttpClient, host: &str) -> Result<Cloud, CloudError> {
     let own = || host.to_owned();
     let address = format!("https://{host}/metadata/endpoints?api-version=2022-09-01");
@@ -82,7 +82,7 @@ pub(crate) async fn described(http: &HttpClient, host: &str) -> Result<Cloud, Cl
 
 fn of_json(text: &[u8]) -> Option<Cloud> {
     let json: Json = serde_json::from_slice(text).ok()?;
-    // One cloud, or a list of them of which the first counts.
+    // Azure Stack returns one cloud, the public servers a list whose first entry is meant.
     let json = json.as_array().map_or(Some(&json), |clouds| clouds.first())?;
     let trimmed = |text: &Json| Some(text.as_str()?.trim_end_matches('/').to_owned());
     Some(Cloud {

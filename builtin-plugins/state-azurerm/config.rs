@@ -104,17 +104,17 @@ pub struct Config {
 
 pub(crate) const SUMMARY: &str = "Invalid azurerm backend configuration";
 
-/// What is wrong with an argument.
+/// Makes the error for an invalid argument.
 pub(crate) fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic {
     Diagnostic::error(SUMMARY, detail).at_attribute(attribute)
 }
 
-/// Whether a storage account can have this name.
+/// Returns true if a storage account can have this name.
 fn is_account(name: &str) -> bool {
     (3..=24).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
-/// Whether a container can have this name. Those that begin with `$` are Azure's own, and may be used.
+/// Returns true if a container can have this name. Names that begin with `$` are Azure's own, and may be used.
 fn is_container(name: &str) -> bool {
     let plain = name.strip_prefix('$').unwrap_or(name);
     (3..=63).contains(&name.len())
@@ -127,7 +127,7 @@ fn is_container(name: &str) -> bool {
 }
 
 impl Config {
-    /// What is wrong, before any request is made.
+    /// Returns the mistakes that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         if let Some(name) = self.storage_account_name.as_str()

@@ -1,14 +1,14 @@
 //! The state store `azurerm`: states as block blobs of a container in Azure Storage.
 //!
-//! The default workspace is the blob `KEY`, every other one `KEYenv:NAME`. A lock is a lease of the blob without end, whose ID is
-//! the name of the lock; who holds it is in the metadata of the blob.
+//! The default workspace is the blob `KEY`, every other one `KEYenv:NAME`. A lock is an infinite lease of the blob, whose ID is
+//! the ID of the lock; its holder is in the metadata of the blob.
 //!
-//! - [`config`]: the arguments; [`settings`]: what they and the environment say together; [`clouds`]: where the services of a
-//!   cloud are.
-//! - [`login`]: tokens of Entra ID, from certificates, secrets, tokens of others, the machine, and the command line of Azure.
-//! - [`access`]: how requests to the storage are signed: by key, by a signed address, by token. [`manager`]: what the Resource
-//!   Manager says about the account, its keys among that.
-//! - [`client`]: the blobs and leases. The requests are ours: the official library is young and has no keys of accounts, and
+//! - [`config`]: the arguments; [`settings`]: their effective values, with those of the environment; [`clouds`]: service
+//!   addresses of a cloud.
+//! - [`login`]: tokens of Entra ID, by certificates, secrets, federated tokens, managed identities, and the Azure CLI.
+//! - [`access`]: signatures by account key, by shared access signature, or by token. [`manager`]: address and keys of the account
+//!   from the Resource Manager.
+//! - [`client`]: the blobs and leases. It makes its own requests: the official library is young and has no account keys, and
 //!   `object_store` knows neither leases nor the metadata of a blob.
 
 mod access;
@@ -28,10 +28,10 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// The store's name.
+/// Name of the store, which is that of the backend.
 pub const NAME: &str = "azurerm";
 
-/// The store.
+/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Azure

@@ -1,6 +1,6 @@
 //! Tokens of Entra ID.
 //!
-//! The first of the ways counts for which everything is there; one that fails is not passed over.
+//! The first method whose settings are complete is used; if it fails, no other one is tried.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use store_client::{
     Answer, HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url, json_reason,
 };
 
-/// What a token of another identity provider is for.
+/// Audience of federated tokens.
 const AUDIENCE: &str = "api://AzureADTokenExchange";
 
-/// Why the certificate of an application cannot be used.
+/// Reason why the certificate of an application cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CertificateError {
     #[error("it is no PKCS #12 that can be read with client_certificate_password: {0}")]
@@ -32,16 +32,16 @@ pub(crate) enum CertificateError {
     NoCertificate,
 }
 
-/// A certificate of an application, with its key.
+/// Certificate of an application, with its key.
 #[derive(Clone)]
 pub(crate) struct Certificate {
-    /// The SHA-1 of the certificate.
+    /// SHA-1 of the certificate.
     fingerprint: [u8; 20],
     key: std::sync::Arc<PrivateKey>,
 }
 
 impl Certificate {
-    /// Reads PKCS #12.
+    /// Reads a PKCS #12 file.
     pub fn read(bytes: &[u8], password: &str) -> std::result::Result<Certificate, CertificateError> {
         let store = KeyStore::from_pkcs12(bytes, password, Pkcs12ImportPolicy::Relaxed)?;
         let (_, chain) = store.private_key_chain().ok_or(CertificateError::NoKey)?;
@@ -52,7 +52,7 @@ impl Certificate {
         })
     }
 
-    /// A statement of the application about itself.
+    /// Makes the signed client assertion of the application.
     fn statement(&self, client: &str, audience: &str) -> std::result::Result<String, KeyError> {
         let now = oauth::now();
         let claims = json!({
@@ -63,6 +63,7 @@ impl Certificate {
             "nbf": now,
             "sub": client,
         });
+        // Entra ID finds the certificate by its thumbprint in `x5t`; `kid` has it with padding.
         let (id, thumbprint) = (
             URL_SAFE.encode(self.fingerprint),
             URL_SAFE_NO_PAD.encode(self.fingerprint),
@@ -71,16 +72,16 @@ impl Certificate {
     }
 }
 
-/// Where a token of another identity provider is asked for.
+/// Service of a CI system that issues tokens of its identity provider.
 #[derive(Clone)]
 pub(crate) struct Requested {
     pub url: String,
     pub token: String,
-    /// The service connection, in a pipeline of Azure DevOps.
+    /// Service connection in a pipeline of Azure DevOps.
     pub connection: Option<String>,
 }
 
-/// How somebody logs in.
+/// Authentication method.
 #[derive(Clone)]
 enum Way {
     Certificate {
@@ -112,15 +113,15 @@ enum Way {
     },
 }
 
-/// Who we are to Entra ID.
+/// Authentication with Entra ID.
 pub(crate) struct Login {
     server: String,
     way: Option<Way>,
-    /// Of the storage, and of the Resource Manager.
+    /// Cached tokens for the storage and for the Resource Manager.
     tokens: [TokenCache; 2],
 }
 
-/// What a token is for.
+/// Service that a token is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum For<'a> {
     Storage(&'a str),
@@ -170,7 +171,7 @@ impl Login {
         }
     }
 
-    /// In words.
+    /// Describes the credentials for messages.
     pub fn origin(&self) -> String {
         match &self.way {
             Some(Way::Certificate { client, .. }) => format!("the certificate of the application {client}"),
@@ -184,7 +185,7 @@ impl Login {
         }
     }
 
-    /// Whether it is the login of the command line, which knows a subscription.
+    /// Returns the subscription of the Azure CLI, if it is the method.
     pub async fn usual_subscription(&self) -> Result<Option<String>> {
         match &self.way {
             Some(Way::CommandLine { .. }) => Ok(az(&["account", "show"]).await?["id"].as_str().map(str::to_owned)),
@@ -192,7 +193,7 @@ impl Login {
         }
     }
 
-    /// A token.
+    /// Returns a token for a service.
     pub async fn token(&self, http: &HttpClient, what: For<'_>) -> Result<Token> {
         let (cache, resource) = match what {
             For::Storage(resource) => (&self.tokens[0], resource),
@@ -298,7 +299,7 @@ fn url(text: &str) -> Result<Url> {
 }
 
 impl Requested {
-    /// Asks for a token of the other identity provider.
+    /// Requests a federated token from the CI system.
     async fn ask(&self, http: &HttpClient) -> Result<String> {
         let failed = |why: String| {
             problem(format!(
@@ -316,6 +317,7 @@ impl Requested {
                 ("audience", AUDIENCE),
             ];
         }
+        // The URL of a job may have some of the parameters already.
         wanted.retain(|(name, _)| !is_there(&url, name));
         url.query_pairs_mut().extend_pairs(wanted);
         let mut headers = HeaderMap::new();
@@ -340,7 +342,7 @@ impl Requested {
     }
 }
 
-/// A token of the managed identity of the machine.
+/// Requests a token for the managed identity of the machine.
 async fn of_machine(endpoint: &str, client: Option<&str>, resource: &str) -> Result<Token> {
     let failed = |why: String| {
         problem(format!(
@@ -358,10 +360,12 @@ async fn of_machine(endpoint: &str, client: Option<&str>, resource: &str) -> Res
     let mut headers = HeaderMap::new();
     headers.insert("metadata", HeaderValue::from_static("true"));
     let http = HttpClient::new(HttpSettings {
+        // The address is link-local: a proxy would ask the service of another machine.
         proxy: Proxy::None,
         timeout: Some(Duration::from_secs(15)),
         retries: Retries {
             max: 2,
+            // While the service starts or is updated, it answers with 404, 410 or 500.
             again: |answer: &Answer| matches!(answer.status.as_u16(), 404 | 410 | 429 | 500..=599),
             ..Retries::default()
         },
@@ -375,7 +379,7 @@ async fn of_machine(endpoint: &str, client: Option<&str>, resource: &str) -> Res
     token_in(&answer).map_err(|e| failed(e.to_string()))
 }
 
-/// A token of who is logged in on the command line.
+/// Requests a token from the Azure CLI.
 async fn of_command_line(tenant: Option<&str>, scope: &str) -> Result<Token> {
     let account = az(&["account", "show"]).await?;
     let user = &account["user"];
@@ -387,13 +391,15 @@ async fn of_command_line(tenant: Option<&str>, scope: &str) -> Result<Token> {
     let in_cloud_shell = env::var("AZUREPS_HOST_ENVIRONMENT").is_some_and(|text| text.starts_with("cloud-shell/"));
     let tenant = tenant.or_else(|| account["tenantId"].as_str()).unwrap_or_default();
     let mut words = vec!["account", "get-access-token", "--scope", scope];
+    // These identities belong to one tenant, and the CLI refuses another in the option.
     if !is_machine && !in_cloud_shell {
         words.extend(["--tenant", tenant]);
     }
     let json = az(&words).await?;
     let token = json["accessToken"].as_str();
     let token = token.ok_or_else(|| problem("\"az account get-access-token\" gives no access token.".to_owned()))?;
-    // The end in seconds since 1970 is told by newer versions; that of older ones is in a time zone that is not told.
+    // Newer versions have the expiry in seconds since 1970. Older ones have local time without its zone, so five
+    // minutes are assumed.
     let left = json["expires_on"].as_i64().map(|end| end - oauth::now());
     Ok(match left {
         Some(left) => Token::ending(token, Duration::from_secs(left.max(0).unsigned_abs())),
@@ -401,12 +407,13 @@ async fn of_command_line(tenant: Option<&str>, scope: &str) -> Result<Token> {
     })
 }
 
-/// What the command line of Azure says.
+/// Runs the Azure CLI and parses its JSON output.
 async fn az(words: &[&str]) -> Result<Json> {
     let shown = format!("az {}", words.join(" "));
     let ran = tokio::process::Command::new("az")
         .args(words)
         .arg("-o=json")
+        // A question at the terminal would wait for an answer for ever.
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output()

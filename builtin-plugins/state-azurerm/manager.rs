@@ -1,4 +1,4 @@
-//! What the Resource Manager says about a storage account: where its blobs are, and its keys.
+//! Address and keys of a storage account, from the Resource Manager.
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::Value as Json;
@@ -10,14 +10,14 @@ use crate::settings::Settings;
 const VERSION: &str = "2023-01-01";
 const SUMMARY: &str = "Cannot look up the storage account";
 
-/// The account, as the Resource Manager names it.
+/// Client for one storage account in the Resource Manager.
 pub(crate) struct Manager<'a> {
     settings: &'a Settings,
     path: String,
 }
 
 impl<'a> Manager<'a> {
-    /// The account of the settings.
+    /// Creates a client for the account of the settings.
     pub async fn new(settings: &'a Settings) -> Result<Manager<'a>> {
         let subscription = match &settings.subscription {
             Some(subscription) => subscription.clone(),
@@ -102,7 +102,7 @@ impl<'a> Manager<'a> {
         .into()
     }
 
-    /// Where the blobs of the account are.
+    /// Returns the address of the account's blobs.
     pub async fn blobs(&self) -> Result<String> {
         let json = self.ask(Method::GET, &format!("?api-version={VERSION}")).await?;
         let address = json["properties"]["primaryEndpoints"]["blob"].as_str();
@@ -117,7 +117,7 @@ impl<'a> Manager<'a> {
             })
     }
 
-    /// A key of the account with all permissions.
+    /// Returns a key of the account with all permissions.
     pub async fn key(&self) -> Result<String> {
         let json = self
             .ask(Method::POST, &format!("/listKeys?$expand=kerb&api-version={VERSION}"))

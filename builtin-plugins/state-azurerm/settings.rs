@@ -1,4 +1,4 @@
-//! What the arguments and the environment say together.
+//! Effective settings from the arguments and the environment.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::clouds::{self, Cloud};
 use crate::config::{Config, SUMMARY, problem};
 use crate::login::{Certificate, Login, Requested};
 
-/// How requests to the storage are signed.
+/// Authentication of requests to the storage.
 #[derive(Clone)]
 pub(crate) enum How {
-    /// With the key of the account.
+    /// Key of the account.
     Key(String),
-    /// With a signed address.
+    /// Shared access signature.
     Signature(String),
-    /// With a token.
+    /// Token of Entra ID.
     Token,
-    /// With the key of the account, which the Resource Manager tells.
+    /// Key of the account, requested from the Resource Manager.
     LookedUp,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Settings {
     pub key: String,
     pub snapshot: bool,
     pub how: How,
-    /// Whether the Resource Manager is asked where blobs are.
+    /// True if the Resource Manager is asked for the address of the blobs.
     pub lookup: bool,
     pub subscription: Option<String>,
     pub group: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) struct Settings {
     pub http: HttpClient,
 }
 
-/// The text of an attribute, or else of the first variable that is set; without spaces around it.
+/// Returns the text of an argument, or else of the first variable that is set, without spaces around it.
 fn text(value: &Attr<String>, variables: &[&str]) -> Option<String> {
     let given = arguments::text(value, variables);
     given.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
@@ -61,7 +61,7 @@ fn flag(attribute: &str, value: &Attr<bool>, variable: &str, usual: bool) -> Res
     }
 }
 
-/// The content of a file with one value in it.
+/// Reads a file that contains one value.
 fn file(attribute: &str, path: &str) -> Result<String> {
     let content = std::fs::read_to_string(path).map_err(|e| {
         problem(
@@ -72,7 +72,7 @@ fn file(attribute: &str, path: &str) -> Result<String> {
     Ok(content.trim().to_owned())
 }
 
-/// One value that may come from several sources, which must not contradict each other.
+/// Value that may come from several sources, which must agree.
 struct Value {
     what: &'static str,
     known: Option<(String, String)>,
@@ -111,7 +111,7 @@ impl Value {
     }
 }
 
-/// Whether an answer is worth another request.
+/// Returns true if an answer calls for a retry.
 fn again(answer: &Answer) -> bool {
     matches!(answer.status.as_u16(), 408 | 429 | 500 | 502..=504)
 }
@@ -148,6 +148,7 @@ impl Settings {
                 })?;
                 How::Key(key)
             }
+            // The Azure portal shows signatures with the question mark.
             (None, Some(token), _) => How::Signature(token.trim_start_matches('?').to_owned()),
             (None, None, true) => How::Token,
             (None, None, false) => How::LookedUp,
@@ -235,7 +236,7 @@ fn certificate(config: &Config) -> Result<Option<Certificate>> {
         .map_err(|why| problem(attribute, format!("The client certificate cannot be used: {why}.")).into())
 }
 
-/// Where a token of another identity provider is asked for.
+/// Returns the token service of the CI system, if the environment names one.
 fn requested(config: &Config) -> Option<Requested> {
     match (
         text(
@@ -315,10 +316,11 @@ fn login(config: &Config, cloud: &Cloud) -> Result<Login> {
             )?,
         )?
         .also("AZURE_FEDERATED_TOKEN_FILE of the workload identity", workload_token)?;
+    // A workload identity is a federated token, too.
     let oidc = flag("use_oidc", &config.use_oidc, "ARM_USE_OIDC", false)? || of_workload;
     let requested = requested(config).filter(|_| oidc);
     let msi = flag("use_msi", &config.use_msi, "ARM_USE_MSI", false)?;
-    // The older name of the argument still does something, as it did.
+    // The older name of the argument is still effective.
     let endpoint = text(&config.msi_endpoint, &["ARM_MSI_ENDPOINT"]).or_else(|| text(&config.endpoint, &[]));
     Ok(Login::new(
         cloud.login.clone(),

@@ -1,5 +1,4 @@
-//! Ways to log in, and accounts that are looked up, against servers that are made up. The blobs themselves are tested with the
-//! emulator, end to end.
+//! Tests of authentication methods and account lookups with fake servers. The blobs are tested end to end with the emulator.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +19,7 @@ use crate::settings::{How, Settings};
 const RESOURCE: &str = "https://storage.azure.com";
 const KEY: &str = "a2V5";
 
-/// Entra ID, an identity provider, a machine, and a Resource Manager with an account, on one server.
+/// Starts one server that is Entra ID, an identity provider, a metadata service, and a Resource Manager with an account.
 async fn azure() -> Server {
     Server::start(|asked| match asked.path() {
         "/login/tenant/oauth2/v2.0/token" => Reply::new(200, r#"{"access_token":"good","expires_in":3599}"#),
@@ -70,7 +69,7 @@ fn form(asked: &Asked) -> BTreeMap<String, String> {
     Url::parse(&text).unwrap().query_pairs().into_owned().collect()
 }
 
-/// A login with these parts.
+/// Parts of a [`Login`].
 struct Parts {
     tenant: &'static str,
     certificate: Option<Certificate>,
@@ -163,7 +162,7 @@ async fn secrets_and_tokens_become_tokens() {
             (last["client_id"].as_str(), last["grant_type"].as_str()),
             ("client", "client_credentials")
         );
-        // It is not asked for again as long as it holds.
+        // A cached token is used while it is valid.
         token(&login).await.unwrap();
         assert_eq!(server.asked().len(), asked.len());
     }
@@ -275,7 +274,7 @@ async fn certificates_that_openssl_has_packed_sign_statements() {
             (Some("client"), Some("client"))
         );
         thumbprint = header["x5t"].as_str().unwrap().to_owned();
-        // Another program verifies the signature.
+        // OpenSSL verifies the signature.
         let (signed, _) = statement.rsplit_once('.').unwrap();
         std::fs::write(dir.join("signed"), signed).unwrap();
         std::fs::write(dir.join("signature"), &parts[2]).unwrap();

@@ -1,4 +1,4 @@
-//! The states: as one value, or as several that one lists.
+//! States in Consul: one value, or several with a list of their keys.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,31 +15,30 @@ use crate::config::Settings;
 use crate::kv::{Kv, Stored};
 use crate::locks::Locks;
 
-/// What stands between the path and the name of a workspace.
+/// Separator between the path and the name of a workspace.
 const WORKSPACE: &str = "-env:";
 
-/// The size of the pieces of a large state.
+/// Bytes of a piece of a large state: the default limit of Consul's values.
 const PIECE: usize = 524_288;
 
-/// What is larger than this is not sent as one value first: no cluster takes it.
+/// Limit above which a state is not tried as one value: no cluster takes a larger transaction.
 const ONE_VALUE: usize = 16 << 20;
 
-/// States in Consul.
 pub(crate) struct Client {
     settings: Settings,
     kv: Arc<Kv>,
     locks: Locks,
 }
 
-/// What a key says about the pieces of a state.
+/// List of the pieces of a state.
 struct Pieces {
     keys: Vec<String>,
-    /// The MD5 of the whole, uncompressed, in hexadecimal.
+    /// MD5 of the whole state, uncompressed, in hexadecimal.
     sum: String,
 }
 
 impl Pieces {
-    /// What a value says; `None` if it is a state itself.
+    /// Parses a value; `None` if it is a state and no list.
     fn of(value: &[u8]) -> Option<Pieces> {
         let json: Json = serde_json::from_slice(value).ok()?;
         let sum = json["current-hash"].as_str()?.to_owned();
@@ -50,7 +49,7 @@ impl Pieces {
         })
     }
 
-    /// Below which key they are.
+    /// Returns the prefix of the keys with the pieces.
     fn folder(path: &str, sum: &str) -> String {
         format!("{}/tfstate.{sum}/", path.trim_end_matches('/'))
     }
@@ -81,6 +80,7 @@ impl Client {
     ) -> Result<Stored> {
         let folder = Pieces::folder(path, sum);
         let mut keys = Vec::new();
+        // The keys contain the checksum, so the pieces of the state before stay readable until the list is replaced.
         for (number, piece) in value.chunks(PIECE).enumerate() {
             let key = format!("{folder}{number}");
             self.kv.put(about, &key, piece.to_vec()).await?;
@@ -144,6 +144,8 @@ impl LockedStore for Client {
                 value.extend_from_slice(&piece.value);
             }
         }
+        // The first byte of gzip: a state may have been written with another value of `gzip`. JSON never begins with
+        // it.
         if value.first() == Some(&0x1f) {
             value = gzip::decompressed(&value).map_err(|e| {
                 problem(
@@ -177,6 +179,7 @@ impl LockedStore for Client {
             summary: WRITE,
             what: &format!("Writing the key {path:?} of Consul"),
         };
+        // The old list is read before it is overwritten: it names the pieces to remove.
         let before = self
             .kv
             .get(about, &path)
@@ -189,7 +192,7 @@ impl LockedStore for Client {
             ),
             false => Cow::Borrowed(state),
         };
-        // No key has the index 0: with it a value is written where there is none.
+        // No key has index 0, so as a condition it means that the key must not exist.
         let index = expected.map(|expected| match expected {
             Revision::Named(index) => index.parse().unwrap_or_default(),
             Revision::Absent => 0,
@@ -205,7 +208,7 @@ impl LockedStore for Client {
         let Stored::Done(index) = stored else {
             return Ok(Written::Changed);
         };
-        // What is left of the state before is in nobody's way.
+        // Leftover pieces of the state before are not read by anybody, so a failure to remove them is no error.
         if let Some(before) = before.filter(|before| as_one || before.sum != sum)
             && let Err(problems) = self.kv.delete(about, &Pieces::folder(&path, &before.sum), true).await
         {

@@ -1,4 +1,4 @@
-//! The arguments, and what comes from the environment where they say nothing: the variables are those of Consul's own programs.
+//! Arguments of the backend, and defaults from the environment variables of Consul's own programs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub struct Config {
     pub key_file: Attr<String>,
 }
 
-/// What a client needs to know.
+/// Effective settings of the client.
 pub(crate) struct Settings {
     pub path: String,
     pub gzip: bool,
@@ -90,19 +90,20 @@ fn file(attribute: &str, path: &str) -> Result<String> {
     })
 }
 
-/// Whether an answer is worth another request: a cluster chooses a new leader, or an agent is too busy.
+/// Returns true if an answer calls for a retry: the cluster elects a leader, or the agent is overloaded.
 fn again(answer: &Answer) -> bool {
+    // Consul reports a value that is too large with 500, too; another attempt would not help.
     matches!(answer.status.as_u16(), 429 | 500 | 502..=504) && !answer.text().contains("too large")
 }
 
-/// Where the agent is.
+/// Address of the agent.
 struct Place {
     base: Url,
     socket: Option<PathBuf>,
 }
 
 impl Config {
-    /// What is wrong, before any request is made.
+    /// Returns the mistakes that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         if self.path.as_str() == Some("") {
@@ -111,7 +112,7 @@ impl Config {
         found
     }
 
-    /// What the configuration and the environment say together.
+    /// Returns the effective settings from the arguments and the environment.
     pub(crate) fn settings(&self) -> Result<Settings> {
         let Place { base, socket } = self.place()?;
         let http = HttpClient::new(HttpSettings {
@@ -165,6 +166,7 @@ impl Config {
         let rest = match address.split_once("://") {
             None | Some(("http", _)) => address.strip_prefix("http://").unwrap_or(&address),
             Some(("https", rest)) => {
+                // The scheme of the address overrides the argument, as in Consul's own programs.
                 "https".clone_into(&mut scheme);
                 rest
             }
@@ -219,6 +221,7 @@ impl Config {
             Some(path) => Some(file("ca_file", &path)?),
             None => None,
         };
+        // A single file has precedence over a directory.
         if authorities.is_none()
             && let Some(folder) = env::var("CONSUL_CAPATH")
         {
@@ -248,7 +251,7 @@ impl Config {
     }
 }
 
-/// The content of all files of a folder.
+/// Returns the content of all files in a directory.
 fn all_files(folder: &str) -> Result<String> {
     let failed = |e: std::io::Error| {
         let detail = format!("The certificates in {folder:?} (CONSUL_CAPATH) cannot be read: {e}.");

@@ -1,4 +1,4 @@
-//! The requests to an agent: keys, transactions, sessions.
+//! Requests to a Consul agent: keys, transactions, sessions.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use store_client::about::About;
 use store_client::{Answer, HeaderMap, HttpClient, Method, Url};
 
-/// What stays as it is in a key.
+/// Characters to encode in a key.
 const KEY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -17,7 +17,7 @@ const KEY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b':');
 
-/// The flags of keys that are locks, by which Consul's own programs know them.
+/// Flags of lock keys, by which Consul's own programs recognize them.
 const LOCK_FLAGS: u64 = 0x2ddc_cbc0_58a5_0c18;
 
 /// A key with its value.
@@ -28,17 +28,16 @@ pub(crate) struct Pair {
     pub flags: u64,
 }
 
-/// What became of a transaction.
 pub(crate) enum Stored {
-    /// It is done; this is the index of the key now.
+    /// The value was written; the number is the key's new index.
     Done(u64),
-    /// The value is larger than the cluster takes.
+    /// The value is larger than the cluster allows.
     TooLarge,
     /// The key has changed since it was read.
     Changed,
 }
 
-/// An agent.
+/// Client for an agent.
 pub(crate) struct Kv {
     http: HttpClient,
     base: Url,
@@ -81,7 +80,7 @@ impl Kv {
         })
     }
 
-    /// An answer that is an error, in words.
+    /// Makes a diagnostic of an error, with advice for its text or status.
     fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
         let said = answer.text();
         let said: String = said.trim().chars().take(500).collect();
@@ -112,7 +111,7 @@ impl Kv {
         format!("kv/{}", utf8_percent_encode(key, KEY))
     }
 
-    /// A key with its value; `None` if it is not there.
+    /// Reads a key; `None` if it does not exist.
     pub async fn get(&self, about: About<'_>, key: &str) -> Result<Option<Pair>> {
         let answer = self.send(about, Method::GET, &Kv::key(key), &[], None).await?;
         match answer.status.as_u16() {
@@ -123,7 +122,7 @@ impl Kv {
         let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
         let pair = &json[0];
         let value = match &pair["Value"] {
-            // A key without a value.
+            // A key without a value, as lock keys have.
             Json::Null => Some(Vec::new()),
             text => text.as_str().and_then(|text| BASE64.decode(text).ok()),
         };
@@ -141,7 +140,7 @@ impl Kv {
         }
     }
 
-    /// The keys that begin like this, up to the next slash.
+    /// Lists the keys with a prefix, up to the next slash.
     pub async fn keys(&self, about: About<'_>, prefix: &str) -> Result<Vec<String>> {
         let query = [("keys", ""), ("separator", "/")];
         let answer = self.send(about, Method::GET, &Kv::key(prefix), &query, None).await?;
@@ -152,7 +151,7 @@ impl Kv {
         }
     }
 
-    /// Whether an answer is `true`, as those are to writes that have conditions.
+    /// Returns the `true` or `false` that is the answer to a conditional write.
     fn yes(&self, about: About<'_>, answer: &Answer) -> Result<bool> {
         match answer.status.as_u16() {
             200 => Ok(answer.body.trim_ascii() == b"true"),
@@ -160,20 +159,19 @@ impl Kv {
         }
     }
 
-    /// Writes a value.
     pub async fn put(&self, about: About<'_>, key: &str, value: Vec<u8>) -> Result<()> {
         let answer = self.send(about, Method::PUT, &Kv::key(key), &[], Some(value)).await?;
         self.yes(about, &answer).map(drop)
     }
 
-    /// Deletes a key, or all that begin like this.
+    /// Deletes a key, or all keys with this prefix.
     pub async fn delete(&self, about: About<'_>, key: &str, all_below: bool) -> Result<()> {
         let query: &[(&str, &str)] = if all_below { &[("recurse", "")] } else { &[] };
         let answer = self.send(about, Method::DELETE, &Kv::key(key), query, None).await?;
         self.yes(about, &answer).map(drop)
     }
 
-    /// Deletes a key if it has this index.
+    /// Deletes a key if it has this index. Returns false if it has changed.
     pub async fn delete_unchanged(&self, about: About<'_>, key: &str, index: u64) -> Result<bool> {
         let index = index.to_string();
         let answer = self
@@ -182,12 +180,12 @@ impl Kv {
         self.yes(about, &answer)
     }
 
-    /// Locks a key for a session; whether that is so.
+    /// Locks a key for a session. Returns false if that is not possible now.
     pub async fn acquire(&self, about: About<'_>, key: &str, session: &str) -> Result<bool> {
         self.lock(about, key, ("acquire", session)).await
     }
 
-    /// Unlocks a key of a session; whether that is so.
+    /// Releases a key that a session holds. Returns false if it does not hold it.
     pub async fn release(&self, about: About<'_>, key: &str, session: &str) -> Result<bool> {
         self.lock(about, key, ("release", session)).await
     }
@@ -201,7 +199,7 @@ impl Kv {
         self.yes(about, &answer)
     }
 
-    /// Writes a value, and says which index the key has then. With an index, only if the key has that.
+    /// Writes a value by a transaction, whose answer has the new index. With `index`, only if the key has that one.
     pub async fn store(&self, about: About<'_>, key: &str, value: &[u8], index: Option<u64>) -> Result<Stored> {
         let verb = if index.is_some() { "cas" } else { "set" };
         let body = json!([{"KV": {
@@ -227,8 +225,9 @@ impl Kv {
         }
     }
 
-    /// Makes a session that ends after 15 seconds unless it is renewed.
+    /// Creates a session that expires after 15 seconds unless it is renewed.
     pub async fn make_session(&self, about: About<'_>) -> Result<String> {
+        // The delay keeps others out for 5 seconds after the session is lost, while its holder may still be writing.
         let body = json!({"Name": "Consul API Lock", "TTL": "15s", "LockDelay": "5s"}).to_string();
         let answer = self
             .send(about, Method::PUT, "session/create", &[], Some(body.into_bytes()))
@@ -240,7 +239,7 @@ impl Kv {
         }
     }
 
-    /// Renews a session; whether there still is one.
+    /// Renews a session. Returns false if it has expired.
     pub async fn renew_session(&self, about: About<'_>, id: &str) -> Result<bool> {
         let path = format!("session/renew/{}", utf8_percent_encode(id, KEY));
         let answer = self.send(about, Method::PUT, &path, &[], Some(Vec::new())).await?;
@@ -251,7 +250,7 @@ impl Kv {
         }
     }
 
-    /// Ends a session. It may have ended already.
+    /// Ends a session; one that has expired is no error.
     pub async fn end_session(&self, about: About<'_>, id: &str) -> Result<()> {
         let path = format!("session/destroy/{}", utf8_percent_encode(id, KEY));
         let answer = self.send(about, Method::PUT, &path, &[], Some(Vec::new())).await?;
@@ -260,7 +259,7 @@ impl Kv {
 }
 
 impl Pair {
-    /// Whether it is a key that locks are taken on, and not something else at its place.
+    /// Returns true if the key was created as a lock.
     pub fn is_lock(&self) -> bool {
         self.flags == LOCK_FLAGS
     }

@@ -1,11 +1,11 @@
 //! The state store `consul`: states as keys of a Consul cluster.
 //!
-//! The default workspace is the key `PATH`, every other one `PATH-env:NAME`. A lock is the key `…/.lock`, acquired by a session
-//! that is renewed as long as the lock is held; its ID is the name of the lock. Who holds it is in `…/.lockinfo`. A state that is
-//! too large for one value is in several keys below `…/tfstate.MD5/`, which the key of the workspace lists.
+//! The default workspace is the key `PATH`, every other one `PATH-env:NAME`. A lock is the key `…/.lock`, held by a session that
+//! is renewed while the lock is held; the ID of the session is the ID of the lock. The key `…/.lockinfo` names the holder. A
+//! state that is too large for one value is in several keys below `…/tfstate.MD5/`, which the key of the workspace lists.
 //!
-//! - [`config`]: the arguments, and what they and the environment say together.
-//! - [`kv`]: the requests; [`locks`]: sessions and who holds them; [`client`]: the states.
+//! - [`config`]: the arguments, and their effective values with those of the environment.
+//! - [`kv`]: the requests; [`locks`]: sessions and their holders; [`client`]: the states.
 
 mod client;
 mod config;
@@ -21,10 +21,10 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// The store's name.
+/// Name of the store, which is that of the backend.
 pub const NAME: &str = "consul";
 
-/// The store.
+/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Consul

@@ -1,4 +1,4 @@
-//! Locks: keys that belong to a session, which is renewed as long as the lock is held.
+//! Locks: keys that belong to a session, which is renewed while the lock is held.
 
 #![expect(clippy::disallowed_methods, reason = "a lock has the time in it")]
 
@@ -15,21 +15,20 @@ use tokio::time::Instant;
 
 use crate::kv::Kv;
 
-/// How often sessions are renewed; they last 15 seconds.
+/// Interval of renewals: half of the 15 seconds that a session lasts.
 const RENEWAL: Duration = Duration::from_millis(7_500);
-/// How long one renewal may take.
+/// Time limit of one renewal.
 const RENEWAL_TIME: Duration = Duration::from_secs(5);
-/// How long to wait before a lost lock is tried for again.
+/// Pause between attempts to take a lost lock again.
 const RECOVERY: Duration = Duration::from_secs(2);
-/// How long a key that nobody holds is tried for: after a session was lost, it cannot be had for five seconds.
+/// Time during which an unheld key is tried again: after the loss of a session it cannot be locked for five seconds.
 const DELAY: Duration = Duration::from_secs(7);
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A lock that is held.
 struct Held {
-    /// Its name, as it was told.
+    /// ID of the lock as it was returned: the first session.
     id: String,
-    /// The session that has it now.
+    /// Session that holds the lock now.
     session: Arc<Mutex<String>>,
     renewal: JoinHandle<()>,
 }
@@ -42,17 +41,17 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
+        // Without renewal, the session and its lock expire by themselves.
         self.renewal.abort();
     }
 }
 
-/// The locks of a client.
 pub(crate) struct Locks {
     kv: Arc<Kv>,
     held: Mutex<BTreeMap<String, Held>>,
 }
 
-/// What a lock is for, without a slash at the end: two in a row are none of Consul's.
+/// Returns the lock key of a state. Consul's keys have no two slashes in a row, so one at the end of the path is removed.
 fn key(path: &str) -> String {
     format!("{}/.lock", path.trim_end_matches('/'))
 }
@@ -74,12 +73,12 @@ const RELEASING: About<'static> = About {
     what: "Releasing the lock in Consul",
 };
 
-/// Takes the lock for a new session, and says so; `None` if somebody else has it.
+/// Locks a state with a new session, and records the holder; `None` if another session holds the lock.
 async fn take(kv: &Kv, path: &str, info: &mut LockInfo) -> Result<Option<String>> {
     let session = kv.make_session(TAKING).await?;
     let taken = take_with(kv, path, info, &session).await;
     if !matches!(taken, Ok(true)) {
-        // What is wrong is told already, or will be; a session that stays ends by itself.
+        // The error, if any, is reported by the caller. A session that could not be ended expires by itself.
         let _ = kv.end_session(TAKING, &session).await;
     }
     taken.map(|taken| taken.then_some(session))
@@ -89,6 +88,7 @@ async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> R
     let end = Instant::now() + DELAY;
     while !kv.acquire(TAKING, &key(path), session).await? {
         match kv.get(TAKING, &key(path)).await? {
+            // An earlier request was carried out, and its answer was lost.
             Some(pair) if pair.session.as_deref() == Some(session) => break,
             Some(pair) if pair.session.is_some() => return Ok(false),
             Some(pair) if !pair.is_lock() && !pair.value.is_empty() => {
@@ -96,7 +96,7 @@ async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> R
                 return Err(problem(LOCK, detail));
             }
             _ if Instant::now() >= end => return Ok(false),
-            // Nobody has it, but it cannot be had yet.
+            // Nobody holds the key, but the delay after a lost session is not over.
             _ => tokio::time::sleep(PAUSE).await,
         }
     }
@@ -104,6 +104,7 @@ async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> R
     info.info = format!("consul session: {session}");
     path.clone_into(&mut info.path);
     info.created = jiff::Timestamp::now().to_string();
+    // A lock without a holder would keep others out without naming anybody.
     if let Err(problems) = kv.put(TAKING, &info_key(path), info.to_json().into_bytes()).await {
         let _ = kv.release(TAKING, &key(path), session).await;
         return Err(problems);
@@ -111,13 +112,13 @@ async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> R
     Ok(true)
 }
 
-/// Who holds the lock, by what they have written.
+/// Reads the recorded holder.
 async fn holder(kv: &Kv, path: &str) -> Result<Option<LockInfo>> {
     let pair = kv.get(TAKING, &info_key(path)).await?;
     Ok(pair.and_then(|pair| LockInfo::from_json(&pair.value)))
 }
 
-/// Whether the session still is, and has the lock.
+/// Renews a session. Returns false if it has expired or does not hold the lock any more.
 async fn renew(kv: &Kv, path: &str, session: &str) -> Result<bool> {
     if !kv.renew_session(TAKING, session).await? {
         return Ok(false);
@@ -126,8 +127,8 @@ async fn renew(kv: &Kv, path: &str, session: &str) -> Result<bool> {
     Ok(pair.is_some_and(|pair| pair.session.as_deref() == Some(session)))
 }
 
-/// Keeps a lock: renews its session, and takes it again if it was lost. That nobody has changed the state meanwhile is seen when it
-/// is written.
+/// Renews the session of a lock, and takes the lock again after a loss. Each write checks that nobody has changed the state
+/// meanwhile.
 async fn keep(kv: Arc<Kv>, path: String, session: Arc<Mutex<String>>, mut info: LockInfo) {
     loop {
         tokio::time::sleep(RENEWAL).await;
@@ -204,7 +205,7 @@ impl Locks {
         Ok(id)
     }
 
-    /// Ends the renewal of a lock that is lost, and its session, if that is not over.
+    /// Ends the renewal of a lost lock, and its session if that has not expired.
     pub async fn forget(&self, path: &str, id: &str) {
         if let Some(held) = self.take_held(path, id) {
             held.renewal.abort();
@@ -212,8 +213,8 @@ impl Locks {
         }
     }
 
-    /// The holder of the lock of a state. A lock that was lost and is free is taken again by its renewal; until then a write is
-    /// allowed if the state is unchanged.
+    /// Returns the holder of a state's lock. A lost lock that is free is taken again by the renewal; until then a write is allowed
+    /// if the state is unchanged.
     pub async fn holder(&self, path: &str, own: &str) -> Result<Holder> {
         let session = {
             let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,6 +227,7 @@ impl Locks {
         match pair.and_then(|pair| pair.session) {
             Some(holder) if holder == session => Ok(Holder::Own),
             Some(other) => {
+                // The recorded holder may be an earlier one: the session has the lock before it writes the record.
                 let info = holder(&self.kv, path).await?.filter(|info| info.id == other);
                 Ok(Holder::Other(Box::new(info.unwrap_or_else(|| LockInfo {
                     id: other,
@@ -236,7 +238,7 @@ impl Locks {
         }
     }
 
-    /// Releases the lock of a state, which may be another program's.
+    /// Releases the lock of a state, which may be that of another program.
     pub async fn unlock(&self, path: &str, id: &str) -> Result<()> {
         match self.take_held(path, id) {
             Some(held) => self.release(path, held).await,
@@ -258,7 +260,7 @@ impl Locks {
         }
         let info = kv.delete(RELEASING, &info_key(path), false).await;
         let released = kv.release(RELEASING, &key(path), &session).await;
-        // Somebody else may have the lock by now: then the key is theirs.
+        // Another program may hold the lock by now; then the key belongs to it.
         if let Ok(Some(pair)) = kv.get(RELEASING, &key(path)).await
             && pair.session.is_none()
             && pair.is_lock()
@@ -278,7 +280,7 @@ impl Locks {
         }
     }
 
-    /// Ends the session of another program, and removes what it has left.
+    /// Ends the session of another program, and removes its keys.
     async fn force(&self, path: &str, id: &str) -> Result<()> {
         let kv = &self.kv;
         let pair = kv.get(RELEASING, &key(path)).await?;

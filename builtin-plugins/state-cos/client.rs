@@ -1,4 +1,4 @@
-//! The objects of the bucket, and the locks among them.
+//! Objects of the bucket, and the locks among them.
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ use store_client::{Method, xml};
 use crate::cloud::Refused;
 use crate::config::Settings;
 
-/// The tag that only one can make.
+/// Key of the tag that only one program can create.
 const TAG: &str = "tencentcloud-terraform-lock";
-/// How often its removal is tried, once a second.
+/// Attempts to remove the tag, one a second.
 const ATTEMPTS: u32 = 30;
 
-/// The header with the MD5 of an object.
+/// Header with the MD5 of an object.
 const SUM: &str = "x-cos-meta-md5";
 
-/// A bucket with states.
+/// Client for a bucket with states.
 pub(crate) struct Client {
     settings: Settings,
 }
@@ -34,7 +34,7 @@ impl Client {
         Client { settings }
     }
 
-    /// Whether there are credentials.
+    /// Checks that there are credentials.
     pub async fn check(&self) -> Result<()> {
         self.settings.cloud.credential().await.map(drop)
     }
@@ -51,7 +51,7 @@ impl Client {
         format!("{doing} the object {object:?} of the bucket {:?}", self.settings.bucket)
     }
 
-    /// The content of an object, which is what its sum says; `None` if it is not there.
+    /// Reads an object and compares its checksum; `None` if it does not exist.
     async fn get(&self, summary: &str, object: &str) -> Result<Option<Vec<u8>>> {
         let what = self.what("Reading", object);
         let about = About { summary, what: &what };
@@ -61,10 +61,12 @@ impl Client {
             .await?;
         match answer.status.as_u16() {
             200 => {}
+            // Only a missing object means that there is no state; a missing bucket is an error.
             404 if xml::tag(&answer.text(), "Code").as_deref() != Some("NoSuchBucket") => return Ok(None),
             _ => return Err(cloud.problem(about, &self.settings.bucket, &answer)),
         }
         let (expected, actual) = (answer.header(SUM).unwrap_or_default(), md5_hex(&answer.body));
+        // As in Terraform, an object without a valid checksum is refused.
         if expected.len() != 32 {
             return Err(problem(
                 summary,
@@ -124,7 +126,7 @@ impl Client {
         }
     }
 
-    /// The value of the tag for the lock of a state.
+    /// Returns the value of the tag for the lock of a state.
     fn tag(&self, lock: &str) -> String {
         md5_hex(format!("{}:{lock}", self.settings.bucket).as_bytes())
     }
@@ -134,7 +136,7 @@ impl Client {
         self.settings.cloud.call(("tag", "2018-08-13", action), &body).await
     }
 
-    /// Removes the tag, if it is there.
+    /// Removes the tag if it exists.
     async fn remove_tag(&self, lock: &str) -> Result<()> {
         let value = self.tag(lock);
         let mut why = String::new();
@@ -142,6 +144,7 @@ impl Client {
             if attempt > 0 {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
+            // A tag that does not exist cannot be deleted, so it is looked up first.
             let there = match self.on_tag("DescribeTags", &value).await? {
                 Ok(json) => json["Tags"].as_array().is_some_and(|tags| !tags.is_empty()),
                 Err(refused) => {
@@ -165,7 +168,7 @@ impl Client {
         ))
     }
 
-    /// A page of the list of the objects with a prefix.
+    /// Requests one page of the list of objects with a prefix.
     async fn page(&self, about: About<'_>, prefix: &str, place: Option<String>) -> Result<Page> {
         let Settings { cloud, bucket, .. } = &self.settings;
         let query = [
@@ -181,8 +184,8 @@ impl Client {
     }
 }
 
-/// The object that locks a state. The service has no condition for creating it, so it is created under a tag that only one program
-/// can make.
+/// Object that locks a state. The service has no conditional creation, so the object is created under a tag that only one program
+/// can create.
 struct LockObject<'c> {
     client: &'c Client,
     object: String,
@@ -208,6 +211,7 @@ impl LockRecord for LockObject<'_> {
         }
         let content = info.to_json().into_bytes();
         let id = md5_hex(&content);
+        // Only the program that has the tag gets here, but the lock of an earlier holder may still exist.
         let created = match self.find(LOCK).await {
             Ok(Some(_)) => Ok(Created::Exists),
             Ok(None) => {
@@ -216,14 +220,14 @@ impl LockRecord for LockObject<'_> {
             }
             Err(problems) => Err(problems),
         };
-        // Removing the tag lets the next client try for the lock.
+        // With the tag gone, the next client can try for the lock.
         if let Err(problems) = self.client.remove_tag(&self.object).await {
             tracing::warn!("{}", details(&problems));
         }
         created.map_err(LockError::Failed)
     }
 
-    /// The ID is the sum of the content.
+    /// Reads the lock; its ID is the MD5 of its content, as in Terraform.
     async fn find(&self, summary: &str) -> Result<Option<Found>> {
         let Some(content) = self.client.get(summary, &self.object).await? else {
             return Ok(None);
@@ -241,12 +245,13 @@ impl LockRecord for LockObject<'_> {
 
     async fn remove(&self, _found: &Found) -> Result<Removed> {
         self.client.remove(UNLOCK, &self.object).await?;
+        // A program that was killed after it wrote the object has left the tag, too.
         self.client.remove_tag(&self.object).await.map(|()| Removed::Done)
     }
 }
 
 impl LockObject<'_> {
-    /// Another program has the tag, or tags cannot be made at all.
+    /// Explains a tag that could not be created: another program has it, or tags are not permitted.
     async fn without_tag(&self, refused: &Refused) -> std::result::Result<Created, LockError> {
         if self.find(LOCK).await?.is_some() {
             return Ok(Created::Exists);
@@ -293,7 +298,7 @@ impl LockedStore for Client {
         Ok(state.filter(|state| !state.is_empty()).into())
     }
 
-    /// The service has no condition for an object that is to be replaced.
+    /// Writes without a condition: the service has none for replacing an object.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         self.put(WRITE, &self.object(workspace), state.to_vec()).await?;
         Ok(Written::Done(None))

@@ -1,4 +1,4 @@
-//! Requests to the bucket and to other services, and what their answers say.
+//! Requests to the bucket and to other services of Tencent Cloud, and the errors in their answers.
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::Value as Json;
@@ -11,26 +11,26 @@ use store_client::{Answer, Bytes, HeaderMap, HeaderName, HttpClient, Method, Url
 use crate::credentials::Source;
 use crate::sign::{self, Call};
 
-/// How long a signature of a request to the bucket holds, in seconds.
+/// Validity of a signature for the bucket, in seconds.
 const SIGNATURE: i64 = 3600;
 
-/// The services, and who we are to them.
+/// Addresses, HTTP clients and credentials of the services.
 pub(crate) struct Cloud {
-    /// Where the bucket is.
+    /// Address of the bucket.
     pub bucket: Url,
-    /// Where the other services are, with `SERVICE` for their names.
+    /// Address of other services, with `SERVICE` in the place of their names.
     pub services: String,
     pub region: String,
     pub http: HttpClient,
-    /// For what must not be sent twice.
+    /// Client without retries, for calls that must not be sent twice.
     pub once: HttpClient,
     pub source: Source,
     pub current: CredentialCache,
 }
 
-/// Why a call was not done.
+/// Error of a call.
 pub(crate) struct Refused {
-    /// As the service names it.
+    /// Error code of the service.
     pub code: String,
     pub message: String,
 }
@@ -51,12 +51,12 @@ impl std::fmt::Display for Refused {
 }
 
 impl Cloud {
-    /// Credentials that hold for a while.
+    /// Returns credentials that are valid for some minutes yet.
     pub async fn credential(&self) -> Result<Credential> {
         self.current.get(self.source.find(self)).await
     }
 
-    /// A signed request to the bucket. `path` begins with a slash, and is not encoded.
+    /// Sends a signed request to the bucket. `path` begins with a slash, and is not encoded.
     pub async fn send(
         &self,
         about: About<'_>,
@@ -77,6 +77,7 @@ impl Cloud {
             (host, _) => host.unwrap_or_default().to_owned(),
         };
         let body = body.map(Bytes::from);
+        // Each attempt is signed anew, since the signature has a time.
         let mut make = || {
             let mut signed: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
             signed.push(("host", &host));
@@ -103,13 +104,13 @@ impl Cloud {
         sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
     }
 
-    /// Calls another service: its name, the version of its interface, what is to be done.
+    /// Calls another service: its name, the version of its API, and the action.
     pub async fn call(&self, what: (&str, &str, &str), body: &Json) -> Result<std::result::Result<Json, Refused>> {
         let credential = self.credential().await?;
         Ok(self.call_with(&credential, what, body).await)
     }
 
-    /// The same with these credentials.
+    /// Calls another service with these credentials.
     pub async fn call_with(
         &self,
         credential: &Credential,
@@ -154,6 +155,7 @@ impl Cloud {
                 header(value).map_err(|failure| failed(failure.message))?,
             );
         }
+        // A second CreateTag after a lost answer would fail as a duplicate, and look like a lock of another program.
         let sent = self.once.send(Method::POST, &url, all, Some(body.into_bytes())).await;
         let answer = sent.map_err(|failure| failed(failure.message))?;
         let mut json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
@@ -172,7 +174,7 @@ impl Cloud {
         }
     }
 
-    /// An answer of the bucket that is an error, in words.
+    /// Makes a diagnostic of an error of the bucket, with advice for its code.
     pub fn problem(&self, about: About<'_>, bucket: &str, answer: &Answer) -> Diagnostics {
         let text = answer.text();
         let part = |name: &str| xml::tag(&text, name).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The arguments, and what comes from the environment where they say nothing.
+//! Arguments of the backend, and defaults from the environment.
 
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ pub struct AssumeRole {
     pub external_id: Attr<String>,
 }
 
-/// What a client needs to know.
+/// Effective settings of the client.
 pub(crate) struct Settings {
     pub bucket: String,
     pub prefix: String,
@@ -100,14 +100,14 @@ fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic {
     Diagnostic::error(SUMMARY, detail).at_attribute(attribute)
 }
 
-/// The text of an attribute, or else of a variable.
+/// Returns the text of an argument, or else of a variable.
 fn text(value: &Attr<String>, variable: &str) -> Option<String> {
     let variables: &[&str] = if variable.is_empty() { &[] } else { &[variable] };
     arguments::text(value, variables)
 }
 
 impl Config {
-    /// What is wrong, before any request is made.
+    /// Returns the mistakes that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         let mut add = |attribute: &str, is_wrong: bool, detail: &str| {
@@ -151,7 +151,7 @@ impl Config {
             .map_err(|why| problem("profile", format!("The profile {name:?} cannot be used: {why}.")).into())
     }
 
-    /// What the configuration and the environment say together.
+    /// Returns the effective settings from the arguments and the environment.
     pub(crate) fn settings(&self) -> Result<Settings> {
         let profile = self.profile()?;
         let region = text(&self.region, "TENCENTCLOUD_REGION").or_else(|| profile.get("region"));
@@ -191,7 +191,7 @@ impl Config {
         })
     }
 
-    /// Where the bucket is.
+    /// Returns the address of the bucket.
     fn address(&self, bucket: &str, region: &str) -> Result<Url> {
         let address = match text(&self.endpoint, "TENCENTCLOUD_ENDPOINT") {
             Some(endpoint) => {
@@ -217,6 +217,7 @@ impl Config {
         let id = text(&self.secret_id, "TENCENTCLOUD_SECRET_ID");
         let key = text(&self.secret_key, "TENCENTCLOUD_SECRET_KEY");
         let token = text(&self.security_token, "TENCENTCLOUD_SECURITY_TOKEN");
+        // Parts of a key never come from different sources, except arguments and their variables.
         let given = match (id, key, token) {
             (None, None, None) => Credential {
                 id: profile.get("secretId").unwrap_or_default(),
@@ -243,7 +244,7 @@ impl Config {
         })
     }
 
-    /// The role to take on: of the block, of the environment, or of the profile.
+    /// Returns the role to assume: that of the block, of the environment, or of the profile.
     fn role(&self, profile: &Profile) -> Result<Option<Role>> {
         if let Some(role) = self.assume_role.0.first() {
             let (arn, session) = (
@@ -292,7 +293,7 @@ impl Config {
     }
 }
 
-/// How long a role is taken on for.
+/// Returns the duration of roles from the environment, or the default.
 fn of_environment() -> Result<u32> {
     let variable = "TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION";
     match env::var(variable) {

@@ -1,4 +1,4 @@
-//! Who we are: keys that were given, of a profile, of the machine; and a role that is taken on with them.
+//! Credentials: keys of the arguments, a profile or the machine's role; and a role that is assumed with them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,16 +13,16 @@ use store_client::profile::{self, ProfileError};
 
 use crate::cloud::Cloud;
 
-/// Where credentials come from.
+/// Sources of credentials.
 #[derive(Clone)]
 pub(crate) struct Source {
     pub given: Credential,
-    /// The role of the machine, which counts before what is given.
+    /// Role of the machine, which has precedence over keys.
     pub machine: Option<String>,
     pub role: Option<Role>,
 }
 
-/// A role to take on.
+/// A role to assume.
 #[derive(Clone)]
 pub(crate) struct Role {
     pub arn: String,
@@ -36,19 +36,19 @@ impl Role {
     pub const USUAL_DURATION: u32 = 7200;
 }
 
-/// What the files of the command line `tccli` say.
+/// Profile of the command line `tccli`.
 #[derive(Default)]
 pub(crate) struct Profile(BTreeMap<String, String>);
 
 impl Profile {
-    /// Reads the files of a profile; those that are not there have nothing in them.
+    /// Reads the files of a profile; a missing file counts as an empty one.
     pub fn read(folder: &Path, name: &str) -> std::result::Result<Profile, ProfileError> {
         let mut all = BTreeMap::new();
         for ending in ["credential", "configure"] {
             let Some(json) = profile::json(&folder.join(format!("{name}.{ending}")))? else {
                 continue;
             };
-            // One file has its values at the top, the other in a part of it.
+            // The values of one file are at its top level, those of the other in a section.
             let parts = match ending {
                 "configure" => &json["_sys_param"],
                 _ => &json,
@@ -72,7 +72,7 @@ fn problem(detail: String) -> Diagnostics {
 }
 
 impl Source {
-    /// The credentials that hold now.
+    /// Returns credentials that are valid now.
     pub async fn find(&self, cloud: &Cloud) -> Result<Current> {
         let base = match &self.machine {
             Some(role) => of_machine(role).await?,
@@ -88,13 +88,13 @@ impl Source {
     }
 }
 
-/// Where the roles of a machine are.
+/// Address of the metadata service, below which the machine's roles are.
 const SERVICE: &str = "http://metadata.tencentyun.com/latest/meta-data/cam/security-credentials";
 
-/// How long the machine's service may take for an answer.
+/// Limit of one request to the metadata service.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The credentials of the machine's role.
+/// Requests the credentials of the machine's role.
 async fn of_machine(role: &str) -> Result<Current> {
     let failed = |why: MachineError| {
         problem(format!(
@@ -125,6 +125,7 @@ impl Role {
             "DurationSeconds": self.duration,
         });
         if let Some(policy) = &self.policy {
+            // The service expects the policy in URL encoding.
             body["Policy"] = encoded(policy).into();
         }
         if let Some(id) = &self.external_id {

@@ -1,12 +1,12 @@
 //! The state store `cos`: states as objects of a bucket in Tencent Cloud's object storage.
 //!
-//! The default workspace is the object `PREFIX/KEY`, every other one `PREFIX/NAME/KEY`. A lock is an object beside the state that
-//! ends with `.tflock`; so that only one program makes it, a tag of the account is made before and removed after, which only one
-//! can make. The MD5 of the lock is its name.
+//! The default workspace is the object `PREFIX/KEY`, every other one `PREFIX/NAME/KEY`. A lock is an object beside the state with
+//! the extension `.tflock`. Only one program can create it, since it is created under a tag of the account, which only one
+//! program can create and which is removed afterwards. The MD5 of the lock object is the ID of the lock.
 //!
-//! - [`config`]: the arguments, and what they and the environment say together.
-//! - [`credentials`]: who we are: keys, profiles, the role of the machine, roles that are taken on.
-//! - [`sign`]: the two signatures of Tencent Cloud; [`cloud`]: requests to its services, and what their answers say.
+//! - [`config`]: the arguments, and their effective values with those of the environment.
+//! - [`credentials`]: keys, profiles, the role of the machine, and assumed roles.
+//! - [`sign`]: the two signatures of Tencent Cloud; [`cloud`]: requests to its services, and their errors.
 //! - [`client`]: the objects and locks.
 
 mod client;
@@ -24,10 +24,10 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// The store's name.
+/// Name of the store, which is that of the backend.
 pub const NAME: &str = "cos";
 
-/// The store.
+/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Cos
@@ -45,7 +45,7 @@ impl StateStore for Cos {
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
         let client = client::Client::new(config.settings()?);
-        // What is wrong with the credentials is told now, and not at the first state.
+        // Wrong credentials are reported by `init`, and not by the first read.
         client.check().await?;
         Ok(Arc::new(Guarded::new(client)))
     }

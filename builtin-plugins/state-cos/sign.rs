@@ -1,4 +1,4 @@
-//! The two signatures of Tencent Cloud: that of requests to buckets, and that of requests to its other services.
+//! The two signatures of Tencent Cloud: for buckets, and for its other services.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use store_client::credential::Credential;
 use store_client::name::encoded;
 use store_client::sum::{hex, hmac_sha1, hmac_sha256, sha1_hex, sha256_hex};
 
-/// Names in small letters and values, as they are signed: the list of names, and all together.
+/// Encodes names in lower case and values for a signature. Returns the list of names, and the pairs.
 fn listed(parts: &[(&str, &str)]) -> (String, String) {
     let sorted: BTreeMap<String, String> = parts
         .iter()
@@ -17,8 +17,7 @@ fn listed(parts: &[(&str, &str)]) -> (String, String) {
     (names.join(";"), all.join("&"))
 }
 
-/// The value of the header `authorization` for a request to a bucket. `path` is not encoded; `time` is `FROM;TO`, in seconds since
-/// 1970.
+/// Returns the header `authorization` for a request to a bucket. `path` is not encoded; `time` is `FROM;TO` in seconds since 1970.
 pub(crate) fn of_bucket(
     credential: &Credential,
     method: &str,
@@ -40,18 +39,18 @@ pub(crate) fn of_bucket(
     )
 }
 
-/// A request to another service.
+/// A call of another service.
 pub(crate) struct Call<'a> {
     pub service: &'a str,
     pub host: &'a str,
     pub content_type: &'a str,
     pub body: &'a str,
-    /// Seconds since 1970, and the day that they are in: `2019-02-25`.
+    /// Seconds since 1970, with their day in UTC: `2019-02-25`.
     pub time: i64,
     pub day: &'a str,
 }
 
-/// The value of the header `authorization` for such a request.
+/// Returns the header `authorization` for a call (TC3-HMAC-SHA256).
 pub(crate) fn of_call(credential: &Credential, call: &Call<'_>) -> String {
     const SIGNED: &str = "content-type;host";
     let request = format!(

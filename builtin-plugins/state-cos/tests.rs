@@ -1,5 +1,4 @@
-//! The store against a bucket and services that are made up. Signatures are checked against the published examples where they are
-//! made.
+//! Tests of the store with a fake bucket and fake services. The modules of signatures check them against the published examples.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -21,7 +20,7 @@ use crate::credentials::{Profile, Role, Source};
 
 #[derive(Default)]
 struct Account {
-    /// Content and sum by name.
+    /// Content and MD5 by name.
     objects: BTreeMap<String, (Vec<u8>, String)>,
     tags: BTreeSet<String>,
 }
@@ -54,7 +53,7 @@ fn answer(account: &Mutex<Account>, asked: &Asked) -> Reply {
                 .objects
                 .keys()
                 .filter(|name| name.starts_with(&prefix) && **name > marker);
-            // One on each page, as there may be.
+            // One object on each page, as the service may return it.
             let first = names
                 .next()
                 .map_or(String::new(), |name| format!("<Contents><Key>{name}</Key></Contents>"));
@@ -181,7 +180,7 @@ async fn locks_are_those_of_terraform() {
     let body: Json = serde_json::from_slice(&created.body).unwrap();
     assert_eq!(body, json!({"TagKey": "tencentcloud-terraform-lock", "TagValue": tag}));
     store.unlock("dev", &id).await.unwrap();
-    // One that is about to lock, or was killed then.
+    // Another program is about to lock, or was killed then.
     account.lock().unwrap().tags.insert(tag.clone());
     let error = store.lock("dev", LockInfo::of_this_process("x")).await.unwrap_err();
     let text = error.into_diagnostics().0[0].detail.clone();

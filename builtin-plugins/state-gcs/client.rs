@@ -1,4 +1,4 @@
-//! The objects of the bucket, and the locks among them.
+//! Objects of the bucket, and the locks among them.
 
 use monoform_sdk::state_store::{LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
@@ -16,12 +16,12 @@ use crate::config::{Encryption, Settings};
 const STATE: &str = ".tfstate";
 const LOCK_FILE: &str = ".tflock";
 
-/// A bucket with states.
+/// Client for a bucket with states.
 pub(crate) struct Client {
     settings: Settings,
 }
 
-/// The number of a generation, which is text in JSON.
+/// Returns the generation in an answer. JSON has it as text, since it has 64 bits.
 fn generation(answer: &Answer) -> Option<String> {
     let json: Json = serde_json::from_slice(&answer.body).ok()?;
     match &json["generation"] {
@@ -31,7 +31,7 @@ fn generation(answer: &Answer) -> Option<String> {
     }
 }
 
-/// The message of an error, which is JSON or plain text.
+/// Returns the message of an error, which is JSON or plain text.
 fn message(answer: &Answer) -> String {
     let text = answer.text();
     let json: Json = serde_json::from_str(&text).unwrap_or_default();
@@ -61,7 +61,7 @@ impl Client {
         format!("{doing} {}", self.place(object))
     }
 
-    /// The address of an object, or of all of them.
+    /// Returns the address of an object, or of the list of objects.
     fn address(&self, object: Option<&str>, query: &str) -> Result<Url> {
         let mut path = format!("b/{}/o", encoded(&self.settings.bucket));
         if let Some(object) = object {
@@ -71,7 +71,7 @@ impl Client {
         self.joined_address(&path, query)
     }
 
-    /// The address of writes. It is not below the one of the interface.
+    /// Returns the address of uploads, which is not below that of the JSON API.
     fn upload_address(&self, query: &str) -> Result<Url> {
         let path = format!("/upload/storage/v1/b/{}/o", encoded(&self.settings.bucket));
         self.joined_address(&path, query)
@@ -102,12 +102,12 @@ impl Client {
         sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
     }
 
-    /// The headers for what is encrypted with our own key.
+    /// Returns the headers for an object that is encrypted with a key of the user.
     fn with_key(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Encryption::Customer(key, sum) = &self.settings.encryption {
             headers.insert("x-goog-encryption-algorithm", HeaderValue::from_static("AES256"));
-            // Base64 fits into headers.
+            // Base64 has no characters that a header cannot have.
             if let (Ok(mut key), Ok(sum)) = (HeaderValue::from_str(key), HeaderValue::from_str(sum)) {
                 key.set_sensitive(true);
                 headers.insert("x-goog-encryption-key", key);
@@ -117,7 +117,7 @@ impl Client {
         headers
     }
 
-    /// The content of an object, and its generation.
+    /// Reads an object with its generation.
     async fn get(&self, about: About<'_>, object: &str, headers: HeaderMap) -> Result<Snapshot> {
         let url = self.address(Some(object), "alt=media")?;
         let answer = self.send(about, Method::GET, &url, headers, None).await?;
@@ -134,7 +134,7 @@ impl Client {
         }
     }
 
-    /// Writes an object, under a condition if `query` has one.
+    /// Writes an object, on the condition in `query` if there is one.
     async fn put(
         &self,
         about: About<'_>,
@@ -143,10 +143,11 @@ impl Client {
         headers: HeaderMap,
         body: &[u8],
     ) -> Result<Answer> {
-        // The service compares the sum, and refuses what was changed on its way.
+        // The service compares the checksum, and refuses a body that was damaged on its way.
         let kind = "text/plain; charset=utf-8";
         let sum = md5_base64(body);
         let metadata = json!({"bucket": self.settings.bucket, "name": object, "contentType": kind, "md5Hash": sum});
+        // The boundary must not occur in the state, which is JSON and does not contain its own checksum.
         let boundary = format!("monoform-{}", sum.trim_end_matches('=').replace(['+', '/'], "-"));
         let mut parts = format!(
             "--{boundary}\r\nContent-Type: application/json\r\n\r\n{metadata}\r\n--{boundary}\r\nContent-Type: {kind}\r\n\r\n"
@@ -162,7 +163,7 @@ impl Client {
         self.send(about, Method::POST, &url, headers, Some(parts)).await
     }
 
-    /// The generation of an object; `None` if it is not there.
+    /// Returns the generation of an object; `None` if it does not exist.
     async fn generation(&self, about: About<'_>, object: &str) -> Result<Option<String>> {
         let url = self.address(Some(object), "")?;
         let answer = self.send(about, Method::GET, &url, HeaderMap::new(), None).await?;
@@ -173,7 +174,7 @@ impl Client {
         }
     }
 
-    /// A page of the list of the objects below the prefix.
+    /// Requests one page of the list of objects below the prefix.
     async fn page(&self, about: About<'_>, place: Option<String>) -> Result<Page> {
         let mut query = format!(
             "delimiter=%2F&prefix={}&fields=items(name)%2CnextPageToken",
@@ -205,7 +206,7 @@ impl Client {
         })
     }
 
-    /// An answer that is an error, in words.
+    /// Makes a diagnostic of an error, with advice for its status.
     fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
         let bucket = &self.settings.bucket;
         let advice = match answer.status.as_u16() {
@@ -245,7 +246,7 @@ impl Client {
     }
 }
 
-/// Whether an answer says that there is no such bucket, and not only no such object.
+/// Returns true if the answer says that the bucket does not exist, and not only the object.
 fn is_about_bucket(answer: &Answer) -> bool {
     answer.status.as_u16() == 404 && message(answer).to_ascii_lowercase().contains("bucket does not exist")
 }
@@ -326,7 +327,7 @@ impl LockedStore for Client {
     }
 }
 
-/// The object that locks a state. Its generation is the ID of the lock.
+/// Object that locks a state; its generation is the ID of the lock, as in Terraform.
 struct LockObject<'c> {
     client: &'c Client,
     object: String,
@@ -349,7 +350,7 @@ impl LockRecord for LockObject<'_> {
             what: &what,
         };
         let body = info.to_json().into_bytes();
-        // It is never encrypted with our key, so that everybody can read who holds it.
+        // Without the user's encryption key, so that everybody can read who holds the lock.
         let headers = HeaderMap::new();
         let answer = self
             .client
@@ -380,7 +381,7 @@ impl LockRecord for LockObject<'_> {
         })?;
         let generation = match revision {
             Some(Revision::Named(generation)) => generation,
-            // Not every server that has the service's interface says it with the content.
+            // Some servers with the interface of the service do not send the generation with the content.
             _ => match self.client.generation(about, &self.object).await? {
                 Some(generation) => generation,
                 None => return Ok(None),
@@ -401,6 +402,7 @@ impl LockRecord for LockObject<'_> {
             summary: UNLOCK,
             what: &what,
         };
+        // The condition keeps the lock of another program that has replaced this one.
         let query = format!("ifGenerationMatch={}", found.info.id);
         let url = self.client.address(Some(&self.object), &query)?;
         let answer = self

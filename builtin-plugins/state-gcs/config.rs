@@ -1,4 +1,4 @@
-//! The arguments, and what comes from the environment where they say nothing.
+//! Arguments of the backend, and defaults from the environment.
 
 use std::time::Duration;
 
@@ -47,24 +47,24 @@ pub struct Config {
     pub storage_custom_endpoint: Attr<String>,
 }
 
-/// How states are encrypted.
+/// Encryption of states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Encryption {
-    /// As the bucket says.
+    /// As the bucket is configured.
     Usual,
     /// With this key of Cloud KMS.
     Kms(String),
-    /// With a key that only we have: the key and its SHA-256, in Base64.
+    /// With a key of the user: the key and its SHA-256, in Base64.
     Customer(String, String),
 }
 
-/// What a client needs to know.
+/// Effective settings of the client.
 pub(crate) struct Settings {
     pub bucket: String,
-    /// Empty, or with a slash at its end.
+    /// Directory of the states: empty, or with a slash at its end.
     pub prefix: String,
     pub encryption: Encryption,
-    /// The JSON interface: `https://storage.googleapis.com/storage/v1/`.
+    /// Address of the JSON API: `https://storage.googleapis.com/storage/v1/`.
     pub endpoint: Url,
     pub credentials: Credentials,
     pub http: HttpClient,
@@ -76,29 +76,29 @@ pub(crate) fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic 
     Diagnostic::error(SUMMARY, detail).at_attribute(attribute)
 }
 
-/// The content of a file, if the text is the path of one; else the text itself.
+/// Reads a file if the text is the path of one; otherwise returns the text itself.
 fn path_or_content(text: &str) -> std::result::Result<String, UnreadableFile> {
     let path = env::expand_home(text);
-    // Text that is no path (too long, with a line break in it) is none of a file.
+    // Text that cannot be a path, such as one with line breaks, has no metadata.
     if !path.metadata().is_ok_and(|found| found.is_file()) {
         return Ok(text.to_owned());
     }
     profile::text(&path)
 }
 
-/// Whether an answer is worth another request.
+/// Returns true if an answer calls for a retry.
 fn again(answer: &Answer) -> bool {
     matches!(answer.status.as_u16(), 408 | 429 | 500 | 502..=504)
 }
 
 impl Config {
-    /// What is wrong, before any request is made.
+    /// Returns the mistakes that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         if self.bucket.as_str() == Some("") {
             found.push(problem("bucket", "The name of the bucket must not be empty."));
         }
-        // Both are refused whatever they are, but only what is not empty counts where one comes from the environment.
+        // Two arguments are refused even if they are empty; a variable counts only if it is not empty.
         let both_here = self.encryption_key.known().is_some() && self.kms_encryption_key.known().is_some();
         let key = text(&self.encryption_key, &["GOOGLE_ENCRYPTION_KEY"]);
         let kms = text(&self.kms_encryption_key, &["GOOGLE_KMS_ENCRYPTION_KEY"]);
@@ -116,7 +116,7 @@ impl Config {
         found
     }
 
-    /// What the configuration and the environment say together.
+    /// Returns the effective settings from the arguments and the environment.
     pub(crate) fn settings(&self) -> Result<Settings> {
         let prefix = self.prefix.text().trim_start_matches('/');
         let prefix = match prefix {
@@ -193,7 +193,7 @@ impl Config {
             let attribute = "encryption_key";
             let key = path_or_content(&given)
                 .map_err(|e| problem(attribute, format!("Error loading encryption key: {e}.")))?;
-            // Files end with a line break.
+            // Files with keys usually end in a line break.
             let key = BASE64.decode(key.trim_end()).map_err(|e| {
                 problem(
                     attribute,
@@ -228,7 +228,7 @@ impl Config {
             })
         });
         let address = custom.unwrap_or_else(|| format!("https://storage.{}/storage/v1/", source.universe()));
-        // What is joined to an address without a slash at its end would take the place of the last part.
+        // Joining a path to an address without a slash at its end would replace the last part of the address.
         let complete = match address.ends_with('/') {
             true => address.clone(),
             false => format!("{address}/"),

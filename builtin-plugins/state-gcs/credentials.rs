@@ -1,4 +1,4 @@
-//! Who we are: a token for every request, from the first source that says so.
+//! Credentials: an access token for every request, from the first source that is configured.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,32 +12,32 @@ use store_client::{
 
 use crate::federation;
 
-/// What tokens are for: objects.
+/// Scope of tokens for objects.
 const OBJECTS: &str = "https://www.googleapis.com/auth/devstorage.read_write";
-/// What tokens are for by which others are asked for.
+/// Scope of tokens by which other tokens are requested.
 pub(crate) const EVERYTHING: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 const TOKENS: &str = "https://oauth2.googleapis.com/token";
 const GOOGLE: &str = "googleapis.com";
 
-/// How long a token of an impersonated account holds.
+/// Lifetime of a token of an impersonated account.
 const HOUR: &str = "3600s";
 
-/// Where credentials come from.
+/// Source of credentials.
 #[derive(Clone)]
 pub(crate) enum Source {
-    /// A token that was given.
+    /// An access token.
     Token(String),
-    /// Credentials that were given.
+    /// Credentials in JSON.
     Json(Json),
     /// Application default credentials, or those of the machine.
     Default,
-    /// None, for an emulator.
+    /// No credentials, for an emulator.
     Nobody,
 }
 
 impl Source {
-    /// The domain of the cloud that the credentials are of.
+    /// Returns the domain of the cloud that the credentials belong to.
     pub fn universe(&self) -> &str {
         match self {
             Source::Json(json) => json["universe_domain"].as_str().unwrap_or(GOOGLE),
@@ -46,7 +46,7 @@ impl Source {
     }
 }
 
-/// Tokens, which are asked for when they are needed.
+/// Cache of an access token, which is requested when it is needed.
 pub(crate) struct Credentials {
     source: Source,
     impersonate: Option<String>,
@@ -58,7 +58,7 @@ pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
     Diagnostic::error("No valid credentials found", detail).into()
 }
 
-/// The file of application default credentials, if there is one.
+/// Returns the path of the application default credentials, if the file exists.
 fn default_file() -> Option<PathBuf> {
     if let Some(path) = env::var("GOOGLE_APPLICATION_CREDENTIALS") {
         return Some(path.into());
@@ -91,7 +91,7 @@ impl Credentials {
         }
     }
 
-    /// Where they are from, in words.
+    /// Describes the source for messages.
     pub fn origin(&self) -> String {
         let base = match &self.source {
             Source::Token(_) => {
@@ -115,7 +115,7 @@ impl Credentials {
         }
     }
 
-    /// Adds to the headers of a request what says who we are.
+    /// Adds the authorization to the headers of a request.
     pub async fn sign(&self, http: &HttpClient, headers: &mut HeaderMap) -> Result<()> {
         if matches!(self.source, Source::Nobody) && self.impersonate.is_none() {
             return Ok(());
@@ -136,7 +136,7 @@ impl Credentials {
         Ok(())
     }
 
-    /// The project that requests count for, where it is not the one of the bucket.
+    /// Returns the project that requests are charged to, if it is not that of the bucket.
     fn quota_project(&self) -> Option<String> {
         let of = |json: &Json| json["quota_project_id"].as_str().map(str::to_owned);
         match &self.source {
@@ -157,7 +157,7 @@ impl Credentials {
         impersonated(http, &base, &address, &self.delegates, OBJECTS).await
     }
 
-    /// A token of the source itself.
+    /// Requests a token of the source itself, without impersonation.
     async fn base(&self, http: &HttpClient, scope: &str) -> Result<Token> {
         match &self.source {
             Source::Token(token) => Ok(Token::lasting(token.clone())),
@@ -171,7 +171,7 @@ impl Credentials {
     }
 }
 
-/// A token of the credentials in JSON.
+/// Requests a token for credentials in JSON.
 async fn of_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
     match json["type"].as_str().unwrap_or_default() {
         "impersonated_service_account" => {
@@ -185,7 +185,7 @@ async fn of_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
     }
 }
 
-/// The same for credentials that do not have others in them.
+/// Requests a token for credentials that do not contain others.
 async fn of_plain_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
     let text = |name: &str| json[name].as_str().unwrap_or_default();
     let given = |name: &str, usual: &str| match text(name) {
@@ -244,7 +244,7 @@ async fn of_plain_json(http: &HttpClient, json: &Json, scope: &str) -> Result<To
     }
 }
 
-/// An address in credentials.
+/// Parses an address in credentials.
 pub(crate) fn address(text: &str) -> Result<Url> {
     let url = Url::parse(text)
         .ok()
@@ -263,7 +263,7 @@ async fn exchange(http: &HttpClient, to: &str, form: &[(&str, &str)], who: &str)
     token_in(&answer).map_err(|why| problem(format!("{to} gives no token for {who}: {why}.")))
 }
 
-/// A token of an account in whose place we are.
+/// Requests a token of an account that is impersonated.
 pub(crate) async fn impersonated(
     http: &HttpClient,
     base: &Token,
@@ -304,7 +304,7 @@ pub(crate) async fn impersonated(
     }
 }
 
-/// A token of the machine's own service account.
+/// Requests a token of the machine's service account.
 async fn of_machine(scope: &str) -> Result<Token> {
     let none = |why: &str| {
         problem(format!(
@@ -315,7 +315,7 @@ async fn of_machine(scope: &str) -> Result<Token> {
         ))
     };
     let host = env::var("GCE_METADATA_HOST").unwrap_or_else(|| "metadata.google.internal".to_owned());
-    // The service is near: it answers at once, or is not there.
+    // The metadata service is local: it answers at once or does not exist.
     let http = HttpClient::new(HttpSettings {
         proxy: Proxy::None,
         timeout: Some(Duration::from_secs(3)),
@@ -332,6 +332,7 @@ async fn of_machine(scope: &str) -> Result<Token> {
     ))?;
     url.query_pairs_mut().append_pair("scopes", scope);
     let mut headers = HeaderMap::new();
+    // The service requires this header, so that a browser or a proxy cannot be made to read tokens.
     headers.insert("metadata-flavor", HeaderValue::from_static("Google"));
     let answer = http
         .send(Method::GET, &url, headers, None)

@@ -1,7 +1,7 @@
-//! Identities of others (workload identity federation): a token of another identity provider is exchanged for one of Google.
+//! Workload identity federation: the token of another identity provider is exchanged for one of Google.
 //!
-//! The token comes from a file, from an address, from a program, or, on machines of Amazon, from a signed request that Google's
-//! service sends itself to see who has signed it.
+//! The token comes from a file, an address, a program, or, on AWS, from a signed request that Google's service sends itself to
+//! see who has signed it.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use store_client::{HeaderMap, HeaderName, HeaderValue, HttpClient, Method, Url, 
 
 use crate::credentials::{EVERYTHING, address, impersonated, problem};
 
-/// How long a program may take, unless the credentials say otherwise.
+/// Default time limit of a program.
 const USUAL_TIME: Duration = Duration::from_secs(30);
 
 fn failed(what: &str, why: impl std::fmt::Display) -> Diagnostics {
     problem(format!("The external account has no token: {what}: {why}."))
 }
 
-/// A token for an external account.
+/// Requests a token for an external account.
 pub(crate) async fn token(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
     let text = |name: &str| json[name].as_str().unwrap_or_default();
     let subject = subject(http, json).await?;
@@ -56,7 +56,7 @@ pub(crate) async fn token(http: &HttpClient, json: &Json, scope: &str) -> Result
     }
 }
 
-/// The token of the other identity provider.
+/// Returns the token of the other identity provider.
 async fn subject(http: &HttpClient, json: &Json) -> Result<String> {
     let source = &json["credential_source"];
     let text = |name: &str| source[name].as_str().unwrap_or_default();
@@ -91,7 +91,7 @@ async fn subject(http: &HttpClient, json: &Json) -> Result<String> {
     ))
 }
 
-/// A token as it is, or in a field of JSON.
+/// Reads a token that is the whole content, or a field of JSON.
 fn formatted(content: &[u8], format: &Json, place: &str) -> Result<String> {
     let token = match format["type"].as_str() {
         Some("json") => {
@@ -107,14 +107,16 @@ fn formatted(content: &[u8], format: &Json, place: &str) -> Result<String> {
     token.ok_or_else(|| failed(place, "there is no token in it"))
 }
 
-/// The token that a program gives.
+/// Runs a program and returns the token that it prints.
 async fn program(json: &Json, executable: &Json) -> Result<String> {
     let command = executable["command"].as_str().unwrap_or_default();
+    // A file of credentials from elsewhere must not run programs unless the user allows it, as in Google's libraries.
     if env::var("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES").as_deref() != Some("1") {
         let why = "programs are run only if the environment variable GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES is 1";
         return Err(failed(command, why));
     }
     let output = executable["output_file"].as_str();
+    // The file is a cache of the program: it is run only if the token in the file has expired.
     if let Some(token) = output
         .and_then(|path| std::fs::read(path).ok())
         .and_then(|text| said(&text).ok())
@@ -152,7 +154,7 @@ async fn program(json: &Json, executable: &Json) -> Result<String> {
     said(&ran.stdout).map_err(|why| failed(command, why))
 }
 
-/// Why a program has given no token.
+/// Reason why a program has provided no token.
 #[derive(Debug, thiserror::Error)]
 enum ProgramError {
     #[error("what it says is no JSON: {}", json_reason(.0))]
@@ -165,7 +167,7 @@ enum ProgramError {
     NoToken,
 }
 
-/// The token in what a program has said.
+/// Reads the token in a program's output.
 fn said(text: &[u8]) -> std::result::Result<String, ProgramError> {
     let json: Json = serde_json::from_slice(text)?;
     if json["success"].as_bool() != Some(true) {
@@ -185,7 +187,7 @@ fn said(text: &[u8]) -> std::result::Result<String, ProgramError> {
     token.map(str::to_owned).ok_or(ProgramError::NoToken)
 }
 
-/// Asks the metadata service of a machine of Amazon.
+/// Reads a value of the metadata service of EC2.
 async fn metadata(http: &HttpClient, url: &str, session: Option<&HeaderValue>) -> Result<String> {
     let mut headers = HeaderMap::new();
     if let Some(session) = session {
@@ -199,7 +201,7 @@ async fn metadata(http: &HttpClient, url: &str, session: Option<&HeaderValue>) -
     }
 }
 
-/// A signed request to AWS, not sent: it says who has signed it.
+/// Signs a request to AWS without sending it: its signature proves the identity.
 async fn amazon(http: &HttpClient, source: &Json, audience: &str) -> Result<String> {
     let text = |name: &str| source[name].as_str().unwrap_or_default();
     let session = match text("imdsv2_session_token_url") {
@@ -217,7 +219,7 @@ async fn amazon(http: &HttpClient, source: &Json, audience: &str) -> Result<Stri
     let session = session.as_ref();
     let region = match env::first(&["AWS_REGION", "AWS_DEFAULT_REGION"]) {
         Some(region) => region,
-        // The service names the zone, which is the region and a letter.
+        // The service returns the zone, which is the region and a letter.
         None => {
             let mut zone = metadata(http, text("region_url"), session).await?;
             zone.pop();
@@ -248,7 +250,7 @@ async fn amazon(http: &HttpClient, source: &Json, audience: &str) -> Result<Stri
     serialized(&url, &region, &credential, audience).map_err(|why| failed(&url, why))
 }
 
-/// Why a request to AWS cannot be signed.
+/// Reason why a request to AWS cannot be signed.
 #[derive(Debug, thiserror::Error)]
 enum SerializeError {
     #[error(transparent)]
@@ -259,7 +261,7 @@ enum SerializeError {
     Sign(#[from] aws::SignError),
 }
 
-/// A signed request as text that goes into a form.
+/// Encodes a signed request as text for a form.
 fn serialized(
     url: &str,
     region: &str,
@@ -280,7 +282,7 @@ fn serialized(
         .filter_map(|(name, value)| Some(json!({"key": name.as_str(), "value": value.to_str().ok()?})))
         .collect();
     let request = json!({"url": url, "method": "POST", "headers": headers}).to_string();
-    // It is encoded here, and again as a part of the form.
+    // Encoded here and again in the form, as Google's libraries do.
     Ok(percent_encoding::utf8_percent_encode(&request, percent_encoding::NON_ALPHANUMERIC).to_string())
 }
 

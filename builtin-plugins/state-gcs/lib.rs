@@ -1,13 +1,13 @@
 //! The state store `gcs`: states as objects of a bucket in Google Cloud Storage.
 //!
-//! A workspace is the object `PREFIX/NAME.tfstate`, the default one, too. Its lock is the object `PREFIX/NAME.tflock`, which is
-//! written only if it is not there, and removed only in the generation that was written; the generation is the name of the lock.
+//! A workspace is the object `PREFIX/NAME.tfstate`, also the default one. Its lock is the object `PREFIX/NAME.tflock`, which is
+//! created only if it does not exist, and removed only in the generation that was created; the generation is the ID of the lock.
 //!
-//! - [`config`]: the arguments, and what they and the environment say together.
-//! - [`credentials`]: who we are: tokens, keys of service accounts, application default credentials, the machine; [`federation`]:
-//!   identities of others that Google accepts.
-//! - [`client`]: the objects and locks, by the JSON interface of the service. The five requests are ours: the official library
-//!   brings gRPC along, and `object_store` has neither keys of our own nor conditions for removal.
+//! - [`config`]: the arguments, and their effective values with those of the environment.
+//! - [`credentials`]: tokens, keys of service accounts, application default credentials, the machine; [`federation`]: identities
+//!   of other providers that Google accepts.
+//! - [`client`]: the objects and locks, by the JSON API. The store makes its own five requests: the official library brings gRPC
+//!   along, and `object_store` has neither customer-supplied keys nor conditional deletes.
 
 mod client;
 mod config;
@@ -23,10 +23,10 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// The store's name.
+/// Name of the store, which is that of the backend.
 pub const NAME: &str = "gcs";
 
-/// The store.
+/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Gcs

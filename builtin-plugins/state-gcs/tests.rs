@@ -1,4 +1,4 @@
-//! The store against a bucket that honours conditions, and against servers that give tokens.
+//! Tests of the store with a fake bucket that honors conditions, and with fake token servers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ fn missing(what: &str) -> Reply {
     Reply::new(404, json!({"error": {"code": 404, "message": what}}).to_string())
 }
 
-/// The two parts of a body.
+/// Splits a multipart body into metadata and content.
 fn parts(asked: &Asked) -> (Json, Vec<u8>) {
     let kind = asked.header("content-type");
     let boundary = format!("--{}", kind.split("boundary=").nth(1).unwrap());
@@ -69,7 +69,7 @@ fn answer(bucket: &Mutex<Bucket>, asked: &Asked) -> Reply {
             .keys()
             .filter(|name| name.strip_prefix(&prefix).is_some_and(|rest| !rest.contains('/')))
             .collect();
-        // One on each page.
+        // One object on each page.
         let at: usize = asked.query("pageToken").map_or(0, |t| t.parse().unwrap());
         let items: Vec<Json> = names.get(at).iter().map(|name| json!({"name": name})).collect();
         let next = (at + 1 < names.len()).then(|| (at + 1).to_string());
@@ -120,7 +120,7 @@ async fn it_is_a_state_store() {
     let server = server().await;
     let one = connect(&server, &[]).await.unwrap();
     let other = connect(&server, &[("prefix", "a dir/".into())]).await.unwrap();
-    // Another name than that of a generation is no name of a lock at all.
+    // An ID that is no generation cannot be the ID of a lock.
     conformance(&*one, &*other, Abilities::default()).await;
 }
 
@@ -142,7 +142,7 @@ async fn requests_are_those_of_the_interface() {
         [
             "POST /upload/storage/v1/b/states/o?uploadType=multipart&name=a%20dir%2Fdefault.tflock&ifGenerationMatch=0"
                 .to_owned(),
-            // Whether the lock is still ours.
+            // The check that the lock is still held.
             "GET /storage/v1/b/states/o/a%20dir%2Fdefault.tflock?alt=media".to_owned(),
             "POST /upload/storage/v1/b/states/o?uploadType=multipart&name=a%20dir%2Fdefault.tfstate".to_owned(),
             "GET /storage/v1/b/states/o/a%20dir%2Fdefault.tfstate?alt=media".to_owned(),
@@ -150,7 +150,7 @@ async fn requests_are_those_of_the_interface() {
             format!("DELETE /storage/v1/b/states/o/a%20dir%2Fdefault.tflock?ifGenerationMatch={id}"),
         ]
     );
-    // The lock is never encrypted with our key, so that everybody can read who holds it.
+    // The lock is not encrypted with the user's key, so that everybody can read who holds it.
     assert_eq!(asked[0].header("x-goog-encryption-key"), "");
     let lock = LockInfo::from_json(&parts(&asked[0]).1).unwrap();
     assert_eq!(
@@ -221,7 +221,7 @@ async fn what_is_wrong_is_said_with_what_to_do() {
     assert!(problems.0[0].detail.contains("can't set both"), "{problems:?}");
 }
 
-/// A server that gives tokens, and what it gave them for.
+/// Starts a server that issues tokens and records the requests.
 async fn tokens() -> Server {
     Server::start(|asked| match asked.path() {
         "/token" => Reply::new(200, r#"{"access_token":"base","expires_in":3600}"#),
@@ -270,7 +270,7 @@ async fn credentials_of_every_type_become_tokens() {
         ];
         let store = connect(&server, &more).await.unwrap();
         store.read("default").await.unwrap();
-        // The second request uses the same token.
+        // The second request uses the cached token.
         let before = giver.asked().len();
         store.read("default").await.unwrap();
         assert_eq!(giver.asked().len(), before, "{credentials}");
@@ -286,7 +286,7 @@ async fn credentials_of_every_type_become_tokens() {
         .unwrap();
     assert_eq!(exchange["subject_token"], "from elsewhere");
     assert_eq!(exchange["audience"], "//iam/pool");
-    // From a file, and refused.
+    // Credentials from a file, which the server refuses.
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("key.json");
     std::fs::write(&path, account("/bad").to_string()).unwrap();

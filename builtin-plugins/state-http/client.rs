@@ -1,4 +1,4 @@
-//! The requests.
+//! Requests of the store.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,10 +12,10 @@ use store_client::{Answer, HeaderMap, HeaderValue, Method, Url};
 
 use crate::config::Settings;
 
-/// The state behind an address.
+/// Client for the state behind an address.
 pub(crate) struct Client {
     settings: Settings,
-    /// The lock that this client holds.
+    /// Lock that this client holds.
     held: Mutex<Option<LockInfo>>,
 }
 
@@ -24,7 +24,7 @@ const WRITE: &str = "Error writing the state";
 const LOCK: &str = "Error acquiring the state lock";
 const UNLOCK: &str = "Cannot release the state lock";
 
-/// An answer that is none of those expected.
+/// Makes a diagnostic of an unexpected answer, with advice for its status.
 fn unexpected(summary: &str, what: &str, url: &Url, answer: &Answer) -> Diagnostics {
     let status = answer.status;
     let code = status.as_u16();
@@ -82,6 +82,7 @@ impl Client {
         }
         if let Some(body) = &body {
             headers.insert("content-type", HeaderValue::from_static("application/json"));
+            // As Terraform does, so that a server can verify the body.
             if let Ok(sum) = HeaderValue::from_str(&md5_base64(body)) {
                 headers.insert("content-md5", sum);
             }
@@ -112,6 +113,7 @@ impl LockedStore for Client {
         if answer.body.is_empty() {
             return Ok(None.into());
         }
+        // Only its form is checked, as by Terraform: the state itself is not compared.
         if let Some(sum) = answer.header("content-md5").filter(|sum| BASE64.decode(sum).is_err()) {
             let detail = format!("The header Content-MD5 of the server's answer is no Base64: {sum:?}.");
             return Err(Diagnostic::error(READ, detail).into());
@@ -119,7 +121,7 @@ impl LockedStore for Client {
         Ok(Some(answer.body).into())
     }
 
-    /// The server compares the ID of the lock: it is in the query. It has no other condition.
+    /// Writes with the ID of the lock in the query, which the server compares; the protocol has no other condition.
     async fn write(&self, _workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let mut url = self.settings.address.clone();
         let held = self.held();
@@ -127,6 +129,7 @@ impl LockedStore for Client {
             let others: Vec<(String, String)> = url
                 .query_pairs()
                 .into_owned()
+                // The address may have an ID of its own, which that of the lock replaces.
                 .filter(|(name, _)| name != "ID")
                 .collect();
             url.query_pairs_mut()
@@ -161,6 +164,7 @@ impl LockedStore for Client {
         let Some((method, url)) = &self.settings.lock else {
             return Ok(String::new());
         };
+        // A write must not carry the ID of an earlier lock, even if this attempt fails.
         self.hold(None);
         let what = "Taking the lock";
         let body = info.to_json().into_bytes();
@@ -189,7 +193,7 @@ impl LockedStore for Client {
         let Some((method, url)) = &self.settings.unlock else {
             return Ok(());
         };
-        // The lock may be one of another program, of which only the name is known.
+        // The lock may be that of another program, of which only the ID is known.
         let lock = self.held().filter(|held| held.id == id).unwrap_or_else(|| LockInfo {
             id: id.to_owned(),
             ..LockInfo::default()
@@ -205,7 +209,7 @@ impl LockedStore for Client {
         Ok(())
     }
 
-    /// Servers have no request for it.
+    /// Returns an unknown holder: the protocol has no request for it.
     async fn holder(&self, _workspace: &str, _own: &str) -> Result<Holder> {
         Ok(Holder::Unknown)
     }

@@ -1,4 +1,4 @@
-//! The configuration, and what comes from the environment where it says nothing.
+//! Arguments of the backend, and defaults from the environment.
 
 use std::time::Duration;
 
@@ -56,13 +56,13 @@ pub struct Config {
     pub client_private_key_pem: Attr<String>,
 }
 
-/// What a client needs to know.
+/// Effective settings of the client.
 pub(crate) struct Settings {
     pub address: Url,
     pub update_method: Method,
     pub lock: Option<(Method, Url)>,
     pub unlock: Option<(Method, Url)>,
-    /// Name and password for basic authentication.
+    /// User name and password for basic authentication.
     pub login: Option<(String, String)>,
     pub http: HttpClient,
 }
@@ -71,9 +71,9 @@ fn problem(attribute: &str, detail: String) -> Diagnostic {
     Diagnostic::error("Invalid HTTP backend configuration", detail).at_attribute(attribute)
 }
 
-/// The text of an attribute, or else of a variable.
+/// Returns the text of an argument, or else of a variable.
 fn text(value: &Attr<String>, variable: &str) -> Option<String> {
-    // An empty text in the configuration is a text; only what is null comes from elsewhere.
+    // An empty text in the configuration counts as set, as in Terraform.
     value.known().cloned().or_else(|| env::var(variable))
 }
 
@@ -117,7 +117,7 @@ fn count(attribute: &str, value: &Attr<i64>, usual: u32) -> Result<u32> {
 }
 
 impl Config {
-    /// What the configuration and the environment say together.
+    /// Returns the effective settings from the arguments and the environment.
     pub(crate) fn settings(&self) -> Result<Settings> {
         let Some(address) = text(&self.address, "TF_HTTP_ADDRESS").filter(|text| !text.is_empty()) else {
             let detail = "The address of the state is missing: set the argument \"address\" of the backend, or the environment \

@@ -1,13 +1,13 @@
-//! The state store `http`: a state behind any web server that answers GET, POST and, if there are to be locks, two more methods.
+//! The state store `http`: a state behind any web server that answers GET, POST and, for locks, two more methods.
 //!
-//! | what | request | answers |
+//! | operation | request | answers |
 //! | --- | --- | --- |
 //! | read | GET `address` | 200 with the state; 204, 404 or an empty body for none |
 //! | write | `update_method` (POST) `address`, with `?ID=` of the lock that is held | 200, 201, 204 |
-//! | lock | `lock_method` (LOCK) `lock_address`, with who asks as JSON | 200; 409 or 423 with who holds it |
+//! | lock | `lock_method` (LOCK) `lock_address`, with the lock information as JSON | 200; 409 or 423 with that of the holder |
 //! | unlock | `unlock_method` (UNLOCK) `unlock_address`, with the same JSON | 200 |
 //!
-//! [`config`] is the configuration and what the environment adds; [`client`] makes the requests.
+//! [`config`] is the configuration with the environment; [`client`] makes the requests.
 
 mod client;
 mod config;
@@ -21,10 +21,10 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// The store's name.
+/// Name of the store, which is that of the backend.
 pub const NAME: &str = "http";
 
-/// The store.
+/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Http

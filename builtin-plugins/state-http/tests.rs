@@ -1,4 +1,4 @@
-//! The store against a server that keeps one state and one lock.
+//! Tests of the store with a server that keeps one state and one lock.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,7 @@ fn id(lock: &[u8]) -> String {
     LockInfo::from_json(lock).unwrap().id
 }
 
-/// As the servers of others do it: a write needs the ID of the lock, if there is one, and so does the unlocking.
+/// Answers as common servers do: a write and the release of a lock need the ID of the lock, if there is one.
 fn answer(kept: &Mutex<Kept>, asked: &Asked) -> Reply {
     let mut kept = kept.lock().unwrap();
     match (asked.method.as_str(), asked.path()) {

@@ -1,4 +1,4 @@
-//! The state store `inmem`: states in the memory of the store's own process, which ends with the command. It is for tests.
+//! The state store `inmem`: states in the memory of the store's process, which ends with the command. It exists for tests.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use monoform_sdk::schema::optional;
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Attr, Diagnostic, Model, Result, StateClient, StateStore, async_trait};
 
-/// The store's name.
+/// Name of the store, which is that of the backend.
 pub const NAME: &str = "inmem";
 
 /// The configuration.
@@ -18,7 +18,7 @@ pub struct Config {
     pub lock_id: Attr<String>,
 }
 
-/// The store.
+/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Memory

@@ -1,4 +1,4 @@
-//! Requests to the cluster, and what their answers say.
+//! Requests to the API server, and the errors in its answers.
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -9,10 +9,9 @@ use store_client::{Answer, HeaderValue, Method, Url, json_reason};
 
 use crate::session::Sessions;
 
-/// What stays as it is in a part of a path or of a query.
+/// Characters to encode in a part of a path or query.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// A kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Secret,
@@ -27,7 +26,7 @@ impl Kind {
         }
     }
 
-    /// An object of this kind without anything in it.
+    /// Returns an empty object of this kind.
     pub fn object(self, metadata: Json) -> Json {
         let (version, kind) = match self {
             Kind::Secret => ("v1", "Secret"),
@@ -37,15 +36,14 @@ impl Kind {
     }
 }
 
-/// What became of a write.
 pub(crate) enum Written {
-    /// It is done, and the object has this version now.
+    /// The object was written, and has this version now.
     Done(Option<Revision>),
-    /// Somebody else was faster: the object is there already, or has changed.
+    /// Another client was faster: the object exists already, or has changed.
     Conflict,
 }
 
-/// The objects of a namespace.
+/// Client for the objects of a namespace.
 pub(crate) struct Api {
     pub sessions: Sessions,
     pub namespace: String,
@@ -96,7 +94,7 @@ impl Api {
                     .push_str(&format!(" The cluster is asked at {}.", self.sessions.server()));
                 problem
             })?;
-            // What a program has said may not hold any more.
+            // A credential plugin's token may have been revoked before its end, so the plugin is run once more.
             if answer.status.as_u16() != 401 || !again || !self.sessions.refused().await {
                 return Ok(answer);
             }
@@ -104,7 +102,7 @@ impl Api {
         }
     }
 
-    /// An answer that is an error, in words.
+    /// Makes a diagnostic of an error, with advice for its status.
     pub fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
         let status: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
         let message = status["message"].as_str().unwrap_or_default();
@@ -152,7 +150,7 @@ impl Api {
         })
     }
 
-    /// An object; `None` if it is not there.
+    /// Reads an object; `None` if it does not exist.
     pub async fn get(&self, about: About<'_>, kind: Kind, name: &str) -> Result<Option<Json>> {
         let url = self.url(kind, Some(name), "")?;
         let answer = self.send(about, Method::GET, &url, None, None).await?;
@@ -163,8 +161,10 @@ impl Api {
         }
     }
 
-    /// The secrets with these labels; without their data if that is not wanted.
+    /// Lists the secrets with these labels, optionally without their data.
     pub async fn secrets(&self, about: About<'_>, labels: &str, with_data: bool) -> Result<Vec<Json>> {
+        // Without data, a list of large states is short. Servers that do not know the form answer with the whole
+        // objects.
         const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
         let labels = utf8_percent_encode(labels, PART);
         let mut found = Vec::new();
@@ -187,14 +187,13 @@ impl Api {
         }
     }
 
-    /// Makes an object.
     pub async fn create(&self, about: About<'_>, kind: Kind, object: &Json) -> Result<Written> {
         let url = self.url(kind, None, "")?;
         let answer = self.send(about, Method::POST, &url, Some(object), None).await?;
         self.written(about, &answer)
     }
 
-    /// Puts an object in the place of the one it was made from.
+    /// Replaces an object; its `resourceVersion` is the condition.
     pub async fn update(&self, about: About<'_>, kind: Kind, name: &str, object: &Json) -> Result<Written> {
         let url = self.url(kind, Some(name), "")?;
         let answer = self.send(about, Method::PUT, &url, Some(object), None).await?;
@@ -214,7 +213,7 @@ impl Api {
         }
     }
 
-    /// Deletes an object. It may be gone already.
+    /// Deletes an object; one that does not exist is no error.
     pub async fn delete(&self, about: About<'_>, kind: Kind, name: &str) -> Result<()> {
         let url = self.url(kind, Some(name), "")?;
         let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"});

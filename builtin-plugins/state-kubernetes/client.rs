@@ -1,4 +1,4 @@
-//! Secrets with states, and leases that lock them.
+//! Secrets that contain states, and leases that lock them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,26 +15,26 @@ use store_client::lock::{Created, Found, LockRecord, Records, Removed};
 use crate::api::{Api, Kind, Written};
 use crate::config::Settings;
 
-/// The key of a state in a secret, the label of all secrets and leases with states, and what their names begin with.
+/// Key of a state in its secret, label of all secrets and leases, and beginning of their names.
 const STATE: &str = "tfstate";
 const SUFFIX: &str = "tfstateSecretSuffix";
 const WORKSPACE: &str = "tfstateWorkspace";
 const LOCK_INFO: &str = "app.terraform.io/lock-info";
 
-/// How much of a compressed state is in one secret; a secret has at most that.
+/// Bytes of a compressed state in one secret: the limit of Kubernetes.
 const PART: usize = 1 << 20;
 
-/// How often a part is written that others change at the same time.
+/// Attempts to write a part while other clients change it.
 const ATTEMPTS: u32 = 5;
 
-/// The states of a namespace.
+/// Client for the states of a namespace.
 pub(crate) struct Client {
     api: Api,
     suffix: String,
     labels: BTreeMap<String, String>,
 }
 
-/// Whether an object can have this name: that of a domain, in small letters.
+/// Returns true if an object can have this name: a DNS subdomain in lower case.
 fn is_name(name: &str) -> bool {
     let is_part = |part: &str| {
         let fits = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
@@ -43,7 +43,7 @@ fn is_name(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(is_part)
 }
 
-/// What comes after the name of the first secret of a state: the number of the part.
+/// Returns the number of the part in a secret's name; zero for the first one.
 fn number(base: &str, name: &str) -> Option<usize> {
     match name.strip_prefix(base)? {
         "" => Some(0),
@@ -55,7 +55,7 @@ fn name_of(object: &Json) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// The version of an object, which every change makes another.
+/// Returns the version of an object, which changes with each write.
 fn version(object: &Json) -> Option<Revision> {
     Revision::named(object["metadata"]["resourceVersion"].as_str())
 }
@@ -81,7 +81,7 @@ impl Client {
         }
     }
 
-    /// The name of a state's secret.
+    /// Returns the name of a state's secret.
     fn secret(&self, summary: &str, workspace: &str) -> Result<String> {
         let name = format!("{STATE}-{workspace}-{}", self.suffix);
         match is_name(&name) {
@@ -109,7 +109,7 @@ impl Client {
         labels
     }
 
-    /// The secrets of a state by the numbers of their parts.
+    /// Returns the secrets of a state by the numbers of their parts.
     async fn parts(&self, about: About<'_>, workspace: &str, with_data: bool) -> Result<BTreeMap<usize, Json>> {
         let base = self.secret(about.summary, workspace)?;
         let labels: Vec<String> = self
@@ -128,7 +128,7 @@ impl Client {
         format!("{doing} the {kind} {name:?} in the namespace {:?}", self.api.namespace)
     }
 
-    /// Writes a secret with a part of a state: only the one of this version, if one is expected.
+    /// Writes a secret with a part of a state, on the condition that it has the expected version.
     async fn write_part(
         &self,
         about: About<'_>,
@@ -139,6 +139,7 @@ impl Client {
         for _ in 0..ATTEMPTS {
             let there = self.api.get(about, Kind::Secret, name).await?;
             let current = there.as_ref().map_or(Some(Revision::Absent), version);
+            // The update below carries the version that was read, so a change in between is a conflict.
             if expected.is_some() && current.as_ref() != expected {
                 return Ok(Outcome::Changed);
             }
@@ -171,11 +172,12 @@ impl Client {
         ))
     }
 
-    /// Deletes an object if it is one of ours.
+    /// Deletes an object if it has the label of this store.
     async fn delete_own(&self, about: About<'_>, kind: Kind, name: &str) -> Result<()> {
         let Some(object) = self.api.get(about, kind, name).await? else {
             return Ok(());
         };
+        // An object of another program may have this name by chance.
         if object["metadata"]["labels"][STATE] != "true" {
             let detail = format!(
                 "The object {name:?} does not have the label \"{STATE}\": it is of another program, and stays."
@@ -186,7 +188,7 @@ impl Client {
     }
 }
 
-/// The lease that locks a state: it has a holder as long as it does.
+/// Lease that locks a state while it has a holder.
 struct LockLease<'c> {
     client: &'c Client,
     workspace: &'c str,
@@ -216,7 +218,7 @@ impl LockRecord for LockLease<'_> {
         )
     }
 
-    /// The locks of Terraform have none here.
+    /// Terraform's locks have no path here.
     fn path(&self) -> String {
         String::new()
     }
@@ -237,6 +239,8 @@ impl LockRecord for LockLease<'_> {
                 lease["spec"] = json!({"holderIdentity": info.id});
                 self.client.api.create(about, Kind::Lease, &lease).await?
             }
+            // An existing lease without a holder is a released lock: it is taken by an update, which only one program
+            // can make.
             Some(lease) if holder(&lease).is_some() => return Ok(Created::Exists),
             Some(mut lease) => {
                 if !lease["metadata"]["annotations"].is_object() {
@@ -281,7 +285,7 @@ impl LockRecord for LockLease<'_> {
             summary: UNLOCK,
             what: &what,
         };
-        // An update is refused if the lease has changed since it was read.
+        // The update is refused if the lease has changed since it was read here.
         let lease = self.get(about).await?;
         let Some(mut lease) = lease.filter(|lease| holder(lease) == Some(&found.info.id)) else {
             return Ok(Removed::Changed);
@@ -333,11 +337,12 @@ impl LockedStore for Client {
         let mut all = Vec::new();
         let parts = self.parts(about, workspace, true).await?;
         let count = parts.len();
-        // That of the first part, which every write changes.
+        // The version of the first part, which every write changes.
         let revision = parts.get(&0).map_or(Some(Revision::Absent), version);
         let snapshot = |state| Snapshot { state, revision };
         for (place, (number, secret)) in parts.into_iter().enumerate() {
             if place != number {
+                // Decompression would only report a broken stream.
                 let detail = format!("{what} failed: part {place} of {count} of the state is missing.");
                 return Err(problem(READ, detail));
             }
@@ -374,6 +379,7 @@ impl LockedStore for Client {
                 0 => base.clone(),
                 number => format!("{base}-part-{number}"),
             };
+            // Later parts have no condition: whoever wrote the first one writes them.
             let expected = expected.filter(|_| count == 0);
             match self.write_part(about, (workspace, &name), part, expected).await? {
                 Outcome::Done(written) if count == 0 => revision = written,
@@ -382,7 +388,7 @@ impl LockedStore for Client {
             }
             count += 1;
         }
-        // What is left of a larger state.
+        // Surplus parts of the larger state before.
         for (number, secret) in before {
             if number >= count {
                 self.delete_own(about, Kind::Secret, name_of(&secret)).await?;

@@ -1,4 +1,4 @@
-//! The arguments, and what comes from the environment where they say nothing.
+//! Arguments of the backend, and defaults from the environment.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -95,7 +95,7 @@ pub struct ExecBlock {
     pub args: Attr<Vec<Attr<String>>>,
 }
 
-/// What a client needs to know.
+/// Effective settings of the client.
 pub(crate) struct Settings {
     pub suffix: String,
     pub namespace: String,
@@ -105,14 +105,14 @@ pub(crate) struct Settings {
 
 const SUMMARY: &str = "Invalid kubernetes backend configuration";
 
-/// Where a pod finds who it is.
+/// Directory in a pod with the credentials of its service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic {
     Diagnostic::error(SUMMARY, detail).at_attribute(attribute)
 }
 
-/// The text of an attribute, or else of a variable.
+/// Returns the text of an argument, or else of a variable.
 fn text(value: &Attr<String>, variable: &str) -> Option<String> {
     arguments::text(value, &[variable])
 }
@@ -137,13 +137,13 @@ fn map(value: &Attr<BTreeMap<String, Attr<String>>>) -> BTreeMap<String, String>
         .collect()
 }
 
-/// Whether a name ends with a hyphen and a number, as those of the parts of large states do.
+/// Returns true if the name ends in a hyphen and a number, as do the parts of large states.
 fn ends_with_number(name: &str) -> bool {
     name.rsplit_once('-').is_some_and(|(_, end)| end.parse::<i64>().is_ok())
 }
 
 impl Config {
-    /// What is wrong, before any request is made.
+    /// Returns the mistakes that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         let Some(suffix) = self.secret_suffix.as_str() else {
@@ -158,7 +158,7 @@ impl Config {
         found
     }
 
-    /// What the configuration and the environment say together.
+    /// Returns the effective settings from the arguments and the environment.
     pub(crate) fn settings(&self) -> Result<Settings> {
         let access = match flag("in_cluster_config", &self.in_cluster_config, "KUBE_IN_CLUSTER_CONFIG")? {
             true => in_cluster()?,
@@ -223,7 +223,7 @@ impl Config {
             );
             access.without_user();
         }
-        // Without anything else, a pod uses what it has.
+        // Without any other configuration, a pod uses its service account.
         let is_elsewhere = !access.server.is_empty() || text(&self.host, "KUBE_HOST").is_some();
         match is_elsewhere || env::var("KUBERNETES_SERVICE_HOST").is_none() {
             true => Ok(access),
@@ -231,7 +231,7 @@ impl Config {
         }
     }
 
-    /// What the arguments say in place of the files.
+    /// Applies the arguments that override the files.
     fn overridden(&self, mut access: Access) -> Result<Access> {
         let set = |part: &mut Option<String>, value: &Attr<String>, variable: &str| {
             if let Some(text) = text(value, variable) {
@@ -276,6 +276,7 @@ impl Config {
             });
         }
         if !access.server.is_empty() && !access.server.contains("://") {
+            // As in Terraform, a host without a scheme is reached by https if there is any TLS setting.
             let is_tls = access.authorities.is_some() || access.certificate.is_some() || access.insecure;
             access.server = format!("{}://{}", if is_tls { "https" } else { "http" }, access.server);
         }
@@ -283,7 +284,7 @@ impl Config {
     }
 }
 
-/// What a pod knows about itself.
+/// Returns the access of a pod to its own cluster.
 fn in_cluster() -> Result<Access> {
     let attribute = "in_cluster_config";
     let (Some(host), Some(port)) = (env::var("KUBERNETES_SERVICE_HOST"), env::var("KUBERNETES_SERVICE_PORT")) else {
@@ -298,7 +299,7 @@ fn in_cluster() -> Result<Access> {
     Ok(Access {
         server: format!("https://{host}:{port}"),
         authorities: Some(authorities),
-        // It is renewed while the pod runs.
+        // The token is renewed while the pod runs, so the file is read for each session.
         token_file: Some(file("token").into()),
         ..Access::default()
     })

@@ -1,11 +1,11 @@
-//! Programs that know who we are to a cluster, such as those of cloud providers.
+//! Credential plugins: programs, such as those of cloud providers, that print credentials for a cluster.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value as Json, json};
 
-/// Why a program does not say who we are. Each text is a part of a sentence.
+/// Reason why a plugin provides no credentials, as a part of a sentence.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExecError {
     #[error("the program of \"exec\" has no command")]
@@ -19,7 +19,7 @@ pub(crate) enum ExecError {
     Start {
         program: String,
         source: std::io::Error,
-        /// What to do where there is no such program.
+        /// Advice for installing the plugin.
         hint: String,
     },
     #[error("the program {program} has failed ({status}): {said}")]
@@ -52,31 +52,31 @@ fn hinted(hint: &str) -> String {
     }
 }
 
-/// A program.
+/// A credential plugin.
 #[derive(Clone)]
 pub(crate) struct Exec {
     pub api_version: String,
     pub command: PathBuf,
     pub args: Vec<String>,
     pub env: Vec<(String, String)>,
-    /// What to do where there is no such program.
+    /// Advice for installing the plugin.
     pub hint: String,
-    /// Whether it is told about the cluster.
+    /// True if the plugin gets the description of the cluster.
     pub with_cluster: bool,
 }
 
-/// What a program says.
+/// Credentials that a plugin printed.
 #[derive(Default)]
 pub(crate) struct Said {
     pub token: Option<String>,
     pub certificate: Option<String>,
     pub key: Option<String>,
-    /// When it ends, by RFC 3339.
+    /// Expiry by RFC 3339.
     pub expires: Option<String>,
 }
 
 impl Exec {
-    /// What a file says about a program.
+    /// Reads the configuration of a plugin in a kubeconfig file.
     pub fn of_json(json: &Json, folder: &Path) -> Result<Exec, ExecError> {
         let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
         let list = |name: &str| json[name].as_array().cloned().unwrap_or_default();
@@ -86,7 +86,7 @@ impl Exec {
         }
         Ok(Exec {
             api_version: text(&json["apiVersion"]),
-            // A path, as opposed to a name, begins at the file.
+            // A path is relative to the file; a bare name is searched in PATH.
             command: match command.components().count() {
                 1 => command,
                 _ => folder.join(command),
@@ -101,7 +101,6 @@ impl Exec {
         })
     }
 
-    /// Runs it.
     pub async fn run(&self, cluster: &Json) -> Result<Said, ExecError> {
         let program = self.command.display().to_string();
         if !matches!(
@@ -122,6 +121,7 @@ impl Exec {
             .args(&self.args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .env("KUBERNETES_EXEC_INFO", info.to_string())
+            // The plugin was told that it is not interactive; a question would wait for an answer for ever.
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .output()
@@ -152,6 +152,7 @@ impl Exec {
     fn said(&self, text: &[u8]) -> Result<Said, AnswerError> {
         let json: Json = serde_json::from_slice(text)?;
         let version = json["apiVersion"].as_str().unwrap_or_default();
+        // The versions differ in their fields, so an answer in another one would be misread.
         if version != self.api_version {
             return Err(AnswerError::Version {
                 actual: version.to_owned(),

@@ -1,10 +1,10 @@
-//! The files in which `kubectl` keeps clusters and users.
+//! Kubeconfig files: the clusters and users of `kubectl`.
 //!
-//! Several files count as one, by the rules of Terraform's backend and not by those that Kubernetes documents for `kubectl`. With
-//! `kubectl`, of two clusters, users or contexts with the same name the first counts, as a whole. Terraform merges them field by
+//! Several files are merged by the rules of Terraform's backend and not by those that Kubernetes documents for `kubectl`. With
+//! `kubectl`, the first of several clusters, users or contexts with the same name counts, as a whole. Terraform merges them field by
 //! field, and the later file has precedence: objects such as `exec` are merged likewise, a list replaces a list, and a value that is
-//! empty or false replaces nothing. Relative paths in the result begin at the later file, even those of the earlier one. Of
-//! `current-context` the first counts in both. A team that uses Terraform and this program must find its states in one cluster.
+//! empty or false replaces nothing. Relative paths in the result are relative to the later file, even those of the earlier one. The
+//! first `current-context` counts in both. A team that uses Terraform and this program must find its states in one cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use serde_json::{Map, Value as Json};
 use crate::exec::{Exec, ExecError};
 use crate::yaml::{self, YamlError};
 
-/// Why the files name no cluster and user that can be used. Each text is a part of a sentence.
+/// Reason why the files name no usable cluster and user, as a part of a sentence.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KubeconfigError {
     #[error("the file {} cannot be read: {source}", path.display())]
@@ -59,7 +59,7 @@ pub(crate) enum KubeconfigError {
     Exec(#[from] ExecError),
 }
 
-/// A cluster, and who we are to it.
+/// A cluster, and the credentials for it.
 #[derive(Clone, Default)]
 pub(crate) struct Access {
     pub server: String,
@@ -67,21 +67,21 @@ pub(crate) struct Access {
     pub insecure: bool,
     pub server_name: Option<String>,
     pub proxy: Option<String>,
-    /// Certificate and key of the client, as PEM text.
+    /// Client certificate as PEM text, with its key in [`Access::key`].
     pub certificate: Option<String>,
     pub key: Option<String>,
     pub token: Option<String>,
-    /// Where the token is read from each time.
+    /// File with the token, which is read for each session.
     pub token_file: Option<PathBuf>,
     pub username: Option<String>,
     pub password: Option<String>,
     pub exec: Option<Exec>,
-    /// Whose place is taken: headers with their values.
+    /// Impersonation headers with their values.
     pub instead: Vec<(String, String)>,
 }
 
 impl Access {
-    /// Removes who we are: as kubectl does it, that is not said without TLS.
+    /// Removes the credentials: as `kubectl`, they are not sent without TLS.
     pub fn without_user(&mut self) {
         *self = Access {
             server: std::mem::take(&mut self.server),
@@ -94,7 +94,7 @@ impl Access {
     }
 }
 
-/// What is chosen in the files, in place of what they choose themselves.
+/// Names that override the choices in the files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice {
     pub context: Option<String>,
@@ -102,7 +102,7 @@ pub(crate) struct Choice {
     pub cluster: Option<String>,
 }
 
-/// A cluster, user or context, and the folder that paths in it begin at.
+/// A cluster, user or context, and the directory that its paths are relative to.
 struct Part {
     name: String,
     value: Json,
@@ -111,7 +111,7 @@ struct Part {
 
 type Parts = BTreeMap<String, Part>;
 
-/// Several files as one.
+/// Merged files.
 #[derive(Default)]
 struct Files {
     current: Option<String>,
@@ -138,7 +138,7 @@ impl Files {
     }
 }
 
-/// Adds the parts of a list of a file to those of the files before it.
+/// Merges a list of a file into those of the files before it.
 fn add_parts(parts: &mut Parts, path: &Path, list: &Json, kind: &'static str) -> Result<(), KubeconfigError> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut names = BTreeSet::new();
@@ -157,12 +157,13 @@ fn add_parts(parts: &mut Parts, path: &Path, list: &Json, kind: &'static str) ->
             folder: PathBuf::new(),
         });
         merge(&mut part.value, &entry[kind]);
+        // Paths are relative to the last file with this part, as in Terraform.
         folder.clone_into(&mut part.folder);
     }
     Ok(())
 }
 
-/// Puts what a later value says over an earlier one.
+/// Merges a later value into an earlier one.
 fn merge(earlier: &mut Json, later: &Json) {
     match (earlier, later) {
         (Json::Object(earlier), Json::Object(later)) => {
@@ -196,12 +197,12 @@ fn find<'p>(parts: &'p Parts, kind: &'static str, name: &str) -> Result<&'p Part
     })
 }
 
-/// Text of a part, if it is not empty.
+/// Returns a text of a part if it is not empty.
 fn text(value: &Json, name: &str) -> Option<String> {
     value[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// The content of what is in the file itself as Base64, or in another.
+/// Returns the content of a field that is Base64 in the file itself, or the path of another file.
 fn content(part: &Part, field: &'static str) -> Result<Option<String>, KubeconfigError> {
     let name = || part.name.clone();
     if let Some(data) = text(&part.value, &format!("{field}-data")) {
@@ -230,13 +231,13 @@ fn content(part: &Part, field: &'static str) -> Result<Option<String>, Kubeconfi
     }
 }
 
-/// What the files say; nothing if there are none.
+/// Reads and merges the files; without any, the access is empty.
 pub(crate) fn read(paths: &[PathBuf], choice: &Choice) -> Result<Access, KubeconfigError> {
     let mut files = Files::default();
     for path in paths {
         match std::fs::read_to_string(path) {
             Ok(text) => files.add(path, &text)?,
-            // A file that is not there has nothing in it.
+            // A missing file counts as an empty one.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 tracing::info!("there is no file {}", path.display());
             }
@@ -289,7 +290,7 @@ fn of_user(access: &mut Access, part: &Part) -> Result<(), KubeconfigError> {
     }
     let provider = &value["auth-provider"];
     if provider.is_object() {
-        // The token that such a provider has got is used as long as it holds.
+        // The token that such a provider has cached is used while it is valid.
         let token = text(&provider["config"], "id-token").or_else(|| text(&provider["config"], "access-token"));
         access.token = Some(token.ok_or_else(|| KubeconfigError::AuthProvider {
             user: part.name.clone(),
@@ -324,7 +325,7 @@ fn of_user(access: &mut Access, part: &Part) -> Result<(), KubeconfigError> {
 mod unit {
     use super::*;
 
-    /// The access of files with these texts, which are in folders of their own.
+    /// Returns the access of files with these texts, each in a directory of its own.
     fn of(texts: &[&str], choice: &Choice) -> Result<Access, KubeconfigError> {
         let dir = tempfile::tempdir().unwrap();
         let path = |at: usize| dir.path().join(at.to_string()).join("config");
@@ -391,7 +392,7 @@ users:
         assert_eq!(access.token.as_deref(), Some("t"));
         let instead: Vec<&str> = access.instead.iter().map(|(_, value)| value.as_str()).collect();
         assert_eq!(instead, ["other", "b", "c"]);
-        // A path of the first file begins at the second one, which says something of the same cluster, too.
+        // A path of the first file is relative to the second one, which has the same cluster, too.
         assert_eq!(access.authorities.as_deref(), Some("CA of file 1"));
         let exec = access.exec.unwrap();
         assert!(exec.command.ends_with("1/./two"), "{:?}", exec.command);
@@ -400,7 +401,7 @@ users:
             (&["a".to_owned()][..], "v")
         );
         assert_eq!(exec.env, [("A".to_owned(), "a".to_owned())]);
-        // The other way round.
+        // The files in the opposite order.
         let access = of(&[TWO, ONE], &Choice::default()).unwrap();
         assert_eq!(
             access.server, "https://one",

@@ -1,14 +1,16 @@
 //! The state store `kubernetes`: states as secrets of a namespace.
 //!
-//! A workspace is the secret `tfstate-NAME-SUFFIX`, the state compressed in it; a large one goes on in secrets that end with
-//! `-part-1` and so on. Its lock is the lease `lock-tfstate-NAME-SUFFIX`: held if it has a holder, whose name is that of the lock.
+//! A workspace is the secret `tfstate-NAME-SUFFIX` with the compressed state; a large one continues in secrets that end in
+//! `-part-1` and so on. Its lock is the lease `lock-tfstate-NAME-SUFFIX`, which is held while it has a holder; the holder's name
+//! is the ID of the lock.
 //!
-//! - [`config`]: the arguments, and what they and the environment say together.
-//! - [`kubeconfig`]: the files in which `kubectl` keeps clusters and users; [`yaml`]: how they are written.
-//! - [`session`]: who we are to the cluster; [`exec`]: programs that know it.
-//! - [`api`]: requests and what their answers say; [`client`]: secrets and leases.
+//! - [`config`]: the arguments, and their effective values with those of the environment.
+//! - [`kubeconfig`]: clusters and users of `kubectl`; [`yaml`]: the syntax of its files.
+//! - [`session`]: HTTP client and credentials for the cluster; [`exec`]: credential plugins.
+//! - [`api`]: requests and errors; [`client`]: secrets and leases.
 //!
-//! The requests are ours: the library `kube` brings types of all of Kubernetes and a client of its own along, for seven requests.
+//! The store makes its own requests: the crate `kube` brings types of all of Kubernetes and an HTTP client of its own, for seven
+//! requests.
 
 mod api;
 mod client;
@@ -27,10 +29,10 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// The store's name.
+/// Name of the store, which is that of the backend.
 pub const NAME: &str = "kubernetes";
 
-/// The store.
+/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Kubernetes

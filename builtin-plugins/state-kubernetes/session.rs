@@ -1,4 +1,4 @@
-//! Who we are to the cluster: a client with its certificate, and a token, as long as they hold.
+//! Credentials for the Kubernetes API: a client certificate or a bearer token, cached until they expire.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use tokio::sync::Mutex;
 use crate::exec::Said;
 use crate::kubeconfig::Access;
 
-/// A client, and the headers of its requests.
+/// HTTP client with the headers of its requests.
 #[derive(Clone)]
 pub(crate) struct Session {
     pub http: Arc<HttpClient>,
     pub headers: HeaderMap,
-    /// When it must be made anew; the token in it is that of a program.
+    /// Expiry of a credential plugin's output; the text of the token is empty.
     token: Option<Token>,
 }
 
-/// Sessions, one after the other.
+/// Cache of the current session.
 pub(crate) struct Sessions {
     access: Access,
     current: Mutex<Option<Session>>,
@@ -49,15 +49,16 @@ impl Sessions {
         }
     }
 
-    /// Where the cluster is.
+    /// Returns the address of the API server.
     pub fn server(&self) -> &str {
         &self.access.server
     }
 
-    /// A session that holds.
+    /// Returns a session that is valid for some minutes yet.
     pub async fn get(&self) -> Result<Session> {
         let mut current = self.current.lock().await;
         let holds =
+            // A token file is read each time: its content changes without notice.
             |session: &&Session| session.token.as_ref().is_none_or(Token::holds) && self.access.token_file.is_none();
         if let Some(session) = current.as_ref().filter(holds) {
             return Ok(session.clone());
@@ -67,7 +68,7 @@ impl Sessions {
         Ok(session)
     }
 
-    /// Forgets the session that the cluster has not accepted; whether another may be better.
+    /// Drops a session that the server has refused. Returns true if a new one may have other credentials.
     pub async fn refused(&self) -> bool {
         let mut current = self.current.lock().await;
         *current = None;
@@ -78,6 +79,7 @@ impl Sessions {
         let access = &self.access;
         let has_own = access.token.is_some() || access.token_file.is_some() || access.username.is_some();
         let said = match &access.exec {
+            // Static credentials come before a plugin, as in client-go.
             Some(exec) if !has_own => {
                 let cluster = json!({
                     "server": access.server,
@@ -112,7 +114,7 @@ impl Sessions {
                 headers.append(name, value);
             }
         }
-        // Without a certificate of its own, the client stays what it is, with its connections.
+        // Without a new certificate the client stays, with its open connections.
         let http = match before.filter(|_| said.certificate.is_none()) {
             Some(before) => before.http.clone(),
             None => Arc::new(self.client(&said)?),

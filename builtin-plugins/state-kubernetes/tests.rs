@@ -1,4 +1,4 @@
-//! The store against a cluster that is made up.
+//! Tests of the store with a fake API server.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ async fn objects_are_those_of_terraform() {
         .as_str()
         .unwrap();
     assert_eq!(LockInfo::from_json(held.as_bytes()).unwrap().id, id);
-    // Another suffix has other workspaces.
+    // Other suffixes have other workspaces.
     let other = connect(&cluster, &[("secret_suffix", "c".into())]).await.unwrap();
     assert_eq!(other.workspaces().await.unwrap(), ["default"]);
     assert_eq!(store.workspaces().await.unwrap(), ["default", "dev"]);

@@ -1,14 +1,14 @@
-//! YAML text as values of JSON: what is needed for files of `kubectl`, in which every number is text, too.
+//! YAML as JSON values, as far as kubeconfig files need it: numbers stay text.
 
 use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value as Json};
 
-/// How deep values may be in each other.
+/// Limit of nesting, which protects the stack of later users of the value.
 const DEPTH: usize = 64;
 
-/// Why a text is no YAML. Each text is a part of a sentence.
+/// Reason why a text cannot be read, as a part of a sentence.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum YamlError {
     #[error(transparent)]
@@ -24,10 +24,10 @@ enum Open {
     Object(Map<String, Json>, Option<String>, usize),
 }
 
-/// The first document of a text.
+/// Reads the first document of a text.
 ///
 /// # Errors
-/// It is no YAML.
+/// The text is no YAML, or is nested too deeply.
 pub(crate) fn read(text: &str) -> Result<Json, YamlError> {
     let mut open: Vec<Open> = Vec::new();
     let mut anchors: HashMap<usize, Json> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Who we are: the key of a user, or a key that goes with a token.
+//! Identities: the key of a user, or a key that belongs to a token.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::key;
 use crate::profile::{Profile, expanded, usual_file};
 use crate::region::full_name;
 
-/// How long before its end a token is not used any more, in seconds.
+/// Seconds before its expiry when a token is no longer used.
 const HEADROOM: i64 = 300;
 
-/// How requests are signed.
+/// Authentication method.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     ApiKey,
@@ -40,7 +40,7 @@ const KINDS: [(&str, Kind); 6] = [
 ];
 
 impl Kind {
-    /// The kind of this name, in any case; the usual one for no name.
+    /// Returns the method of this name, in any case; the default for an empty name.
     pub fn named(name: &str) -> Option<Kind> {
         if name.is_empty() {
             return Some(Kind::ApiKey);
@@ -49,23 +49,23 @@ impl Kind {
         found.map(|(_, kind)| *kind)
     }
 
-    /// All names, for messages.
+    /// Returns all names, for messages.
     pub fn names() -> String {
         KINDS.map(|(name, _)| format!("'{name}'")).join(" or ")
     }
 }
 
-/// What a request is signed with.
+/// Key that signs requests, with its ID.
 #[derive(Clone)]
 pub(crate) struct Identity {
     pub key_id: String,
     pub key: Arc<PrivateKey>,
-    /// In seconds since 1970; `None` if it does not end.
+    /// Expiry in seconds since 1970; `None` if there is none.
     pub ends: Option<i64>,
 }
 
 impl Identity {
-    /// The identity of a token.
+    /// Creates the identity of a token.
     pub fn of_token(token: &str, key: PrivateKey) -> Identity {
         Identity {
             key_id: format!("ST${}", token.trim()),
@@ -79,7 +79,7 @@ impl Identity {
     }
 }
 
-/// When a token (JWT) ends.
+/// Returns the expiry of a JWT.
 fn end_of(token: &str) -> Option<i64> {
     let claims = URL_SAFE_NO_PAD
         .decode(token.split('.').nth(1)?.trim_end_matches('='))
@@ -87,23 +87,23 @@ fn end_of(token: &str) -> Option<i64> {
     serde_json::from_slice::<Json>(&claims).ok()?["exp"].as_i64()
 }
 
-/// Where an identity comes from.
+/// Source of an identity.
 pub(crate) enum Source {
-    /// The key of a user.
+    /// Key of a user.
     User(Identity),
-    /// A token and a key that somebody else renews: in files, or in variables.
+    /// Token and key in files or variables, where another program renews them.
     Token {
         token: Place,
         key: Place,
         password: Option<Place>,
     },
-    /// The certificate of a machine.
+    /// Certificate of an instance.
     Machine(Machine),
-    /// The account of a program in a cluster.
+    /// Service account of a pod.
     Cluster(Cluster),
 }
 
-/// Why a token cannot be used.
+/// Reason why a token cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum TokenError {
     #[error(transparent)]
@@ -112,14 +112,14 @@ enum TokenError {
     Key(#[from] key::KeyError),
 }
 
-/// Text, or the file that it is in.
+/// Text, or the file that contains it.
 pub(crate) enum Place {
     Text(String),
     File(PathBuf),
 }
 
 impl Place {
-    /// What a variable of resource principals says: an absolute path is one.
+    /// Reads a variable of resource principals, whose value is a path if it begins with a slash.
     fn of(value: String) -> Place {
         match value.starts_with('/') {
             true => Place::File(value.into()),
@@ -140,13 +140,14 @@ pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
 }
 
 impl Source {
-    /// The source that the arguments and the environment name, and the region where that is a part of it.
+    /// Returns the source that arguments and environment select, and the region if the source has it.
     pub fn of(config: &Config) -> Result<(Source, String)> {
         let region = text(&config.region, "region").map(|name| full_name(&name));
         let named = || {
             let detail = "The region of the bucket is missing: set the argument \"region\", or the environment variable OCI_region.";
             Diagnostics::from(Diagnostic::error(SUMMARY, detail).at_attribute("region"))
         };
+        // Validation has refused unknown names.
         let kind = Kind::named(&text(&config.auth, "auth").unwrap_or_default()).unwrap_or(Kind::ApiKey);
         Ok(match kind {
             Kind::ApiKey => {
@@ -177,11 +178,12 @@ impl Source {
         })
     }
 
-    /// An identity that holds now.
+    /// Returns an identity that is valid now.
     pub async fn find(&self) -> Result<Identity> {
         match self {
             Source::User(identity) => Ok(identity.clone()),
             Source::Token { token, key, password } => {
+                // Read each time: another program replaces both.
                 let read = || {
                     let password = password.as_ref().map(Place::read).transpose()?;
                     let password = password.as_deref().map(|text| text.trim_end_matches(['\n', '\r']));
@@ -189,6 +191,7 @@ impl Source {
                 };
                 let found: std::result::Result<Identity, TokenError> = read();
                 let identity = found.map_err(|why| problem(format!("The token cannot be used: {why}.")))?;
+                // A token that expires soon is still used: only the other program can replace it.
                 match identity.ends.is_some_and(|end| end <= now()) {
                     true => Err(problem(
                         "The token has expired. Get a new one: \"oci session refresh\", or \"oci session authenticate\".",
@@ -202,13 +205,14 @@ impl Source {
     }
 }
 
-/// The key of a user: each part from the arguments, else from the configuration file, else from the variables that Terraform's
-/// provider has always had. Also the region that is found.
+/// Collects the key of a user. Each part comes from the arguments, else from the configuration file, else from the variables
+/// that Terraform's provider has always had. Also returns the region if one of these has it.
 fn of_user(config: &Config) -> Result<(Source, Option<String>)> {
     let file = usual_file();
     let profile = match text(&config.config_file_profile, "config_file_profile") {
         Some(name) => Profile::read(&file, &name)
             .map_err(|why| Diagnostic::error(SUMMARY, format!("{why}.")).at_attribute("config_file_profile"))?,
+        // A missing file is an error only for a profile that the configuration names.
         None => Profile::read_if_any(&file, "DEFAULT"),
     };
     let older = |name: &str| env::var(&format!("TF_VAR_{name}"));
@@ -258,7 +262,7 @@ fn read_key(path: &Path) -> Result<String> {
     })
 }
 
-/// The token of a session that a person has begun with `oci session authenticate`.
+/// Returns the source for the token of a session that the user has begun with `oci session authenticate`.
 fn of_session(config: &Config) -> Result<Source> {
     let name = text(&config.config_file_profile, "config_file_profile").unwrap_or_default();
     let wrong = |why: String| Diagnostic::error(SUMMARY, format!("{why}.")).at_attribute("config_file_profile");
@@ -281,7 +285,7 @@ fn of_session(config: &Config) -> Result<Source> {
     })
 }
 
-/// What a service of Oracle gives to the programs that it runs.
+/// Returns the source for the token that a service of Oracle gives to its programs.
 fn of_resource() -> Result<Source> {
     let needed = |name: &str| {
         env::var(name).ok_or_else(|| {

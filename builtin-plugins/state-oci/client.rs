@@ -1,4 +1,4 @@
-//! The objects of the bucket, and the locks among them.
+//! Objects of the bucket, and the locks among them.
 
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Result, async_trait};
@@ -15,13 +15,13 @@ use crate::cloud::said;
 use crate::settings::{Encryption, Settings};
 use crate::upload;
 
-/// The part of a bucket's address under which its objects are.
+/// Part of a bucket's address below which its objects are.
 pub(crate) const OBJECTS: &str = "o";
 
-/// The header with the condition of a write.
+/// Header with the condition of a write.
 pub(crate) type Condition = Option<(&'static str, String)>;
 
-/// A bucket with states.
+/// Client for a bucket with states.
 pub(crate) struct Client {
     pub settings: Settings,
 }
@@ -31,7 +31,7 @@ impl Client {
         Client { settings }
     }
 
-    /// Whether there is an identity.
+    /// Checks that there is an identity.
     pub async fn check(&self) -> Result<()> {
         self.settings.cloud.identity().await.map(drop)
     }
@@ -51,7 +51,7 @@ impl Client {
         )
     }
 
-    /// The headers for reading what is encrypted with our own key.
+    /// Returns the headers for reading objects that are encrypted with a key of the user.
     fn reading(&self) -> Vec<(&'static str, String)> {
         match &self.settings.encryption {
             Encryption::Own(algorithm, key, sum) => vec![
@@ -63,7 +63,7 @@ impl Client {
         }
     }
 
-    /// The headers for writing.
+    /// Returns the headers for writing an object.
     pub fn writing(&self) -> Vec<(&'static str, String)> {
         match &self.settings.encryption {
             Encryption::Service(key) => vec![("opc-sse-kms-key-id", key.clone())],
@@ -83,11 +83,12 @@ impl Client {
         self.settings.cloud.send(about, method, place, headers, body).await
     }
 
-    /// Puts an object in one piece, on a condition.
+    /// Writes an object in one request, on a condition.
     pub async fn put(&self, about: About<'_>, object: &str, content: Vec<u8>, condition: Condition) -> Result<Written> {
         let mut headers = self.writing();
         headers.extend(condition);
         headers.push(("content-type", "application/json".to_owned()));
+        // The service compares the checksum, and refuses a body that was damaged on its way.
         headers.push(("content-md5", md5_base64(&content)));
         let answer = self
             .request(about, Method::PUT, object, &headers, Some(content))
@@ -95,7 +96,7 @@ impl Client {
         self.written(about, &answer)
     }
 
-    /// What became of the write of an object.
+    /// Interprets the answer to the write of an object.
     pub fn written(&self, about: About<'_>, answer: &Answer) -> Result<Written> {
         match answer.status.as_u16() {
             200..=299 => Ok(Written::Done(Revision::named(answer.header("etag")))),
@@ -125,12 +126,12 @@ impl Client {
         })
     }
 
-    /// A page of the versions of an object, by their IDs.
+    /// Requests one page of the versions of an object, by their IDs.
     async fn versions(&self, about: About<'_>, object: &str, place: Option<String>) -> Result<Page> {
         let mut query = vec![("prefix", object)];
         query.extend(place.as_deref().map(|place| ("page", place)));
         let (answer, json) = self.list(about, "objectversions", &query).await?;
-        // The names of other objects may begin like this one's.
+        // The prefix also matches other objects whose names begin alike.
         let items = json["items"].as_array().into_iter().flatten();
         let own = items.filter(|version| name_of(version) == object);
         Ok(Page {
@@ -177,6 +178,7 @@ impl LockedStore for Client {
         };
         let answer = self.request(about, Method::GET, &object, &self.reading(), None).await?;
         match answer.status.as_u16() {
+            // Read as no state, it would have everything created again.
             200 if answer.body.is_empty() => Err(problem(
                 READ,
                 format!("{what} failed: object {object:?} is empty. A state is not; delete the object."),
@@ -185,6 +187,7 @@ impl LockedStore for Client {
                 revision: Revision::named(answer.header("etag")),
                 state: Some(answer.body),
             }),
+            // Only a missing object means that there is no state; a missing bucket is an error.
             404 if !matches!(said(&answer).0.as_str(), "BucketNotFound" | "NamespaceNotFound") => Ok(Snapshot {
                 state: None,
                 revision: Some(Revision::Absent),
@@ -217,6 +220,7 @@ impl LockedStore for Client {
             summary: DELETE,
             what: &what,
         };
+        // In a bucket with versioning, a plain delete would leave all states readable.
         let versions = listing::names(about, |place| self.versions(about, &object, place)).await?;
         let cloud = &self.settings.cloud;
         let what = self.what("Deleting", &object);
@@ -243,7 +247,7 @@ impl LockedStore for Client {
     }
 }
 
-/// The object that locks a state.
+/// Object that locks a state.
 struct LockObject<'c> {
     client: &'c Client,
     object: String,
@@ -271,6 +275,7 @@ impl LockRecord for LockObject<'_> {
         };
         let content = info.to_json().into_bytes();
         let headers = [
+            // The condition makes the lock: of two programs only one creates the object.
             ("if-none-match", "*".to_owned()),
             ("content-md5", md5_base64(&content)),
             ("content-type", "application/json".to_owned()),
@@ -312,6 +317,7 @@ impl LockRecord for LockObject<'_> {
             summary: UNLOCK,
             what: &what,
         };
+        // Only the lock that was read is deleted, and not one that has replaced it.
         let condition: Vec<(&'static str, String)> =
             found.version.iter().map(|tag| ("if-match", tag.clone())).collect();
         let answer = self

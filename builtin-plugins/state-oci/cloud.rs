@@ -1,4 +1,4 @@
-//! Signed requests, and what their answers say.
+//! Signed requests, and the errors in their answers.
 
 #![expect(clippy::disallowed_methods, reason = "requests are signed with the time in them")]
 
@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 use crate::auth::{Identity, Source};
 
-/// The object storage of a region, and who we are to it.
+/// Object storage of a region, with the identity for it.
 pub(crate) struct Cloud {
     pub url: Url,
     pub namespace: String,
@@ -21,12 +21,12 @@ pub(crate) struct Cloud {
     pub http: HttpClient,
     pub source: Source,
     pub current: Mutex<Option<Identity>>,
-    /// Whether requests are made for another user, whose token comes from the environment.
+    /// True if requests are made for another user, whose token comes from the environment.
     pub for_another: bool,
 }
 
-/// The headers of a signed request: those that are given, and the signature of the ones that Oracle wants to be signed. A body is
-/// signed unless its method is `PUT`, as Oracle wants it for objects.
+/// Returns the headers of a signed request. The body of a POST is a part of the signature, that of a PUT is not, as the service
+/// defines it for objects.
 pub(crate) fn signed(
     identity: &Identity,
     (method, url): (&Method, &Url),
@@ -81,12 +81,13 @@ pub(crate) fn signed(
     Ok(map)
 }
 
-/// The header with the token of another user.
+/// Header with the token of another user (on behalf of).
 const ANOTHER: &str = "opc-obo-token";
 
 impl Cloud {
-    /// An identity that holds for a while.
+    /// Returns an identity that is valid for some minutes yet.
     pub async fn identity(&self) -> Result<Identity> {
+        // Held during the search, so that concurrent requests wait for its result.
         let mut current = self.current.lock().await;
         if let Some(current) = current.as_ref().filter(|current| current.holds()) {
             return Ok(current.clone());
@@ -96,7 +97,7 @@ impl Cloud {
         Ok(found)
     }
 
-    /// A signed request to the bucket: what of it (`o/NAME`, with the name not encoded), and the query.
+    /// Sends a signed request to the bucket: the kind and name below it (`o/NAME`, not encoded), and the query.
     pub async fn send(
         &self,
         about: About<'_>,
@@ -122,10 +123,12 @@ impl Cloud {
         }
         let mut headers = headers.to_vec();
         if self.for_another {
+            // Read for each request, since the file is replaced when its token is about to expire.
             let token = crate::settings::token_of_another()?;
             headers.extend(token.map(|token| (ANOTHER, token)));
         }
         let body = body.map(Bytes::from);
+        // Each attempt is signed anew: the service refuses dates that differ by more than five minutes.
         let mut make = || {
             let all = signed(&identity, (&method, &url), &headers, body.as_deref(), true)?;
             Ok((method.clone(), url.clone(), all, body.clone()))
@@ -134,7 +137,7 @@ impl Cloud {
         sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
     }
 
-    /// An answer that is an error, in words.
+    /// Makes a diagnostic of an error, with advice for its code.
     pub fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
         let (code, message) = said(answer);
         let Cloud {
@@ -164,7 +167,7 @@ impl Cloud {
     }
 }
 
-/// The code and the message of an error.
+/// Returns code and message of an error.
 pub(crate) fn said(answer: &Answer) -> (String, String) {
     let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     let part = |name: &str| json[name].as_str().unwrap_or_default().to_owned();

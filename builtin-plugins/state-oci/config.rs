@@ -64,18 +64,18 @@ pub struct Config {
 
 pub(crate) const SUMMARY: &str = "Invalid oci backend configuration";
 
-/// A variable, with the prefix `OCI_` or without it.
+/// Returns a variable, with the prefix `OCI_` or without it.
 pub(crate) fn variable(name: &str) -> Option<String> {
     env::first(&[&format!("OCI_{name}"), name])
 }
 
-/// The text of an attribute, or else of the variable of its name.
+/// Returns the text of an argument, or else of the variable of its name.
 pub(crate) fn text(value: &Attr<String>, name: &str) -> Option<String> {
     arguments::text(value, &[&format!("OCI_{name}"), name])
 }
 
 impl Config {
-    /// What is wrong, before any request is made.
+    /// Returns the mistakes that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         let mut add = |summary: &str, attribute: &str, is_wrong: bool, detail: &str| {
@@ -138,7 +138,7 @@ impl Config {
         found
     }
 
-    /// What is wrong with how requests are to be signed.
+    /// Checks the arguments of the authentication method.
     fn identity(&self, add: &mut impl FnMut(&str, &str, bool, &str)) {
         let name = text(&self.auth, "auth").unwrap_or_default();
         let Some(kind) = Kind::named(&name) else {

@@ -1,5 +1,5 @@
-//! Tokens for those who have another proof: the certificate that a machine is given, or the account of a program in a cluster. A
-//! key is made for each token.
+//! Tokens in exchange for another proof: the certificate of an instance, or the service account of a pod. Each token has a new
+//! key.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,18 +20,17 @@ use crate::cloud::signed;
 use crate::region::host;
 use crate::{key, settings};
 
-/// The header with a token.
 const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
-/// The certificate of a machine.
+/// Identity of an instance.
 pub(crate) struct Machine {
-    /// Where tokens are given for certificates.
+    /// Address of the service that issues tokens for certificates.
     pub service: String,
-    /// Where the certificate is: in this folder, or else with the machine's own service.
+    /// Directory of the certificate; without it, the metadata service of the instance has it.
     folder: Option<PathBuf>,
 }
 
-/// What proves which machine this is.
+/// Certificate of an instance, with its key.
 struct Proof {
     certificate: Vec<u8>,
     intermediate: Vec<u8>,
@@ -53,7 +52,7 @@ impl Machine {
         }
     }
 
-    /// A file of the proof.
+    /// Reads a part of the proof.
     async fn part(&self, http: &HttpClient, name: &str, in_folder: &str) -> Result<String> {
         if let Some(folder) = &self.folder {
             let path = folder.join(in_folder);
@@ -63,6 +62,8 @@ impl Machine {
         let base = env::var("OCI_METADATA_BASE_URL").unwrap_or_else(|| "http://169.254.169.254/opc/v2".to_owned());
         let url = Url::parse(&format!("{}/identity/{name}", base.trim_end_matches('/'))).map_err(failed)?;
         let mut headers = HeaderMap::new();
+        // Version 2 of the metadata service requires this constant, so that a program that only forwards requests cannot read
+        // keys.
         headers.extend(bearer("Oracle").map(|value| (AUTHORIZATION, value)));
         let answer = http.send(Method::GET, &url, headers, None).await;
         let answer = answer.map_err(|failure| failed(failure.message))?;
@@ -74,6 +75,7 @@ impl Machine {
 
     async fn proof(&self) -> Result<Proof> {
         let http = HttpClient::new(HttpSettings {
+            // The address has a meaning on this machine only.
             proxy: Proxy::None,
             timeout: Some(std::time::Duration::from_secs(10)),
             ..HttpSettings::default()
@@ -111,7 +113,7 @@ impl Machine {
         });
         let url = Url::parse(&format!("{}/v1/x509", self.service.trim_end_matches('/'))).map_err(failed)?;
         let body = Bytes::from(body.to_string());
-        // The name of the server is not signed there.
+        // The federation service does not want the host in the signature.
         let mut make = || {
             let headers = signed(&signer, (&Method::POST, &url), &[], Some(&body), false)?;
             Ok((Method::POST, url.clone(), headers, Some(body.clone())))
@@ -137,7 +139,7 @@ impl Machine {
     }
 }
 
-/// The tenancy that a certificate names.
+/// Returns the tenancy that a certificate names.
 fn tenancy(certificate: &[u8]) -> Option<String> {
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
     let parts = certificate.subject().iter_attributes();
@@ -145,7 +147,7 @@ fn tenancy(certificate: &[u8]) -> Option<String> {
     names.next().map(str::to_owned)
 }
 
-/// The account of a program in a cluster (OKE).
+/// Service account of a pod in a cluster of Oracle (OKE).
 pub(crate) struct Cluster {
     url: Url,
     authorities: String,
@@ -182,6 +184,7 @@ impl Cluster {
                 authorities: Some(self.authorities.clone()),
                 ..Tls::default()
             },
+            // The service is in the network of the cluster.
             proxy: Proxy::None,
             timeout: Some(std::time::Duration::from_secs(30)),
             ..HttpSettings::default()
@@ -204,7 +207,7 @@ impl Cluster {
     }
 }
 
-/// The token in a cluster's answer: text in quotes, which is JSON in base 64.
+/// Reads the token in a cluster's answer: a JSON string with Base64 of a JSON object.
 fn token_of(body: &[u8]) -> Option<String> {
     let text: String = serde_json::from_slice(body).ok()?;
     let json: Json = serde_json::from_slice(&STANDARD.decode(text).ok()?).ok()?;

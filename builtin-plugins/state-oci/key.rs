@@ -1,4 +1,4 @@
-//! Private keys: as PEM text, with a password or without.
+//! Private keys in PEM, encrypted or not.
 
 use aws_lc_rs::cipher::{AES_128, AES_192, AES_256, DecryptionContext, PaddedBlockDecryptingKey, UnboundCipherKey};
 use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
@@ -10,7 +10,7 @@ use pkcs8::EncryptedPrivateKeyInfoRef;
 use store_client::oauth::{self, PrivateKey};
 use store_client::sum::md5;
 
-/// Why a private key cannot be used. Each text is a part of a sentence.
+/// Reason why a private key cannot be used, as a part of a sentence.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeyError {
     #[error("the private key cannot be read as PEM text: {0}")]
@@ -37,9 +37,9 @@ pub(crate) enum KeyError {
     Unusable(#[from] oauth::KeyError),
 }
 
-/// Reads the first private key of a text.
+/// Reads the first private key of a PEM text.
 pub(crate) fn read(text: &str, password: Option<&str>) -> Result<PrivateKey, KeyError> {
-    // In variables and in one line of a configuration, line breaks are often written as two characters.
+    // In variables and one-line arguments, line breaks are often written as `\n`.
     let text = text.replace("\\n", "\n");
     let blocks = pem::parse_many(&text)?;
     let block = blocks.iter().find(|block| block.tag().ends_with("PRIVATE KEY"));
@@ -59,7 +59,8 @@ pub(crate) fn read(text: &str, password: Option<&str>) -> Result<PrivateKey, Key
     Ok(PrivateKey::from_pkcs8(document.as_bytes().to_vec()))
 }
 
-/// A key in the older form: `DEK-Info` names the algorithm and the first block; the key of the algorithm is MD5 of the password.
+/// Decrypts a key in the traditional format: `DEK-Info` names cipher and IV, and the cipher's key is derived from the password
+/// by MD5.
 fn decrypted(block: &Pem, password: &str) -> Result<PrivateKey, KeyError> {
     let info = block.headers().get("DEK-Info").unwrap_or_default();
     let (algorithm, start) = info.split_once(',').unwrap_or((info, ""));
@@ -79,6 +80,7 @@ fn decrypted(block: &Pem, password: &str) -> Result<PrivateKey, KeyError> {
     let start: [u8; 16] = start
         .and_then(|start| start.try_into().ok())
         .ok_or(KeyError::NoFirstBlock)?;
+    // OpenSSL's EVP_BytesToKey: the first eight bytes of the IV are the salt.
     let salt = &start[..8];
     let mut key: Vec<u8> = Vec::new();
     let mut last: Vec<u8> = Vec::new();
@@ -99,7 +101,7 @@ fn decrypted(block: &Pem, password: &str) -> Result<PrivateKey, KeyError> {
     Ok(PrivateKey::from_pem(&pem::encode(&Pem::new("RSA PRIVATE KEY", plain)))?)
 }
 
-/// A new key, and its public part in DER.
+/// Generates a key, and returns its public part in DER.
 pub(crate) fn fresh() -> Result<(PrivateKey, Vec<u8>), KeyError> {
     let failed = |_| KeyError::NotMade;
     let pair = aws_lc_rs::rsa::KeyPair::generate(KeySize::Rsa2048).map_err(failed)?;
@@ -111,7 +113,7 @@ pub(crate) fn fresh() -> Result<(PrivateKey, Vec<u8>), KeyError> {
     ))
 }
 
-/// How Oracle names a certificate: its SHA-1, in pairs of digits.
+/// Returns the SHA-1 of a certificate in pairs of digits, as Oracle names certificates.
 pub(crate) fn fingerprint(certificate: &[u8]) -> String {
     let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
     context.update(certificate);

@@ -1,12 +1,13 @@
 //! The state store `oci`: states as objects of a bucket in Oracle Cloud's object storage.
 //!
-//! The default workspace is the object `KEY`, every other one `PREFIX/NAME/KEY`. A lock is an object beside the state that ends
-//! with `.lock`, and is created only if it is not there.
+//! The default workspace is the object `KEY`, every other one `PREFIX/NAME/KEY`. A lock is an object beside the state with the
+//! extension `.lock`, which is created only if it does not exist.
 //!
-//! - [`config`]: the arguments; [`settings`]: what they and the environment say together. [`region`]: where regions are.
-//! - [`auth`]: who we are: keys of users, and tokens that machines and programs are given. [`profile`]: the configuration file;
-//!   [`key`]: private keys; [`federation`]: tokens for certificates and for accounts of clusters.
-//! - [`cloud`]: signed requests, and what their answers say.
+//! - [`config`]: the arguments; [`settings`]: their effective values, with those of the environment. [`region`]: addresses of
+//!   regions.
+//! - [`auth`]: keys of users, and tokens of instances and programs. [`profile`]: the configuration file; [`key`]: private keys;
+//!   [`federation`]: tokens for certificates and for service accounts.
+//! - [`cloud`]: signed requests, and their errors.
 //! - [`client`]: the objects and locks; [`upload`]: large objects.
 
 mod auth;
@@ -29,10 +30,10 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// The store's name.
+/// Name of the store, which is that of the backend.
 pub const NAME: &str = "oci";
 
-/// The store.
+/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Oci
@@ -50,7 +51,7 @@ impl StateStore for Oci {
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
         let client = client::Client::new(settings::of(&config)?);
-        // What is wrong with the credentials is told now, and not at the first state.
+        // Wrong credentials are reported by `init`, and not by the first read.
         client.check().await?;
         Ok(Arc::new(Guarded::new(client)))
     }

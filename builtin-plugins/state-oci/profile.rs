@@ -1,11 +1,11 @@
-//! The configuration file of Oracle's tools: profiles in brackets, a name and a value a line.
+//! Configuration file of Oracle's tools: profiles in brackets, one name and value per line.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use monoform_sdk::env;
 
-/// Why a profile cannot be read. Each text is a part of a sentence.
+/// Reason why a profile cannot be read, as a part of a sentence.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProfileError {
     #[error("{} cannot be read: {source}", path.display())]
@@ -14,11 +14,10 @@ pub(crate) enum ProfileError {
     Missing { path: PathBuf, name: String },
 }
 
-/// A profile.
 #[derive(Default)]
 pub(crate) struct Profile(BTreeMap<String, String>);
 
-/// A path that may begin with the home directory.
+/// Expands a path that may begin with the home directory.
 pub(crate) fn expanded(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), env::var("OCI_HOME_OVERRIDE")) {
         (Some(rest), Some(home)) => Path::new(&home).join(rest),
@@ -26,17 +25,18 @@ pub(crate) fn expanded(path: &str) -> PathBuf {
     }
 }
 
-/// Where the configuration file is.
+/// Returns the path of the configuration file.
 pub(crate) fn usual_file() -> PathBuf {
     let usual = expanded("~/.oci/config");
     match env::var("OCI_CONFIG_FILE") {
+        // Oracle's libraries use the variable only if the usual file does not exist.
         Some(other) if !usual.exists() => expanded(&other),
         _ => usual,
     }
 }
 
 impl Profile {
-    /// Reads a profile that must be there.
+    /// Reads a profile that must exist.
     pub fn read(path: &Path, name: &str) -> Result<Profile, ProfileError> {
         let text = std::fs::read_to_string(path).map_err(|source| ProfileError::File {
             path: path.to_owned(),
@@ -48,7 +48,7 @@ impl Profile {
         })
     }
 
-    /// Reads a profile that need not be there.
+    /// Reads a profile; empty if it does not exist.
     pub fn read_if_any(path: &Path, name: &str) -> Profile {
         let text = std::fs::read_to_string(path).ok();
         text.and_then(|text| Profile::find(&text, name)).unwrap_or_default()
@@ -75,7 +75,7 @@ impl Profile {
         found.map(Profile)
     }
 
-    /// A value that is not empty.
+    /// Returns a value that is not empty.
     pub fn get(&self, name: &str) -> Option<String> {
         self.0.get(name).filter(|value| !value.is_empty()).cloned()
     }

@@ -1,9 +1,9 @@
-//! Where the services of regions are.
+//! Addresses of the services of regions.
 
 use monoform_sdk::env;
 
-/// The regions: name, short name, and what the names of their servers end with. What is not here ends as most do; such a region
-/// can be given with its ending, too.
+/// Regions: name, short name, and domain of their servers. A region that is missing here has the domain of most; it can also be
+/// configured with its domain.
 const REGIONS: &[(&str, &str, &str)] = &[
     ("af-johannesburg-1", "jnb", "oraclecloud.com"),
     ("ap-chiyoda-1", "nja", "oraclecloud8.com"),
@@ -82,14 +82,14 @@ const REGIONS: &[(&str, &str, &str)] = &[
 
 const USUAL: &str = "oraclecloud.com";
 
-/// The name of a region that may be given by its short name.
+/// Returns the name of a region, which may be given by its short name.
 pub(crate) fn full_name(name: &str) -> String {
     let name = name.trim().to_lowercase();
     let found = REGIONS.iter().find(|(_, short, _)| *short == name);
     found.map_or(name.clone(), |(full, ..)| (*full).to_owned())
 }
 
-/// The server of a service in a region.
+/// Returns the server of a service in a region.
 pub(crate) fn host(service: &str, region: &str) -> String {
     if region.contains('.') {
         return format!("{service}.{region}");

@@ -1,4 +1,4 @@
-//! What the arguments and the environment say together.
+//! Effective settings from the arguments and the environment.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::config::{Config, SUMMARY, text, variable};
 use crate::profile::expanded;
 use crate::region::host;
 
-/// How objects are encrypted, beyond what the bucket does.
+/// Encryption of objects beyond that of the bucket.
 pub(crate) enum Encryption {
     Usual,
     /// A key of the key service.
     Service(String),
-    /// A key of our own: algorithm, key, its SHA-256.
+    /// A key of the user: algorithm, key, its SHA-256.
     Own(String, String, String),
 }
 
-/// What a client needs to know.
+/// Effective settings of the client.
 pub(crate) struct Settings {
     pub key: String,
     pub prefix: String,
@@ -29,7 +29,7 @@ pub(crate) struct Settings {
     pub cloud: Cloud,
 }
 
-/// What the configuration and the environment say together.
+/// Returns the effective settings.
 pub(crate) fn of(config: &Config) -> Result<Settings> {
     let (source, region) = Source::of(config)?;
     let wrong = |detail: String| Diagnostic::error(SUMMARY, detail);
@@ -68,7 +68,7 @@ fn is_true(text: &str) -> bool {
     gotext::boolean(text) == Some(true)
 }
 
-/// Where the object storage of a region is, if no variable says another place.
+/// Returns the address of a region's object storage, unless variables override it.
 fn address(region: &str) -> String {
     let overrides = variable("CLIENT_HOST_OVERRIDES").unwrap_or_default();
     let own = overrides
@@ -81,7 +81,7 @@ fn address(region: &str) -> String {
     };
     if let Some(ending) = variable("domain_name_override") {
         let kept = variable("has_correct_domain_name").is_some_and(|right| address.ends_with(&right));
-        // The last two parts of the name are replaced.
+        // The last two parts of the name are its domain.
         let at = address.rmatch_indices('.').nth(1).map(|(at, _)| at + 1);
         if let Some(at) = at.filter(|_| !kept) {
             address.replace_range(at.., &ending);
@@ -93,7 +93,7 @@ fn address(region: &str) -> String {
     }
 }
 
-/// Why requests cannot be made as the variables want them.
+/// Reason why the HTTP client cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
     #[error("{} (custom_cert_location) cannot be read: {source}", path.display())]
@@ -105,7 +105,7 @@ pub(crate) enum ClientError {
     Tls(#[from] TlsError),
 }
 
-/// Requests as the variables want them, which are sent again this often.
+/// Creates an HTTP client with the settings of the variables and this number of retries.
 pub(crate) fn http(max: u32) -> std::result::Result<HttpClient, ClientError> {
     let time = |name: &str, usual: Duration| {
         let given = variable(name);
@@ -131,7 +131,9 @@ pub(crate) fn http(max: u32) -> std::result::Result<HttpClient, ClientError> {
             wait_max: Duration::from_secs(50),
             again: busy,
         },
+        // Zero means no limit, as in Oracle's client.
         timeout: (timeout > Duration::ZERO).then_some(timeout),
+        // Oracle's client limits connection and TLS handshake apart; here one limit covers both.
         connect_timeout: Some(time("DIAL_CONTEXT_CONNECTION_TIMEOUT", ten) + time("TLS_HANDSHAKE_TIMEOUT", ten)),
         user_agent: agent.map(|name| format!("Monoform/{} {name}", env!("CARGO_PKG_VERSION"))),
         ..HttpSettings::default()
@@ -139,12 +141,12 @@ pub(crate) fn http(max: u32) -> std::result::Result<HttpClient, ClientError> {
     Ok(client)
 }
 
-/// Which answers Oracle's clients send a request again for.
+/// Returns true if an answer calls for a retry, as in Oracle's clients.
 fn busy(answer: &Answer) -> bool {
     matches!(answer.status.as_u16(), 429 | 500 | 503)
 }
 
-/// The token of the user for whom requests are made.
+/// Returns the token of the user for whom requests are made.
 pub(crate) fn token_of_another() -> Result<Option<String>> {
     let Some(path) = variable("obo_token_path") else {
         return Ok(variable("obo_token"));

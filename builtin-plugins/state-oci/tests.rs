@@ -1,4 +1,4 @@
-//! Identities, and objects in parts, against services that are made up. Beside Terraform the store is tested end to end.
+//! Tests of identities and of uploads in parts with fake services. The store is tested end to end beside Terraform.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,8 @@ use crate::federation::Machine;
 use crate::settings::{Encryption, Settings, http};
 use crate::{key, upload};
 
-/// `openssl genrsa -traditional -aes128 -passout pass:secret 2048`, and `openssl genrsa -aes256 -passout pass:secret 2048`.
+/// Keys from `openssl genrsa -traditional -aes128 -passout pass:secret 2048` and `openssl genrsa -aes256 -passout
+/// pass:secret 2048`.
 const OLD_KEY: &str = include_str!("test-keys/old.pem");
 const NEW_KEY: &str = include_str!("test-keys/new.pem");
 

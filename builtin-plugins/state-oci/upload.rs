@@ -1,4 +1,4 @@
-//! Large objects: in parts, one after the other, so that what is in memory beyond the state is one part.
+//! Multipart uploads of large objects, one part after the other, so that memory holds one part beside the state.
 
 use monoform_sdk::Result;
 use serde_json::{Value as Json, json};
@@ -9,13 +9,13 @@ use store_client::sum::md5_base64;
 use crate::client::{Client, Condition};
 use store_client::about::About;
 
-/// The size of a part, and that from which on an object is written in parts.
+/// Size of a part; larger objects are written in parts.
 pub(crate) const PART: usize = 128 * 1024 * 1024;
 
-/// The part of a bucket's address for uploads.
+/// Part of a bucket's address for uploads.
 const UPLOADS: &str = "u";
 
-/// Writes an object in parts of this size. What was begun and cannot be finished is taken back.
+/// Writes an object in parts of `size` bytes. A failed upload is aborted.
 pub(crate) async fn in_parts(
     client: &Client,
     about: About<'_>,
@@ -37,7 +37,7 @@ pub(crate) async fn in_parts(
     let written = parts(client, about, (object, &id, condition), content, size).await;
     if !matches!(written, Ok(Written::Done(_))) {
         let query = [("uploadId", id.as_str())];
-        // What went wrong before is what is told.
+        // Otherwise the bucket would keep the parts, and charge for them. The first error is the one to report.
         let _ = cloud
             .send(about, Method::DELETE, ((UPLOADS, object), &query), &[], None)
             .await;
@@ -71,6 +71,7 @@ async fn parts(
     }
     let body = json!({"partsToCommit": all}).to_string().into_bytes();
     let query = [("uploadId", id)];
+    // Nothing is visible before the commit, so the condition belongs to it.
     let condition: Vec<(&'static str, String)> = condition.into_iter().collect();
     let answer = cloud
         .send(about, Method::POST, ((UPLOADS, object), &query), &condition, Some(body))

@@ -1,4 +1,4 @@
-//! The objects of the bucket, and the locks and checksums in the table.
+//! Objects of the bucket, and locks and checksums in the table.
 
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Result, async_trait};
@@ -14,11 +14,11 @@ use crate::cloud::Cloud;
 use crate::settings::Settings;
 use crate::table::{IsThere, Table};
 
-/// The columns of the table.
+/// Columns of the table.
 const INFO: &str = "Info";
 const DIGEST: &str = "Digest";
 
-/// A bucket with states.
+/// Client for a bucket with states.
 pub(crate) struct Client {
     settings: Settings,
 }
@@ -28,7 +28,7 @@ impl Client {
         Client { settings }
     }
 
-    /// Whether there are credentials, and the table if there is to be one.
+    /// Checks that there are credentials, and that the table exists if there is to be one.
     pub async fn check(&self) -> Result<()> {
         let Settings { cloud, table, .. } = &self.settings;
         cloud.credential().await?;
@@ -46,12 +46,12 @@ impl Client {
         }
     }
 
-    /// The key of a lock's row.
+    /// Returns the key of a lock's row.
     fn lock_key(&self, workspace: &str) -> String {
         format!("{}/{}", self.settings.bucket, self.object(workspace))
     }
 
-    /// The key of a checksum's row.
+    /// Returns the key of a checksum's row.
     fn digest_key(lock_key: &str) -> String {
         format!("{lock_key}-md5")
     }
@@ -60,7 +60,7 @@ impl Client {
         format!("{doing} the object {object:?} of the bucket {:?}", self.settings.bucket)
     }
 
-    /// The content of an object; `None` if it is not there, or empty.
+    /// Reads an object; `None` if it does not exist or is empty.
     async fn get(&self, object: &str) -> Result<Snapshot> {
         let Settings { cloud, bucket, .. } = &self.settings;
         let what = self.what("Reading", object);
@@ -71,6 +71,7 @@ impl Client {
         let answer = cloud.send(about, Method::GET, (bucket, object, &[]), &[], None).await?;
         match answer.status.as_u16() {
             200 => Ok(Some(answer.body).filter(|body| !body.is_empty()).into()),
+            // Only a missing object means that there is no state; a missing bucket is an error.
             404 if xml::tag(&answer.text(), "Code").as_deref() != Some("NoSuchBucket") => Ok(None.into()),
             _ => Err(cloud.problem(about, bucket, &answer)),
         }
@@ -106,7 +107,7 @@ impl Client {
         }
     }
 
-    /// A page of the list of the objects with a prefix.
+    /// Requests one page of the list of objects with a prefix.
     async fn page(&self, about: About<'_>, prefix: &str, place: Option<String>) -> Result<Page> {
         let Settings { cloud, bucket, .. } = &self.settings;
         let query = [
@@ -150,7 +151,7 @@ impl Sums for Client {
     }
 }
 
-/// The row that locks a state.
+/// Row that locks a state.
 struct LockRow<'c> {
     cloud: &'c Cloud,
     table: &'c Table,
@@ -181,6 +182,7 @@ impl LockRecord for LockRow<'_> {
     }
 
     async fn remove(&self, _found: &Found) -> Result<Removed> {
+        // The release has compared the ID before.
         self.table.delete(self.cloud, &self.key).await.map(|()| Removed::Done)
     }
 }
@@ -201,7 +203,7 @@ impl LockedStore for Client {
         };
         let default = self.object(DEFAULT);
         let names = listing::names(about, |place| self.page(about, &start, place)).await?;
-        // As Terraform does it, everything that is there is a workspace.
+        // As in Terraform, every folder below the prefix is a workspace, whatever its objects are called.
         let others = names.iter().filter(|object| **object != default);
         let folders = others.filter_map(|object| object.strip_prefix(&start)?.split('/').next());
         Ok(listing::workspaces(folders, "", ""))
@@ -223,7 +225,7 @@ impl LockedStore for Client {
         consistent::read(self, &self.lock_key(workspace), || self.get(&object), mismatch).await
     }
 
-    /// The service has no condition for an object that is to be replaced.
+    /// Writes without a condition: the service has none for replacing an object.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let object = self.object(workspace);
         let put = self.put(&object, state);
@@ -244,6 +246,7 @@ impl LockedStore for Client {
         if !answer.status.is_success() && answer.status.as_u16() != 404 {
             return Err(cloud.problem(about, bucket, &answer));
         }
+        // After the object, so that a failed deletion leaves a state with its checksum.
         consistent::forget(self, &self.lock_key(workspace)).await;
         Ok(())
     }

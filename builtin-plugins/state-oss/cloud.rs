@@ -1,4 +1,4 @@
-//! Requests to the bucket and to other services, and what their answers say.
+//! Requests to the bucket and to other services of Alibaba Cloud, and the errors in their answers.
 
 #![expect(clippy::disallowed_methods, reason = "requests are signed with the time in them")]
 
@@ -16,34 +16,33 @@ use tokio::sync::OnceCell;
 use crate::credentials::Source;
 use crate::sign;
 
-/// The services, and who we are to them.
+/// Addresses, HTTP clients and credentials of the services.
 pub(crate) struct Cloud {
-    /// Where buckets are, if it is said, and else what was looked up.
+    /// Address of the buckets: the configured one, or else the one that was looked up.
     pub endpoint: Option<Url>,
     pub looked_up: OnceCell<Url>,
     pub region: String,
-    /// Where roles are taken on.
     pub sts: Url,
     pub http: HttpClient,
-    /// For services that answer soon.
+    /// For short calls, which should be answered within 30 seconds.
     pub calls: HttpClient,
-    /// For what may fail.
+    /// For calls that may fail: one attempt of ten seconds.
     pub once: HttpClient,
     pub source: Source,
     pub current: CredentialCache,
 }
 
-/// Why a service did not do what it was called for.
+/// Failure of a call to a service.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
     #[error("{}", .0.reason())]
     Unanswered(#[from] Failure),
-    /// The answer in words, with advice.
+    /// Error of the service, with advice.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Another service: where it is, the version of its interface, and what is to be done.
+/// Call to a service: its address, the version of its API, and the action.
 pub(crate) struct Service<'a> {
     url: &'a Url,
     version: &'a str,
@@ -60,18 +59,17 @@ impl<'a> Service<'a> {
     }
 }
 
-/// The time, in this form.
 pub(crate) fn now(form: &str) -> String {
     jiff::Timestamp::now().strftime(form).to_string()
 }
 
 impl Cloud {
-    /// Credentials that hold for a while.
+    /// Returns credentials that are valid for some minutes yet.
     pub async fn credential(&self) -> Result<Credential> {
         self.current.get(self.source.find(self)).await
     }
 
-    /// Where a bucket is: its address, to which names of objects are added.
+    /// Returns the address of a bucket, to which names of objects are appended.
     async fn address(&self, bucket: &str) -> Result<Url> {
         let broken = |text: &str| -> Diagnostics {
             let detail = format!("{text:?} is not where a bucket can be: correct \"region\" or \"endpoint\".");
@@ -81,7 +79,7 @@ impl Cloud {
             Some(url) => url.clone(),
             None => self.looked_up.get_or_try_init(|| self.look_up()).await?.clone(),
         };
-        // A server without a name has its buckets as parts of the path.
+        // An IP address cannot have the bucket in front of it, so the bucket is a part of the path.
         match url.domain().map(|host| format!("{bucket}.{host}")) {
             Some(host) => {
                 url.set_host(Some(&host)).map_err(|_| broken(&host))?;
@@ -92,7 +90,8 @@ impl Cloud {
         Ok(url)
     }
 
-    /// Where the buckets of the region are, as the service for that says; the usual address if it says nothing.
+    /// Looks up the address of the region's buckets by the location service, as Terraform does; the usual address if
+    /// that fails.
     async fn look_up(&self) -> Result<Url> {
         let parsed = |text: &str| Url::parse(&format!("https://{text}")).ok().filter(Url::has_host);
         let found = async {
@@ -102,6 +101,7 @@ impl Cloud {
                 version: "2015-06-12",
                 action: "DescribeEndpoints",
             };
+            // Missing credentials are reported by the request to the bucket.
             let credential = self.credential().await.ok()?;
             let parts = [("ServiceCode", "oss"), ("Id", &self.region), ("Type", "openAPI")];
             let json = self.call(&self.once, Some(&credential), service, &parts).await;
@@ -119,7 +119,7 @@ impl Cloud {
         })
     }
 
-    /// A signed request about an object of a bucket, or about the bucket if the name is empty.
+    /// Sends a signed request for an object of a bucket, or for the bucket if the name is empty.
     pub async fn send(
         &self,
         about: About<'_>,
@@ -139,6 +139,7 @@ impl Cloud {
         let kind = if body.is_some() { "application/json" } else { "" };
         let body = body.map(Bytes::from);
         let mut make = || {
+            // Each attempt has a signature with its own time: the service refuses those that are 15 minutes off.
             let date = now("%a, %d %b %Y %H:%M:%S GMT");
             let mut own: Vec<(&'static str, &str)> =
                 headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -158,7 +159,7 @@ impl Cloud {
         sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
     }
 
-    /// Calls another service; without credentials it is not signed. An error is why it was not done.
+    /// Calls another service; without credentials the call is not signed.
     pub async fn call(
         &self,
         http: &HttpClient,
@@ -173,6 +174,7 @@ impl Cloud {
             ("Version", service.version),
             ("Format", "JSON"),
             ("Timestamp", &time),
+            // The service refuses a second call with the same nonce.
             ("SignatureNonce", &nonce),
         ]);
         if !self.region.is_empty() {
@@ -209,7 +211,7 @@ impl Cloud {
         Err(CallError::Refused(told.trim_end_matches('.').to_owned()))
     }
 
-    /// An answer of the bucket that is an error, in words.
+    /// Makes a diagnostic of an error of the bucket, with advice for its code.
     pub fn problem(&self, about: About<'_>, bucket: &str, answer: &Answer) -> Diagnostics {
         let text = answer.text();
         let part = |name: &str| xml::tag(&text, name).unwrap_or_default();

@@ -99,7 +99,7 @@ pub(crate) fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic 
 }
 
 impl Config {
-    /// What is wrong, before any request is made.
+    /// Returns the mistakes that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         let mut add = |attribute: &str, is_wrong: bool, detail: &str| {

@@ -1,5 +1,5 @@
-//! Who we are: keys that were given, of a profile, of the machine; and a role that is taken on with them, or with the token of
-//! another identity provider.
+//! Credentials: keys of the arguments, the environment or a profile, or of the machine's role; and a role that is assumed with
+//! them, or with an OIDC token.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,21 +12,19 @@ use store_client::profile::{self, ProfileError};
 
 use crate::cloud::{CallError, Cloud, Service};
 
-/// Where credentials come from.
 pub(crate) struct Source {
     pub given: Option<Credential>,
-    /// The role of the machine, which counts where nothing is given.
+    /// Role of the machine, which is used if there are no keys.
     pub machine: Option<String>,
     pub role: Option<Role>,
-    /// What proves who we are where there are neither keys nor a role of the machine.
+    /// OIDC token, which is used if there are neither keys nor a role of the machine.
     pub oidc: Option<Oidc>,
 }
 
-/// A role to take on.
 pub(crate) struct Role {
     pub arn: String,
     pub session: String,
-    /// In seconds.
+    /// Duration in seconds.
     pub duration: u32,
     pub policy: Option<String>,
 }
@@ -35,7 +33,7 @@ impl Role {
     pub const USUAL_DURATION: u32 = 3600;
 }
 
-/// The token of another identity provider, as the clusters of Alibaba Cloud give it to programs in them.
+/// OIDC provider and token file, as the clusters of Alibaba Cloud give them to their programs.
 pub(crate) struct Oidc {
     provider: String,
     token_file: String,
@@ -50,22 +48,23 @@ impl Oidc {
     }
 }
 
-/// What a profile of the command line `aliyun` says.
+/// Profile of the command line `aliyun`.
 #[derive(Default)]
 pub(crate) struct Profile(Map<String, Json>);
 
 impl Profile {
-    /// Reads a profile; a file that is not there has none, and one that is not in it says nothing.
+    /// Reads a profile; empty if the file or the profile does not exist.
     pub fn read(path: &Path, name: &str) -> std::result::Result<Profile, ProfileError> {
         let Some(json) = profile::json(path)? else {
             return Ok(Profile::default());
         };
         let profiles = json["profiles"].as_array().into_iter().flatten();
+        // The last profile of several with the same name counts, as in Terraform.
         let found = profiles.rev().find(|profile| profile["name"] == name);
         Ok(Profile(found.and_then(Json::as_object).cloned().unwrap_or_default()))
     }
 
-    /// A value that counts for the kind of credentials that the profile has.
+    /// Returns a value if it belongs to the kind of credentials that the profile has.
     pub fn get(&self, name: &str) -> Option<String> {
         let mode = self.0.get("mode")?.as_str()?;
         let counts = match name {
@@ -79,7 +78,7 @@ impl Profile {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// How long the role of the profile is taken on for.
+    /// Returns the duration of the profile's role in seconds.
     pub fn seconds(&self) -> Option<u32> {
         self.get("ram_role_arn")?;
         self.0.get("expired_seconds")?.as_u64()?.try_into().ok()
@@ -91,7 +90,7 @@ fn problem(detail: String) -> Diagnostics {
 }
 
 impl Source {
-    /// The credentials that hold now.
+    /// Returns credentials that are valid now.
     pub async fn find(&self, cloud: &Cloud) -> Result<Current> {
         let base = match (&self.given, &self.machine, &self.oidc, &self.role) {
             (Some(given), ..) => Current {
@@ -109,13 +108,13 @@ impl Source {
     }
 }
 
-/// Where the roles of a machine are.
+/// Address of the metadata service, below which the machine's roles are.
 const SERVICE: &str = "http://100.100.100.200/latest/meta-data/ram/security-credentials";
 
-/// How long the machine's service may take for an answer.
+/// Limit of one request to the metadata service.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The credentials of the machine's role.
+/// Requests the credentials of the machine's role.
 async fn of_machine(role: &str) -> Result<Current> {
     let failed = |why: MachineError| {
         problem(format!(
@@ -165,6 +164,7 @@ impl Role {
     }
 
     async fn take_on_by_token(&self, cloud: &Cloud, oidc: &Oidc) -> Result<Current> {
+        // Read for each request of credentials, since clusters renew the file.
         let token = std::fs::read_to_string(&oidc.token_file).map_err(|e| {
             problem(format!(
                 "The token in the file {:?} (ALIBABA_CLOUD_OIDC_TOKEN_FILE) cannot be read: {e}.",

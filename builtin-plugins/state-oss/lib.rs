@@ -1,13 +1,13 @@
 //! The state store `oss`: states as objects of a bucket in Alibaba Cloud's object storage.
 //!
 //! The default workspace is the object `PREFIX/KEY`, every other one `PREFIX/NAME/KEY`. With a table of Tablestore, a lock is a
-//! row of it that is made only if it is not there, and the checksum of the state is a row, too: a state with another checksum is
-//! not believed. Without a table nothing keeps others out.
+//! row that is created only if it does not exist, and the checksum of the state is a row, too: a state with another checksum is
+//! refused. Without a table there are no locks.
 //!
-//! - [`config`]: the arguments; [`settings`]: what they, the environment and a profile say together.
-//! - [`credentials`]: who we are: keys, profiles, the role of the machine, roles that are taken on.
-//! - [`sign`]: the three signatures of Alibaba Cloud; [`cloud`]: requests to its services, and what their answers say.
-//! - [`client`]: the objects; [`table`]: the rows; [`row`]: rows as bytes.
+//! - [`config`]: the arguments; [`settings`]: their effective values, with those of the environment and of a profile.
+//! - [`credentials`]: keys, profiles, the role of the machine, and assumed roles.
+//! - [`sign`]: the three signatures of Alibaba Cloud; [`cloud`]: requests to its services, and their errors.
+//! - [`client`]: the objects; [`table`]: the rows; [`row`]: their encoding.
 
 mod client;
 mod cloud;
@@ -27,10 +27,10 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// The store's name.
+/// Name of the store, which is that of the backend.
 pub const NAME: &str = "oss";
 
-/// The store.
+/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Oss
@@ -48,7 +48,7 @@ impl StateStore for Oss {
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
         let client = client::Client::new(settings::of(&config)?);
-        // What is wrong with the credentials and the table is told now, and not at the first state.
+        // Wrong credentials or a missing table are reported by `init`, and not by the first read.
         client.check().await?;
         Ok(Arc::new(Guarded::new(client)))
     }

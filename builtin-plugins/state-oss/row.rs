@@ -1,9 +1,8 @@
-//! Rows of Tablestore as bytes ("PlainBuffer"), and the requests that carry them (Protocol Buffers): as much of both as locks and
-//! checksums need. Both forms are those of Tablestore's official clients.
+//! Rows of Tablestore in their binary form ("PlainBuffer"), and the Protocol Buffers messages that carry them, as far as locks and
+//! checksums need them. Both forms are those of Tablestore's official clients.
 //!
-//! A row is a number that says so, then items that begin with a tag: the primary key, the other columns, whether the row is to be
-//! deleted, a check. A column is its name, its value and a check. Checks are CRC-8 with the polynomial 0x07; numbers are in little
-//! endian.
+//! A row is a header, then items that begin with a tag: the primary key, the other columns, a mark of deletion, a check. A column
+//! is its name, its value and a check. Checks are CRC-8 with the polynomial 0x07; numbers are little endian.
 
 use std::collections::BTreeMap;
 
@@ -20,21 +19,21 @@ const TIME: u8 = 0x7;
 const DELETE: u8 = 0x8;
 const ROW_CHECK: u8 = 0x9;
 const CELL_CHECK: u8 = 0xa;
-/// The kind of a value: text.
+/// Type of a value: text.
 const TEXT: u8 = 0x3;
 
-/// Whether a row must be there already for a request to be done.
+/// Existence conditions of a request.
 pub(crate) const WHETHER_OR_NOT: i32 = 0;
 pub(crate) const NOT_THERE: i32 = 2;
 
-/// What must be so for a request to be done.
+/// Condition of a request.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Condition {
     #[prost(int32, required, tag = "1")]
     pub existence: i32,
 }
 
-/// The requests `PutRow` and `DeleteRow`.
+/// Body of `PutRow` and `DeleteRow`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Change {
     #[prost(string, required, tag = "1")]
@@ -45,7 +44,7 @@ pub(crate) struct Change {
     pub condition: Condition,
 }
 
-/// The request `GetRow`.
+/// Body of `GetRow`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Get {
     #[prost(string, required, tag = "1")]
@@ -58,21 +57,21 @@ pub(crate) struct Get {
     pub versions: Option<i32>,
 }
 
-/// The answer to `GetRow`; its row is empty if there is none.
+/// Response of `GetRow`; its row is empty if there is none.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Got {
     #[prost(bytes = "vec", required, tag = "2")]
     pub row: Vec<u8>,
 }
 
-/// The request `DescribeTable`.
+/// Body of `DescribeTable`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Describe {
     #[prost(string, required, tag = "1")]
     pub table: String,
 }
 
-/// An answer that is an error.
+/// Response of a request that failed.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Refusal {
     #[prost(string, required, tag = "1")]
@@ -91,11 +90,11 @@ fn crc8(check: u8, bytes: &[u8]) -> u8 {
 }
 
 fn number(length: usize) -> [u8; 4] {
-    // No name or value here is longer.
+    // Names and values are far shorter than 4 GiB.
     u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-/// Adds a column to a row, and gives its check.
+/// Appends a column to a row, and returns its check.
 fn add(out: &mut Vec<u8>, name: &str, value: &str) -> u8 {
     let length = number(value.len());
     out.extend([CELL, NAME]);
@@ -112,7 +111,7 @@ fn add(out: &mut Vec<u8>, name: &str, value: &str) -> u8 {
     check
 }
 
-/// A row with this key, and with these columns; or one that is to be deleted.
+/// Encodes a row with this key and these columns, or a row to delete.
 pub(crate) fn written(key: (&str, &str), columns: &[(&str, &str)], delete: bool) -> Vec<u8> {
     let mut out = HEADER.to_le_bytes().to_vec();
     out.push(KEY);
@@ -131,7 +130,7 @@ pub(crate) fn written(key: (&str, &str), columns: &[(&str, &str)], delete: bool)
     out
 }
 
-/// The columns of a row whose values are texts, the key among them; `None` for bytes that are no row.
+/// Decodes the text columns of a row, including its key; `None` for invalid bytes.
 pub(crate) fn read(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
     let mut rest = Reader(bytes);
     if rest.number()? != HEADER as usize {
@@ -178,7 +177,7 @@ impl<'b> Reader<'b> {
         String::from_utf8(self.bytes(length)?.to_vec()).ok()
     }
 
-    /// A column; nothing of it if its value is no text.
+    /// Decodes a column; the inner value is `None` if its type is not text.
     fn cell(&mut self) -> Option<Option<(String, String)>> {
         if self.byte()? != NAME {
             return None;
@@ -220,13 +219,13 @@ mod unit {
         }
     }
 
-    /// CRC-8 of "123456789" with this polynomial is 0xf4, by the catalogues of such checks.
+    /// CRC-8 of "123456789" with this polynomial is 0xf4, by catalogs of check functions.
     #[test]
     fn checks_are_those_of_the_polynomial() {
         assert_eq!(crc8(0, b"123456789"), 0xf4);
     }
 
-    /// What the official client (Go, 4.1.2) sends for a key alone, with and without the mark of deletion.
+    /// The bytes that the official client (Go, 4.1.2) sends for a key alone, with and without the mark of deletion.
     #[test]
     fn keys_are_those_of_the_official_client() {
         let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();

@@ -1,4 +1,4 @@
-//! What the arguments, the environment and a profile say together.
+//! Effective settings from the arguments, the environment and a profile.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::config::{Config, SUMMARY, problem};
 use crate::credentials::{Oidc, Profile, Role, Source};
 use crate::table::Table;
 
-/// What a client needs to know.
+/// Effective settings of the client.
 pub(crate) struct Settings {
     pub bucket: String,
     pub prefix: String,
@@ -23,7 +23,7 @@ pub(crate) struct Settings {
     pub cloud: Cloud,
 }
 
-/// An address, with the scheme that is usual where none is said.
+/// Parses an address; the scheme defaults to https.
 fn address(attribute: &str, text: &str) -> Result<Url> {
     let full = match text.starts_with("http") {
         true => text.to_owned(),
@@ -44,7 +44,7 @@ fn profile(config: &Config) -> Result<Profile> {
         .map_err(|why| problem("profile", format!("The profile {name:?} cannot be used: {why}.")).into())
 }
 
-/// What the configuration and the environment say together.
+/// Returns the effective settings.
 pub(crate) fn of(config: &Config) -> Result<Settings> {
     let profile = profile(config)?;
     let variables = ["ALICLOUD_REGION", "ALIBABA_CLOUD_REGION", "ALICLOUD_DEFAULT_REGION"];
@@ -84,6 +84,7 @@ pub(crate) fn of(config: &Config) -> Result<Settings> {
     };
     let or = |value: &Attr<String>, usual: &str| value.known().cloned().unwrap_or_else(|| usual.to_owned());
     let prefix = or(&config.prefix, "env:");
+    // The parts of an object's name are joined with slashes.
     let prefix = prefix.trim_matches('/');
     Ok(Settings {
         bucket: config.bucket.text().to_owned(),
@@ -107,6 +108,7 @@ fn table(config: &Config) -> Result<Option<Table>> {
         problem("tablestore_endpoint", detail)
     })?;
     let url = address("tablestore_endpoint", &endpoint)?;
+    // Addresses of instances begin with the instance's name.
     let first = url
         .host_str()
         .and_then(|host| host.split('.').next())
@@ -142,6 +144,7 @@ fn source(config: &Config, profile: &Profile) -> Result<Source> {
         oidc: Oidc::of_environment(),
         given,
     };
+    // An OIDC token is of use only to assume a role.
     if source.given.is_none() && source.machine.is_none() && (source.oidc.is_none() || source.role.is_none()) {
         let detail = "There are no credentials for Alibaba Cloud: set access_key and secret_key, or ALICLOUD_ACCESS_KEY and \
                       ALICLOUD_SECRET_KEY, or name a profile of the command line aliyun in \"profile\", or the role of the machine in \
@@ -151,7 +154,7 @@ fn source(config: &Config, profile: &Profile) -> Result<Source> {
     Ok(source)
 }
 
-/// The role to take on: of the arguments, of the block, or of the profile.
+/// Returns the role to assume: that of the arguments, of the block, or of the profile.
 fn role(config: &Config, profile: &Profile) -> Result<Option<Role>> {
     const ARN: [&str; 2] = ["ALICLOUD_ASSUME_ROLE_ARN", "ALIBABA_CLOUD_ROLE_ARN"];
     const SESSION: [&str; 2] = ["ALICLOUD_ASSUME_ROLE_SESSION_NAME", "ALIBABA_CLOUD_ROLE_SESSION_NAME"];
@@ -181,6 +184,7 @@ fn role(config: &Config, profile: &Profile) -> Result<Option<Role>> {
     };
     Ok(Some(Role {
         arn,
+        // Terraform's default for the name of the session.
         session: session
             .or_else(|| profile.get("ram_session_name"))
             .unwrap_or_else(|| "terraform".to_owned()),
@@ -189,7 +193,7 @@ fn role(config: &Config, profile: &Profile) -> Result<Option<Role>> {
     }))
 }
 
-/// How long a role is taken on for where nothing else says it.
+/// Returns the duration of roles from the environment, or the default.
 fn of_environment() -> Result<u32> {
     let variable = "ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION";
     match env::var(variable) {

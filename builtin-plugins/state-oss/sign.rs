@@ -1,13 +1,11 @@
-//! The three signatures of Alibaba Cloud, all of them HMAC with SHA-1: that of requests to buckets, that of requests to tables, and
-//! that of requests to its other services.
+//! The three signatures of Alibaba Cloud, all by HMAC-SHA1: for buckets, for tables, and for its other services.
 
 use std::collections::BTreeMap;
 
 use store_client::name::encoded;
 use store_client::sum::{base64, hmac_sha1};
 
-/// The signature of a request to a bucket. `headers` are those that begin with `x-oss-`; `resource` is the bucket and the object,
-/// not encoded.
+/// Signs a request to a bucket. `headers` are those that begin with `x-oss-`; `resource` is bucket and object, not encoded.
 pub(crate) fn of_bucket(
     key: &str,
     [method, content_md5, content_type, date]: [&str; 4],
@@ -20,7 +18,7 @@ pub(crate) fn of_bucket(
     base64(&hmac_sha1(key.as_bytes(), text.as_bytes()))
 }
 
-/// The signature of a request to a table: its path, and all headers that begin with `x-ots-`.
+/// Signs a request to a table: its path, and all headers that begin with `x-ots-`.
 pub(crate) fn of_table(key: &str, path: &str, headers: &[(&str, &str)]) -> String {
     let sorted: BTreeMap<&str, &str> = headers.iter().copied().collect();
     let headers: String = sorted
@@ -31,7 +29,7 @@ pub(crate) fn of_table(key: &str, path: &str, headers: &[(&str, &str)]) -> Strin
     base64(&hmac_sha1(key.as_bytes(), text.as_bytes()))
 }
 
-/// The signature of a request to another service, whose parameters are these.
+/// Signs a call of another service with these parameters.
 pub(crate) fn of_call(key: &str, method: &str, parameters: &BTreeMap<&str, &str>) -> String {
     let all: Vec<String> = parameters
         .iter()

@@ -1,4 +1,4 @@
-//! The table with locks and checksums.
+//! Table with locks and checksums.
 
 use monoform_sdk::{Diagnostic, Result};
 use prost::Message;
@@ -9,10 +9,10 @@ use crate::cloud::{Cloud, now};
 use crate::row::{Change, Condition, Describe, Get, Got, NOT_THERE, Refusal, WHETHER_OR_NOT};
 use crate::{row, sign};
 
-/// The column of the primary key.
+/// Column of the primary key.
 const KEY: &str = "LockID";
 
-/// How often a request is sent again that the service was too busy for, and how long to wait before the first time.
+/// Attempts of a request while the service is busy, and the pause after the first one, which doubles each time.
 const ATTEMPTS: u32 = 6;
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
@@ -23,11 +23,11 @@ pub(crate) struct Table {
     pub name: String,
 }
 
-/// What was asked for is not so: the row is there already.
+/// Failed condition: the row exists already.
 pub(crate) struct IsThere;
 
 impl Table {
-    /// Whether the table can be used.
+    /// Checks that the table can be used.
     pub async fn check(&self, cloud: &Cloud) -> Result<()> {
         let request = Describe {
             table: self.name.clone(),
@@ -38,7 +38,6 @@ impl Table {
             .map(drop)
     }
 
-    /// Writes a row.
     pub async fn put(&self, cloud: &Cloud, key: &str, column: &str, value: &str) -> Result<()> {
         let request = self.change(row::written((KEY, key), &[(column, value)], false), WHETHER_OR_NOT);
         self.send(cloud, "/PutRow", request, &self.what("Writing", key), false)
@@ -46,7 +45,7 @@ impl Table {
             .map(drop)
     }
 
-    /// Makes a row, if it is not there.
+    /// Creates a row if it does not exist.
     pub async fn make(
         &self,
         cloud: &Cloud,
@@ -64,7 +63,7 @@ impl Table {
         })
     }
 
-    /// A column of a row; `None` if it is not there.
+    /// Reads a column of a row; `None` if it does not exist.
     pub async fn get(&self, cloud: &Cloud, key: &str, column: &str) -> Result<Option<String>> {
         let what = self.what("Reading", key);
         let request = Get {
@@ -87,7 +86,7 @@ impl Table {
         Ok(row::read(&got.row).ok_or_else(broken)?.remove(column))
     }
 
-    /// Deletes a row, which may be gone already.
+    /// Deletes a row; one that does not exist is no error.
     pub async fn delete(&self, cloud: &Cloud, key: &str) -> Result<()> {
         let request = self.change(row::written((KEY, key), &[], true), WHETHER_OR_NOT);
         self.send(cloud, "/DeleteRow", request, &self.what("Deleting", key), false)
@@ -107,7 +106,8 @@ impl Table {
         }
     }
 
-    /// Sends a request. What a busy service has refused is sent again. `may_fail` makes a condition that is not met an answer.
+    /// Sends a request, again while the service is busy. With `may_fail`, a condition that is not met is an answer and no
+    /// error.
     async fn send(
         &self,
         cloud: &Cloud,
@@ -138,6 +138,7 @@ impl Table {
                     | "OTSStorageServerBusy"
             );
             match refusal.code.as_str() {
+                // The condition makes the lock: of two programs only one creates the row.
                 "OTSConditionCheckFail" if may_fail => return Ok(answer),
                 _ if busy && left > 0 => {
                     tokio::time::sleep(pause).await;

@@ -1,4 +1,4 @@
-//! The statements.
+//! SQL statements of the store.
 
 use std::sync::Arc;
 
@@ -13,48 +13,47 @@ use crate::Tables;
 use crate::session::{Connection, connect, problem};
 use crate::settings::Settings;
 
-/// The number that Terraform locks while it creates a workspace, in whichever schema of the database.
+/// Advisory lock that Terraform holds while it creates a workspace, whatever the schema.
 const TERRAFORM_CREATION: i64 = -1;
 
-/// How long another program may take to create the row of a workspace. Ours and OpenTofu's are the matter of an instant; Terraform
-/// holds its lock for the whole of a first apply.
+/// Time limit of waiting for the creation locks. This program and OpenTofu hold them for an instant; Terraform holds its own for the
+/// whole of a first apply.
 const CREATION_TIMEOUT: &str = "2s";
 
-/// The content of a row that exists in order to be locked: a state without anything in it. It is a state, and not empty, because
-/// Terraform refuses to read an empty one; a program that was killed may leave it behind.
+/// State without content, for a row that exists only to be locked. It is not an empty text, because Terraform refuses to read that,
+/// and a killed program may leave the row behind.
 const UNWRITTEN: &str =
     "{\"version\":4,\"terraform_version\":\"1.0.0\",\"serial\":0,\"lineage\":\"\",\"outputs\":{},\"resources\":[]}";
 
-/// A table of states.
+/// Client for a table of states.
 pub(crate) struct Client {
     settings: Settings,
-    /// The table with its schema, as it stands in statements.
+    /// Quoted name of the table with its schema.
     table: String,
-    /// The number that is locked while a workspace is created in this schema.
+    /// Advisory lock that is held while a workspace is created in this schema.
     creation: i64,
     session: Mutex<Session>,
 }
 
 struct Session {
     connection: Arc<Connection>,
-    /// The lock that this session holds.
+    /// Lock that this session holds.
     held: Option<Held>,
 }
 
-/// A lock of a session.
 struct Held {
-    /// Its name, as it was told.
+    /// ID of the lock as it was returned.
     id: String,
-    /// The number of the advisory lock.
+    /// Number of the advisory lock.
     number: i64,
-    /// Whether it was lost with the connection, and taken anew: another program may have had it for a time.
+    /// True if the lock was lost with the connection and taken again: another program may have held it in between.
     is_interrupted: bool,
-    /// The row was made for this lock; it goes with it unless a state was written.
+    /// True if the row was created for this lock. It is removed with the lock unless a state was written.
     is_new: bool,
 }
 
-/// The number of the creation lock of a schema, which is the one that OpenTofu uses: the FNV-1 hash of the names of schema and table,
-/// negative, so that it is no id of a row.
+/// Returns the creation lock of a schema, which is that of OpenTofu: the FNV-1 hash of the names of schema and table, negative so
+/// that it is no ID of a row.
 fn creation_of(schema: &str) -> i64 {
     let hash = format!("{schema}\0states").bytes().fold(0x811c_9dc5_u32, |hash, byte| {
         hash.wrapping_mul(0x0100_0193) ^ u32::from(byte)
@@ -62,7 +61,7 @@ fn creation_of(schema: &str) -> i64 {
     -i64::from(hash)
 }
 
-/// Text as a literal in a statement.
+/// Quotes text as a literal.
 fn literal(text: &str) -> String {
     format!("'{}'", text.split('\0').next().unwrap_or_default().replace('\'', "''"))
 }
@@ -74,7 +73,7 @@ const LOCK: &str = "Error acquiring the state lock";
 const UNLOCK: &str = "Cannot release the state lock";
 const LIST: &str = "Failed to list workspaces";
 
-/// An identifier as it stands in a statement.
+/// Quotes an identifier.
 fn quoted(name: &str) -> String {
     let name = name.split('\0').next().unwrap_or_default();
     format!("\"{}\"", name.replace('"', "\"\""))
@@ -90,7 +89,7 @@ async fn create_missing(
     if tables.create_schema {
         let count = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = $1";
         let row = connection.query_one(count, &[&tables.schema]).await?;
-        // Where the schema is there, the privilege to create one is not needed.
+        // CREATE SCHEMA requires its privilege even if the schema exists.
         if row.get::<_, i64>(0) < 1 {
             let create = format!("CREATE SCHEMA IF NOT EXISTS {schema}");
             connection.batch_execute(&create).await?;
@@ -113,7 +112,7 @@ async fn create_missing(
 }
 
 impl Client {
-    /// Connects, and creates what is missing.
+    /// Connects, and creates the missing objects of the database.
     pub async fn prepare(settings: Settings, tables: &Tables) -> Result<Client> {
         let connection = connect(&settings).await?;
         let schema = quoted(&tables.schema);
@@ -138,7 +137,7 @@ impl Client {
         problem(summary, &self.settings.title, error)
     }
 
-    /// The session, connected again if the connection was lost. A lock is lost with it, and must be had again.
+    /// Returns the session, connected again if the connection was lost. The lock was lost with it, and is taken again.
     async fn session(&self) -> Result<MutexGuard<'_, Session>> {
         let mut session = self.session.lock().await;
         if !session.connection.is_closed() {
@@ -153,7 +152,7 @@ impl Client {
                 .answer(&self.settings, LOCK, connection.query_one(&query, &[]))
                 .await?;
             let got: bool = row.map_err(|e| self.problem(LOCK, &e))?.get(0);
-            // Where another program has it, it is lost, and no write is made under it.
+            // If another program has the lock now, it is lost, and the guard refuses writes under it.
             if got {
                 held.is_interrupted = true;
                 session.held = Some(held);
@@ -175,12 +174,12 @@ impl Client {
         rows.map_err(|e| self.problem(summary, &e))
     }
 
-    /// Locks the row of a workspace, which is created if there is none: the creation lock is exchanged for the row's at once, so that
-    /// nobody waits for the first apply of another state.
+    /// Locks the row of a workspace, which is created if it does not exist. The creation lock is exchanged for that of the row at
+    /// once, so that no first apply of another state has to wait.
     async fn try_lock(&self, connection: &Connection, workspace: &str) -> std::result::Result<Lock, Refusal> {
         let table = &self.table;
         let mut is_new = false;
-        // A row can go between the two statements, with the lock of the program that made it.
+        // The row can vanish between the two statements, with the lock of the program that created it.
         for _ in 0..10 {
             let find = format!("SELECT id, pg_try_advisory_lock(id) FROM {table} WHERE name = $1");
             let Some(row) = connection.query_opt(&find, &[&workspace]).await? else {
@@ -188,7 +187,7 @@ impl Client {
                     is_new = true;
                     continue;
                 }
-                // Who may only read can plan: without a row there is the creation lock alone, as with Terraform.
+                // A user who may only read can still plan: without a row, only the creation lock is taken, as by Terraform.
                 let query = format!("SELECT pg_try_advisory_lock({TERRAFORM_CREATION})");
                 return match connection.query_one(&query, &[]).await?.get(0) {
                     true => Ok(Lock {
@@ -208,7 +207,7 @@ impl Client {
                 let unlock = format!("SELECT pg_advisory_unlock({id})");
                 connection.query_one(&unlock, &[]).await.map(drop)
             };
-            // Terraform holds its creation lock, and none on the row, while it applies for the first time.
+            // During its first apply, Terraform holds its creation lock and none on the row.
             let refused = self.in_turn(connection, "_shared", "").await.err();
             let still = format!("SELECT data = $2 FROM {table} WHERE name = $1 AND id = {id}");
             let still = connection.query_opt(&still, &[&workspace, &UNWRITTEN]).await?;
@@ -236,7 +235,7 @@ impl Client {
         Err(Refusal::Held(format!("Workspace is already locked: {workspace}")))
     }
 
-    /// Carries out a statement while no program creates a workspace in this schema, nor Terraform in any other.
+    /// Runs a statement while no program creates a workspace in this schema, nor Terraform in any other.
     async fn in_turn(
         &self,
         connection: &Connection,
@@ -250,7 +249,7 @@ impl Client {
         );
         let result = connection.batch_execute(&text).await;
         if result.is_err() {
-            // The connection may be gone, and then so is the transaction.
+            // If the connection is gone, so is the transaction.
             drop(connection.batch_execute("ROLLBACK").await);
         }
         result
@@ -263,7 +262,7 @@ impl Client {
         }
     }
 
-    /// Creates the row of a workspace, unless another program has just done so. False if that is not allowed.
+    /// Creates the row of a workspace, unless another program has just done so. Returns false if the user lacks the privilege.
     async fn create(&self, connection: &Connection, workspace: &str) -> std::result::Result<bool, Refusal> {
         let insert = format!(
             "INSERT INTO {} (name, data) VALUES ({}, {}) ON CONFLICT (name) DO NOTHING;",
@@ -278,7 +277,7 @@ impl Client {
         }
     }
 
-    /// Removes a row that was only made to be locked.
+    /// Removes a row that was created only to be locked.
     async fn remove_unwritten(
         &self,
         connection: &Connection,
@@ -295,7 +294,7 @@ struct Lock {
     is_new: bool,
 }
 
-/// Why there is no lock.
+/// Reason why there is no lock.
 enum Refusal {
     Held(String),
     Failed(tokio_postgres::Error),
@@ -328,7 +327,7 @@ impl LockedStore for Client {
         Ok(written.map(String::into_bytes).into())
     }
 
-    /// The lock of the session is the condition.
+    /// Writes without a condition: the lock of the session is the condition.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let state = str::from_utf8(state)
             .map_err(|_| Diagnostic::error(WRITE, "The state is no text in UTF-8, which is what the column takes."))?;
@@ -359,7 +358,8 @@ impl LockedStore for Client {
                 });
                 Ok(info.id)
             }
-            // PostgreSQL does not keep who holds a lock. With the information of who asks, it is tried again.
+            // PostgreSQL does not store the holder of a lock. The information of the caller takes its place, so that -lock-timeout
+            // has effect.
             Err(Refusal::Held(message)) => {
                 let number = format!(
                     "{message}. The lock information below is that of this attempt: PostgreSQL does not say who holds a lock. It \
@@ -373,7 +373,7 @@ impl LockedStore for Client {
 
     async fn unlock(&self, workspace: &str, _id: &str) -> Result<()> {
         let mut session = self.session.lock().await;
-        // A lock of another session ends with that session; nobody else can release it.
+        // The lock of another session ends with it; no other session can release it.
         let Some(Held { number, is_new, .. }) = session.held.take() else {
             return Ok(());
         };
@@ -395,7 +395,7 @@ impl LockedStore for Client {
     }
 
     async fn holder(&self, _workspace: &str, own: &str) -> Result<Holder> {
-        // The session holds the lock as long as it lives: whether it does is asked of the server.
+        // The session holds the lock while it lives, and only the server knows whether it does.
         self.query(WRITE, "SELECT 1", &[]).await?;
         Ok(match &self.session().await?.held {
             Some(held) if held.id == own && !held.is_interrupted => Holder::Own,

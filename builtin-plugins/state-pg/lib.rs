@@ -1,15 +1,16 @@
 //! The state store `pg`: states as rows of a table in PostgreSQL.
 //!
-//! A row of the table `states` is a workspace: `id`, `name`, `data`. The lock of a workspace is an advisory lock on the id of its
-//! row, which PostgreSQL releases when the session ends that took it; so the whole of a run is one session. Ids come from one
-//! sequence for all schemas of a database, since advisory locks are per database, too.
+//! A row of the table `states` is a workspace: `id`, `name`, `data`. The lock of a workspace is an advisory lock on the ID of its
+//! row, which PostgreSQL releases when the session ends; so a run is one session. IDs come from one sequence for all schemas of a
+//! database, since advisory locks are per database, too.
 //!
-//! A workspace without a row gets one when it is locked, with a state that has nothing in it; if nothing was written it goes with the
-//! lock. The row is made under the creation locks of Terraform (-1, for the whole database) and OpenTofu (a number for each schema),
-//! which are held for that statement only: holding them as long as Terraform does would keep all other first applies waiting.
+//! A workspace without a row gets one when it is locked, with a state that is empty; if nothing is written, the row is removed with
+//! the lock. It is created under the creation locks of Terraform (-1, for the whole database) and OpenTofu (a number for each
+//! schema), which are held for that statement only: holding them as long as Terraform does would keep all other first applies
+//! waiting.
 //!
-//! [`settings`] is where to connect to, and as whom: the connection string, and the environment. [`session`] is the connection,
-//! and [`client`] the statements.
+//! [`settings`] has the connection parameters: the connection string, and the environment. [`session`] is the connection, and
+//! [`client`] the statements.
 
 mod client;
 mod session;
@@ -22,7 +23,7 @@ use monoform_sdk::schema::optional;
 use monoform_sdk::{Attr, Diagnostic, Model, Result, StateClient, StateStore, async_trait, env};
 use store_client::guard::Guarded;
 
-/// The store's name.
+/// Name of the store, which is that of the backend.
 pub const NAME: &str = "pg";
 
 /// The arguments of the block.
@@ -45,7 +46,7 @@ pub struct Config {
     pub skip_index_creation: Attr<bool>,
 }
 
-/// What a client needs to know beside where to connect to.
+/// Schema name, and the objects to create.
 pub(crate) struct Tables {
     pub schema: String,
     pub create_schema: bool,
@@ -69,13 +70,13 @@ fn skips(attribute: &str, value: &Attr<bool>) -> Result<bool> {
     })
 }
 
-/// Text that is configured and not empty, or that a variable has.
+/// Returns the text of an argument if it is not empty, or else of a variable.
 fn text(value: &Attr<String>, variable: &str) -> Option<String> {
     let given = value.known().filter(|text| !text.is_empty()).cloned();
     given.or_else(|| env::var(variable))
 }
 
-/// The store.
+/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Postgres

@@ -1,4 +1,4 @@
-//! The one session of a run: locks belong to it.
+//! The session of a run, which owns the locks.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ impl Deref for Connection {
 }
 
 impl Connection {
-    /// The result of statements on this connection. If the server is silent for too long, the connection is given up: a lock that
-    /// it holds cannot be relied on any more, and the next statement connects again.
+    /// Awaits the result of statements on this connection. If the server is silent for too long, the connection is aborted: its
+    /// locks cannot be relied on any more, and the next statement connects again.
     pub async fn answer<T>(&self, settings: &Settings, summary: &str, work: impl Future<Output = T>) -> Result<T> {
         let work = waiting(&settings.host, work);
         let Some(limit) = settings.silence else {
@@ -58,13 +58,13 @@ fn silent(summary: &str, settings: &Settings, limit: Duration, how: &str) -> Dia
     Diagnostic::error(summary, detail).into()
 }
 
-/// Connects to the first of the servers that lets this user in.
+/// Connects to the first of the servers that accepts the user.
 pub(crate) async fn connect(settings: &Settings) -> Result<Connection> {
     let connecting = waiting(&settings.host, open(settings));
     let Some(limit) = settings.connecting else {
         return connecting.await;
     };
-    // The library's own limit is for the TCP connection alone: a server can be silent after it, too.
+    // The library's limit covers the TCP connection only: a server can also be silent after it.
     let limit = limit.saturating_mul(u32::try_from(settings.config.get_hosts().len()).unwrap_or(u32::MAX));
     match tokio::time::timeout(limit, connecting).await {
         Ok(connected) => connected,
@@ -89,7 +89,7 @@ async fn open(settings: &Settings) -> Result<Connection> {
             format!("The certificates of the connection cannot be used: {e}."),
         )
     })?;
-    // The protocol inside is not negotiated.
+    // The protocol inside TLS is not negotiated.
     tls.alpn_protocols.clear();
     let connecting = settings.config.connect(Encryption(Arc::new(tls)));
     let (client, connection) = connecting.await.map_err(failed)?;
@@ -97,7 +97,7 @@ async fn open(settings: &Settings) -> Result<Connection> {
     Ok(Connection { client, task })
 }
 
-/// What went wrong, and what to do about it.
+/// Makes a diagnostic of an error, with advice for its code.
 pub(crate) fn problem(summary: &str, title: &str, error: &tokio_postgres::Error) -> Diagnostics {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -150,10 +150,10 @@ mod tests {
 
     use super::*;
 
-    /// "AuthenticationOk" and "ReadyForQuery" of the protocol.
+    /// The messages "AuthenticationOk" and "ReadyForQuery".
     const LET_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 
-    /// A server that says this to each client, and then keeps its connections without another word.
+    /// Starts a server that sends this greeting to each client, and then keeps the connection without another byte.
     async fn silent_server(greeting: &'static [u8], words: &str) -> (Settings, tokio::task::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -206,7 +206,7 @@ mod tests {
         for part in ["Error reading", "127.0.0.1", "within 1 seconds", SILENCE_VARIABLE] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        // Its answer to the old statement cannot be taken for one to the next.
+        // A late answer to the old statement must not be taken for that of the next one.
         while !connection.is_closed() {
             tokio::task::yield_now().await;
         }

@@ -1,4 +1,4 @@
-//! Where to connect to, and as whom: from the connection string, the environment, and the file of passwords.
+//! Connection parameters from the connection string, the environment, and the password file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,29 +10,29 @@ use store_client::Tls;
 use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 
-/// How to connect.
+/// Effective settings of the connection.
 pub(crate) struct Settings {
-    /// The servers, as the connection string names them.
+    /// Servers, as the connection string names them.
     pub host: String,
     pub config: Config,
     pub tls: Tls,
-    /// The longest time until a server has let this user in; no limit if there is none.
+    /// Limit until a server has accepted the user; `None` for no limit.
     pub connecting: Option<Duration>,
-    /// The longest time that the server may take for a statement; no limit if there is none.
+    /// Limit of one statement; `None` for no limit.
     pub silence: Option<Duration>,
-    /// For messages.
+    /// Description of the connection for messages.
     pub title: String,
 }
 
-/// Names the seconds of [`Settings::silence`].
+/// Environment variable with the seconds of [`Settings::silence`].
 pub(crate) const SILENCE_VARIABLE: &str = "MONOFORM_PG_TIMEOUT";
 
 const CONNECTING: Duration = Duration::from_secs(60);
 
-/// Far beyond the time for a large state on a slow line: an answer is not seen before it is whole.
+/// Far more than a large state takes on a slow line: an answer is only seen when it is complete.
 const SILENCE: Duration = Duration::from_secs(600);
 
-/// Why the settings of a connection cannot be used. Each text is a whole sentence.
+/// Reason why the parameters cannot be used, as a whole sentence.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsError {
     #[error("{name} must be a number of seconds, and not {given:?}.")]
@@ -64,7 +64,7 @@ pub(crate) enum SettingsError {
     NoQuote(String),
 }
 
-/// A number of seconds, of which 0 is no limit.
+/// Parses a number of seconds; zero means no limit.
 fn seconds(name: &'static str, given: Option<&str>, default: Duration) -> Result<Option<Duration>, SettingsError> {
     let Some(given) = given else {
         return Ok(Some(default));
@@ -76,7 +76,7 @@ fn seconds(name: &'static str, given: Option<&str>, default: Duration) -> Result
     Ok((seconds > 0).then(|| Duration::from_secs(seconds)))
 }
 
-/// Variables that the library has, and what they set.
+/// Variables of libpq, and the parameters that they set.
 const VARIABLES: &[(&str, &str)] = &[
     ("PGHOST", "host"),
     ("PGPORT", "port"),
@@ -98,7 +98,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("PGGEQO", "geqo"),
 ];
 
-/// Variables that Terraform refuses, since they would not have the effect that is expected of them.
+/// Variables that Terraform refuses, since they would not have their usual effect.
 const REFUSED: &[&str] = &[
     "PGSERVICE",
     "PGSERVICEFILE",
@@ -115,7 +115,7 @@ const REFUSED: &[&str] = &[
 type Parameters = BTreeMap<String, String>;
 
 impl Settings {
-    /// What a connection string and the environment say together.
+    /// Returns the settings from a connection string and the environment.
     pub fn new(connection: &str) -> Result<Settings, SettingsError> {
         let mut parameters = Parameters::new();
         if let Some(variable) = REFUSED.iter().find(|name| env::var(name).is_some()) {
@@ -177,10 +177,10 @@ impl Settings {
         take("binary_parameters");
         take("disable_prepared_binary_result");
         let mut options = take("options").unwrap_or_default();
-        // Text is always in this encoding here, and nothing depends on how dates are written.
+        // The encoding is always UTF-8 here, and no statement has dates.
         take("client_encoding");
         take("datestyle");
-        // The rest are settings of the session.
+        // The remaining parameters are settings of the session.
         for (name, value) in &parameters {
             let value = value.replace('\\', "\\\\").replace(' ', "\\ ");
             options.push_str(&format!(" -c {name}={value}"));
@@ -205,7 +205,7 @@ impl Settings {
     }
 }
 
-/// Files with certificates, or their text.
+/// Paths of the TLS files, or their text (`sslinline`).
 struct TlsFiles {
     root: Option<String>,
     certificate: Option<String>,
@@ -250,7 +250,7 @@ impl TlsFiles {
         };
         match mode {
             "disable" => Ok((SslMode::Disable, Tls::default())),
-            // With an authority it means more than it says, as in the library of others.
+            // With an authority, `require` verifies the chain, as in libpq.
             "require" if tls.authorities.is_some() => Ok((SslMode::Require, Tls { any_name: true, ..tls })),
             "require" => Ok((SslMode::Require, Tls { insecure: true, ..tls })),
             "verify-ca" => Ok((SslMode::Require, Tls { any_name: true, ..tls })),
@@ -260,11 +260,11 @@ impl TlsFiles {
     }
 }
 
-/// Refuses the file of a key that others can read, as the library of others does. The group may read one that belongs to root.
+/// Refuses a private key file that others can read, as libpq does. The group may read a file of root.
 fn private(key: &str) -> Result<(), SettingsError> {
     use std::os::unix::fs::MetadataExt as _;
     let Ok(found) = env::expand_home(key).metadata() else {
-        // An error in it is reported where it is read.
+        // The error is reported where the file is read.
         return Ok(());
     };
     let readable = if found.uid() == 0 { 0o037 } else { 0o077 };
@@ -301,7 +301,7 @@ fn parse_url(text: &str) -> Result<Parameters, SettingsError> {
     Ok(out)
 }
 
-/// `key=value` words; values with blanks are in single quotes, and a backslash takes the next character as it is.
+/// Parses words `key=value`. Values with spaces are in single quotes; a backslash escapes the next character.
 fn parse_words(text: &str) -> Result<Parameters, SettingsError> {
     let mut out = Parameters::new();
     let mut chars = text.chars().peekable();
@@ -348,11 +348,12 @@ fn system_user() -> Option<String> {
     known.or_else(|| env::var("USER"))
 }
 
-/// The password in the file of passwords that belongs to a host, a port, a database and a user.
+/// Returns the password in the password file for a host, a port, a database and a user.
 fn stored_password(file: Option<&str>, wanted: [&String; 4]) -> Option<String> {
     use std::os::unix::fs::PermissionsExt as _;
     let path: PathBuf = env::expand_home(file.unwrap_or("~/.pgpass"));
     let mode = path.metadata().ok()?.permissions().mode();
+    // Like libpq, a password file that others can read is ignored.
     if mode & 0o077 != 0 {
         tracing::warn!(
             "the file of passwords {} is not used: others can read it",

@@ -1,4 +1,4 @@
-//! Encrypted connections to PostgreSQL, by the TLS library that everything else here uses.
+//! Encrypted connections to PostgreSQL, by the TLS library of the whole program.
 
 use std::io;
 use std::pin::Pin;
@@ -12,17 +12,16 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Makes connections encrypted.
+/// TLS connector for the library.
 #[derive(Clone)]
 pub(crate) struct Encryption(pub Arc<ClientConfig>);
 
-/// One connection to a server of this name.
+/// TLS connector for one server.
 pub(crate) struct ToServer {
     config: Arc<ClientConfig>,
     name: String,
 }
 
-/// An encrypted connection.
 pub(crate) struct Encrypted(Box<TlsStream<tokio_postgres::Socket>>);
 
 impl MakeTlsConnect<tokio_postgres::Socket> for Encryption {

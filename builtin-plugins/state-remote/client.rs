@@ -1,4 +1,4 @@
-//! The requests of a state store.
+//! Requests of the store.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,13 +14,13 @@ use tfe::{ApiError, Connection, Kind, LockProblem, Mapping, Settings, Snapshot, 
 use crate::Caller;
 use crate::config::diagnostic;
 
-/// What the program calls itself.
+/// User agent.
 const PRODUCT: &str = concat!("Monoform/", env!("CARGO_PKG_VERSION"));
 
-/// Makes requests as the command line does: with the services and tokens of its configuration.
+/// Creates a client with the services and tokens of the CLI configuration, as the command line has them.
 fn net(caller: &Caller) -> net::Client {
     let environment = caller.environment.clone();
-    // Problems with the configuration have been shown by whoever started this process.
+    // The process that started this one has shown the problems of the configuration.
     let own = std::env::current_exe().map_or(Carried::Nothing, |path| Carried::by(&path, &environment));
     let (config, _) = CliConfig::load_with(&environment, &own);
     let platform = addrs::platform::Platform::current().to_string();
@@ -30,6 +30,7 @@ fn net(caller: &Caller) -> net::Client {
     let client = net::Client::new(NetSettings {
         environment,
         hosts: config.hosts,
+        // Credentials helpers are searched where the command line searches them.
         helper_dirs: plugins.into_iter().flat_map(|dir| [dir.join(&platform), dir]).collect(),
         terraform_version: caller.version.to_owned(),
         product: PRODUCT.to_owned(),
@@ -41,7 +42,6 @@ fn net(caller: &Caller) -> net::Client {
     })
 }
 
-/// Connects to the organization.
 pub(crate) async fn connect(settings: Settings, caller: &Caller) -> Result<Client> {
     let connection = Connection::open(net(caller), settings, "monoform")
         .await
@@ -52,22 +52,23 @@ pub(crate) async fn connect(settings: Settings, caller: &Caller) -> Result<Clien
     })
 }
 
-/// The states of an organization's workspaces.
+/// Client for the states of an organization's workspaces.
 pub(crate) struct Client {
     connection: Connection,
-    /// What is known of workspaces, by their names in the organization.
+    /// Known workspaces by their names in the organization.
     known: Mutex<HashMap<String, Known>>,
 }
 
-/// What is known of a workspace.
+/// Known facts of a workspace.
 #[derive(Clone)]
 struct Known {
     workspace: Workspace,
-    /// The lock that is held.
+    /// ID of the lock that is held.
     lock: Option<String>,
-    /// The state that was read or written last.
+    /// State that was read or written last.
     snapshot: Option<Snapshot>,
-    /// Whether a state could not be written: then the workspace stays locked, so that nobody goes on from an older one.
+    /// True if a state could not be written. The workspace then stays locked, so that nobody continues from an older
+    /// state.
     failed: bool,
 }
 
@@ -83,7 +84,7 @@ impl Client {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of a workspace, if anything is.
+    /// Returns the known facts of a workspace.
     fn of(&self, name: &str) -> Option<Known> {
         self.known().get(name).cloned()
     }
@@ -94,7 +95,7 @@ impl Client {
         }
     }
 
-    /// The name of a workspace in the organization.
+    /// Returns the name of a workspace in the organization.
     fn remote_name(&self, workspace: &str) -> Result<String> {
         let name = self.connection.settings.remote_name(workspace);
         name.ok_or_else(|| {
@@ -126,11 +127,12 @@ impl Client {
         };
         self.known()
             .entry(known.workspace.name.clone())
+            // An entry that exists may have the lock, which must not be forgotten.
             .or_insert(known)
             .clone()
     }
 
-    /// A workspace, made if there is none.
+    /// Returns a workspace, which is created if it does not exist.
     async fn ensured(&self, workspace: &str) -> Result<Known> {
         let name = self.remote_name(workspace)?;
         if let Some(known) = self.of(&name) {
@@ -138,6 +140,7 @@ impl Client {
         }
         let ensured = self.connection.ensure(&name).await.map_err(|error| {
             let mut why = error.to_string();
+            // The reason is worded as a part of a sentence, and begins one here.
             if let Some(first) = why.get(..1).map(str::to_uppercase) {
                 why.replace_range(..1, &first);
             }
@@ -146,7 +149,7 @@ impl Client {
         Ok(self.learned(ensured))
     }
 
-    /// A workspace, if there is one.
+    /// Returns a workspace if it exists.
     async fn found(&self, workspace: &str) -> Result<Option<Known>> {
         let name = self.remote_name(workspace)?;
         if let Some(known) = self.of(&name) {
@@ -157,7 +160,7 @@ impl Client {
         Ok(found.map(|workspace| self.learned(workspace)))
     }
 
-    /// What a lock of a workspace is released by.
+    /// Returns the ID by which a lock of a workspace is released.
     fn lock_id(&self, workspace: &Workspace) -> String {
         format!("{}/{}", self.connection.settings.organization, workspace.name)
     }
@@ -197,18 +200,19 @@ impl StateClient for Client {
 
     async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
         let mut known = self.ensured(workspace).await?;
-        // The workspace is all that was asked for.
+        // An empty state is a request for the workspace only.
         if state.is_empty() {
             return Ok(());
         }
         let name = &known.workspace.name.clone();
         let snapshot = Snapshot::read(&state);
-        // What is not newer than the state that was read is written only if somebody has asked for exactly that.
+        // A state that is not newer than the one that was read is written only at an explicit request (`state push
+        // -force`), so the server is told not to compare.
         let force = match (&known.snapshot, &snapshot) {
             (Some(before), Some(after)) => before.lineage != after.lineage || before.serial >= after.serial,
             _ => false,
         };
-        // Without a lock, the workspace may have been deleted since it was found: it is created again then.
+        // Without a lock, the workspace may have been deleted since it was found; it is then created again.
         let again = known.lock.is_none().then(|| state.clone());
         let mut written = self
             .connection
@@ -243,6 +247,7 @@ impl StateClient for Client {
             return Err(Diagnostic::error("Workspaces not supported", detail).into());
         }
         let name = self.remote_name(workspace)?;
+        // First: whatever the deletion's result, the workspace is looked up anew.
         self.known().remove(&name);
         let deleted = self.connection.delete(&name).await;
         deleted.map_err(|e| {
@@ -263,7 +268,7 @@ impl StateClient for Client {
                 Ok(id)
             }
             Err(LockProblem::Held(said)) => {
-                // Who has it is not said; this is what it is released by.
+                // The API does not name the holder; the ID is the one that releases the lock.
                 let holder = LockInfo {
                     id: self.lock_id(&known.workspace),
                     path: known.workspace.name,
@@ -285,6 +290,7 @@ impl StateClient for Client {
         };
         let name = &known.workspace.name;
         if known.lock.as_deref() == Some(id) {
+            // The error of the write has reported that the workspace stays locked.
             if known.failed {
                 return Ok(());
             }

@@ -97,7 +97,7 @@ fn diagnostics(problems: Vec<Problem>) -> Diagnostics {
     all
 }
 
-/// A problem for a person.
+/// Converts a problem to a diagnostic.
 pub(crate) fn diagnostic(problem: Problem) -> Diagnostic {
     let diagnostic = Diagnostic::error(problem.summary, problem.detail);
     match problem.argument {
@@ -107,7 +107,7 @@ pub(crate) fn diagnostic(problem: Problem) -> Diagnostic {
 }
 
 impl RemoteConfig {
-    /// What the block and the environment say together.
+    /// Returns the effective settings from the block and the environment.
     pub(crate) fn settings(&self, environment: &Environment) -> Result<Settings> {
         let workspaces = self.workspaces.known();
         let arguments = Arguments {
@@ -119,7 +119,7 @@ impl RemoteConfig {
 }
 
 impl CloudConfig {
-    /// The same.
+    /// Returns the effective settings from the block and the environment.
     pub(crate) fn settings(&self, environment: &Environment) -> Result<Settings> {
         let workspaces = self.workspaces.known();
         let arguments = Arguments {
@@ -131,7 +131,7 @@ impl CloudConfig {
     }
 }
 
-/// Tags in either of their forms.
+/// Reads tags in either of their forms.
 fn tags(value: &Value) -> Result<Option<Tags>> {
     let wrong = |detail: &str| {
         let problem = Diagnostic::error("Invalid workspaces configuration", detail);

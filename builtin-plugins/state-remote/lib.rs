@@ -1,10 +1,9 @@
 //! The state stores `remote` and `cloud`: states in workspaces of HCP Terraform or Terraform Enterprise.
 //!
-//! Both speak the same API (the crate `tfe`); they differ in their blocks, in what the environment adds to these, and in how
-//! workspaces are called here and there. A lock is the workspace's own: it does not say who holds it, and is released by
-//! `ORGANIZATION/WORKSPACE`.
+//! Both use the same API (the crate `tfe`); they differ in their blocks, in the environment variables for these, and in the names of
+//! workspaces here and there. A lock is the workspace's own: it does not name its holder, and is released by `ORGANIZATION/WORKSPACE`.
 //!
-//! [`config`] is the two configurations; [`client`] the requests of a state store.
+//! [`config`] has the two configurations; [`client`] the requests of the store.
 
 mod client;
 mod config;
@@ -18,26 +17,26 @@ use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
 pub use config::{CloudConfig, RemoteConfig};
 pub use files::Environment;
 
-/// The name of the store for a `backend "remote"`.
+/// Name of the store for a `backend "remote"`.
 pub const REMOTE: &str = "remote";
 
-/// The name of the store for a `cloud` block.
+/// Name of the store for a `cloud` block.
 pub const CLOUD: &str = "cloud";
 
-/// The store for a `backend "remote"`, on behalf of this version of Terraform. The environment has tokens, proxies, and what stands in
-/// for arguments.
+/// Creates the store for a `backend "remote"`, on behalf of this version of Terraform. The environment has tokens, proxies, and
+/// defaults of arguments.
 #[must_use]
 pub fn remote(version: &'static str, environment: Environment) -> impl StateStore {
     Remote(Caller { version, environment })
 }
 
-/// The same for a `cloud` block.
+/// Creates the store for a `cloud` block, on behalf of this version of Terraform, with the environment as for [`remote`].
 #[must_use]
 pub fn cloud(version: &'static str, environment: Environment) -> impl StateStore {
     Cloud(Caller { version, environment })
 }
 
-/// On whose behalf requests are made.
+/// Version and environment of the program for which requests are made.
 struct Caller {
     version: &'static str,
     environment: Environment,

@@ -1,4 +1,4 @@
-//! The store against a server that keeps workspaces, locks and versions of states.
+//! Tests of the store with a fake server that keeps workspaces, locks and versions of states.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ struct Workspace {
     state: Option<Vec<u8>>,
 }
 
-/// Workspaces by their names, which are their identifiers, too.
+/// Workspaces by their names, which are also their IDs.
 type World = BTreeMap<String, Workspace>;
 
 fn data(name: &str) -> Json {
@@ -79,7 +79,7 @@ fn answer(world: &mut World, request: &Request) -> Reply {
     }
 }
 
-/// The store keeps states only: this makes states of other bytes.
+/// Client that wraps other bytes in states, since the store keeps states only.
 struct States {
     client: Arc<dyn StateClient>,
     serial: AtomicU64,
@@ -163,7 +163,7 @@ impl Scene {
     }
 }
 
-/// A lock does not say who has it, and is freed by the name of the workspace.
+/// A lock does not name its holder, and is released by the name of the workspace.
 const ABILITIES: Abilities = Abilities {
     locks: true,
     holder: false,

@@ -1,4 +1,4 @@
-//! Signed requests to the services of AWS, and what their answers say.
+//! Signed requests to the services of AWS, and the errors in their answers.
 
 use http::aws::{self, Credential, Scope};
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
@@ -6,9 +6,8 @@ use store_client::sum::sha256_hex;
 use store_client::xml::tag;
 use store_client::{Answer, HeaderMap, HeaderName, HeaderValue, HttpClient, Method, Url};
 
-/// A request before it is signed.
 pub(crate) struct Request<'a> {
-    /// The service, as signatures name it.
+    /// Name of the service in signatures.
     pub service: &'static str,
     pub region: &'a str,
     pub method: Method,
@@ -17,7 +16,7 @@ pub(crate) struct Request<'a> {
     pub body: Vec<u8>,
 }
 
-/// Signs and sends a request. Without credentials it is sent as it is.
+/// Signs and sends a request. Without credentials it is sent unsigned.
 pub(crate) async fn send(
     client: &HttpClient,
     credential: Option<&Credential>,
@@ -31,6 +30,7 @@ pub(crate) async fn send(
         )
         .into()
     };
+    // S3 requires the hash of the body as a header, which is also a part of the signature.
     let mut headers = HeaderMap::new();
     headers.insert(
         "x-amz-content-sha256",
@@ -49,12 +49,13 @@ pub(crate) async fn send(
         headers = aws::signed(scope, credential, &request.method, &request.url, headers)
             .map_err(|e| broken(e.to_string()))?;
     }
+    // A PUT without a body still has the header Content-Length, which S3 requires.
     let body = (!request.body.is_empty() || request.method == Method::PUT).then_some(request.body);
     let sent = client.send(request.method, &request.url, headers, body).await;
     sent.map_err(|failure| failure.diagnostic("Error making a request to AWS", what).into())
 }
 
-/// The code of an error, in XML or JSON.
+/// Returns the code of an error, from XML or JSON.
 pub(crate) fn code(answer: &Answer) -> String {
     let text = answer.text();
     if let Some(code) = tag(&text, "Code") {
@@ -65,6 +66,7 @@ pub(crate) fn code(answer: &Answer) -> String {
         .as_str()
         .or_else(|| json["code"].as_str())
         .unwrap_or_default();
+    // DynamoDB puts a namespace before the code: "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException".
     let code = code.rsplit('#').next().unwrap_or_default();
     match (code, answer.status.as_u16()) {
         // Answers to HEAD have no body.
@@ -85,7 +87,7 @@ fn message(answer: &Answer) -> String {
         .unwrap_or_default()
 }
 
-/// An answer that is an error, in words.
+/// Makes a diagnostic of an error, with advice for its code.
 pub(crate) fn problem(summary: &str, what: &str, place: &Place<'_>, answer: &Answer) -> Diagnostics {
     let (code, message) = (code(answer), message(answer));
     let advice = match code.as_str() {
@@ -132,7 +134,7 @@ pub(crate) fn problem(summary: &str, what: &str, place: &Place<'_>, answer: &Ans
     Diagnostic::error(summary, answer.told(what, &code, &message, &advice)).into()
 }
 
-/// What advice speaks of.
+/// Names for advice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place<'a> {
     pub bucket: &'a str,

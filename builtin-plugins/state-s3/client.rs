@@ -1,4 +1,4 @@
-//! The objects of the bucket.
+//! Requests for the objects of the bucket.
 
 use monoform_sdk::state_store::{DEFAULT, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Result, async_trait};
@@ -16,14 +16,14 @@ use crate::aws::{self, Place, Request, code};
 use crate::credentials::{Credentials, account_id};
 use crate::settings::{Encryption, Settings, url};
 
-/// A bucket with states.
+/// Client for a bucket with states.
 pub(crate) struct Client {
     pub settings: Settings,
     credentials: Credentials,
 }
 
 impl Client {
-    /// A client whose credentials and account have been checked.
+    /// Creates a client; checks its credentials and account first.
     pub async fn connect(settings: Settings) -> Result<Client> {
         let client = Client {
             credentials: Credentials::new(settings.sources.clone()),
@@ -36,6 +36,8 @@ impl Client {
             ..
         } = &client.settings;
         let credential = client.credentials.get(http, services).await?;
+        // By default the account is requested even without a list: that checks the credentials before anything is
+        // planned.
         if accounts.validate || accounts.request {
             let account = account_id(http, services, &credential, accounts.validate).await?;
             let refused = match (&accounts.allowed, &accounts.forbidden) {
@@ -59,7 +61,7 @@ impl Client {
         }
     }
 
-    /// The key of a workspace's state.
+    /// Returns the key of a workspace's state.
     pub fn key(&self, workspace: &str) -> String {
         match workspace {
             DEFAULT => self.settings.key.clone(),
@@ -67,12 +69,15 @@ impl Client {
         }
     }
 
-    /// The address of an object, or of the bucket, with a query that is encoded already.
+    /// Returns the address of an object or of the bucket. The query is encoded already.
     fn address(&self, key: Option<&str>, query: &str) -> Result<Url> {
         let bucket = &self.settings.bucket;
         let mut address = url("S3", &self.settings.services.s3)?;
         let host = address.host_str().unwrap_or_default().to_owned();
+        // An IP address cannot have the bucket in front of it.
         let is_name = address.domain().is_some();
+        // A certificate for "*.s3.amazonaws.com" does not match a bucket with a dot in its name, so dots are for http
+        // only.
         let fits = bucket
             .chars()
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
@@ -98,7 +103,7 @@ impl Client {
         Ok(address)
     }
 
-    /// A signed request about an object, or about the bucket.
+    /// Sends a signed request for an object or for the bucket.
     pub async fn object(
         &self,
         method: Method,
@@ -121,7 +126,6 @@ impl Client {
         aws::send(http, Some(&credential), request, what).await
     }
 
-    /// A request to DynamoDB.
     pub async fn dynamodb(&self, operation: &str, body: serde_json::Value, what: &str) -> Result<Answer> {
         let Settings { http, services, .. } = &self.settings;
         let credential = self.credentials.get(http, services).await?;
@@ -139,7 +143,7 @@ impl Client {
         aws::send(http, Some(&credential), request, what).await
     }
 
-    /// The headers for reading what is encrypted with our own key.
+    /// Returns the headers for reading objects that are encrypted with a key of the user.
     pub fn reading(&self) -> Vec<(&'static str, String)> {
         match &self.settings.encryption {
             Encryption::Customer(key, sum) => vec![
@@ -151,7 +155,7 @@ impl Client {
         }
     }
 
-    /// The headers for writing.
+    /// Returns the headers for writing an object.
     pub fn writing(&self, body: &[u8]) -> Vec<(&'static str, String)> {
         let mut headers = self.reading();
         headers.push(("content-type", "application/json".to_owned()));
@@ -173,7 +177,7 @@ impl Client {
         headers
     }
 
-    /// The content of an object, and its ETag.
+    /// Reads an object with its ETag.
     async fn get(&self, key: &str) -> Result<Snapshot> {
         let what = format!("Reading the object {key:?} of the bucket {:?}", self.settings.bucket);
         let answer = self
@@ -182,6 +186,7 @@ impl Client {
         match answer.status.as_u16() {
             200 => Ok(Snapshot {
                 revision: Revision::named(answer.header("etag")),
+                // An object without content is no state.
                 state: Some(answer.body).filter(|body| !body.is_empty()),
             }),
             404 if code(&answer) != "NoSuchBucket" => Ok(Snapshot {
@@ -196,7 +201,8 @@ impl Client {
     async fn put(&self, key: &str, content: &[u8], expected: Option<&Revision>) -> Result<Written> {
         let what = format!("Writing the object {key:?} of the bucket {:?}", self.settings.bucket);
         let mut headers = self.writing(content);
-        // A service that has lock files has conditions: those are made by one.
+        // Services with the interface of S3 may have no conditional writes, and would refuse the header. Lock files are
+        // made by one, so a user of lock files has them.
         if self.settings.lock_file {
             match expected {
                 Some(Revision::Named(tag)) => headers.push(("if-match", tag.clone())),
@@ -210,13 +216,13 @@ impl Client {
         match answer.status.as_u16() {
             200..=299 => Ok(Written::Done(Revision::named(answer.header("etag")))),
             409 | 412 => Ok(Written::Changed),
-            // An object that was to be replaced is gone.
+            // The object that was to be replaced is gone.
             404 if code(&answer) == "NoSuchKey" => Ok(Written::Changed),
             _ => Err(aws::problem(WRITE, &what, &self.place(), &answer)),
         }
     }
 
-    /// A page of the list of all objects with a prefix.
+    /// Requests one page of the list of objects with a prefix.
     async fn page(&self, about: About<'_>, prefix: &str, place: Option<String>) -> Result<Page> {
         let mut query = match &place {
             Some(place) => format!("continuation-token={}&", encoded(place)),
@@ -227,7 +233,7 @@ impl Client {
             .object(Method::GET, None, &query, Vec::new(), Vec::new(), about.what)
             .await?;
         if !answer.status.is_success() {
-            // Who may only read one state has one workspace.
+            // An identity that may only read one state has the default workspace only.
             if self.settings.prefix == "env:" && code(&answer) == "AccessDenied" {
                 tracing::warn!("workspaces cannot be listed: access is denied");
                 return Ok(Page::default());

@@ -224,7 +224,7 @@ pub struct WebIdentity {
     pub web_identity_token_file: Attr<String>,
 }
 
-/// What is wrong with an argument.
+/// Makes the error for an invalid argument.
 pub(crate) fn invalid(attribute: &str, detail: impl Into<String>) -> Diagnostic {
     Diagnostic::error(format!("Invalid {attribute} value"), detail).at_attribute(attribute)
 }
@@ -254,7 +254,7 @@ impl Found {
         }
     }
 
-    /// Rules that roles with and without a token share.
+    /// Checks the rules that roles with and without a token share.
     fn role(
         &mut self,
         attribute: &str,
@@ -300,7 +300,7 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Whether text is the ARN of something of IAM, the name of which begins like this.
+/// Returns true if the text is the ARN of an IAM resource whose name begins with `resource`.
 fn is_arn(text: &str, resource: &str) -> bool {
     let parts: Vec<&str> = text.splitn(6, ':').collect();
     matches!(parts.as_slice(), ["arn", partition, "iam", "", _, name] if !partition.is_empty() && name.starts_with(resource) && name.len() > resource.len())
@@ -337,7 +337,7 @@ fn set(value: &Attr<Set<String>>) -> Vec<String> {
 }
 
 impl Config {
-    /// What is wrong, before any request is made.
+    /// Returns the mistakes that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Found(Diagnostics::new());
         found.add(

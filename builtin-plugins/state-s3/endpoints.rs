@@ -1,6 +1,5 @@
-//! Regions, and where the services of a region are.
+//! Regions, and the addresses of their services.
 
-/// The regions that are known.
 const REGIONS: &[&str] = &[
     "af-south-1",
     "ap-east-1",
@@ -50,12 +49,12 @@ const REGIONS: &[&str] = &[
     "eusc-de-east-1",
 ];
 
-/// Whether there is a region of this name.
+/// Returns true if the region is known.
 pub(crate) fn is_region(name: &str) -> bool {
     REGIONS.contains(&name)
 }
 
-/// What the names of servers of a region end with: usually, and where they are reached by IPv4 and IPv6.
+/// Returns the domains of a region's servers: the usual one, and the one for IPv4 and IPv6.
 fn suffixes(region: &str) -> (&'static str, &'static str) {
     match region {
         r if r.starts_with("cn-") => ("amazonaws.com.cn", "api.amazonwebservices.com.cn"),
@@ -68,7 +67,7 @@ fn suffixes(region: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// The address of a service.
+/// Returns the address of a service.
 pub(crate) fn of(service: &str, region: &str, fips: bool, dualstack: bool) -> String {
     let (usual, both) = suffixes(region);
     let name = if fips {
@@ -78,7 +77,7 @@ pub(crate) fn of(service: &str, region: &str, fips: bool, dualstack: bool) -> St
     };
     match service {
         "s3" if dualstack => format!("https://{name}.dualstack.{region}.{usual}"),
-        // There is one for all regions of a partition.
+        // IAM is global: one address serves all regions of a partition.
         "iam" => match usual {
             "amazonaws.com" if region.starts_with("us-gov-") => "https://iam.us-gov.amazonaws.com".to_owned(),
             "amazonaws.com" => format!("https://{name}.amazonaws.com"),
@@ -90,7 +89,7 @@ pub(crate) fn of(service: &str, region: &str, fips: bool, dualstack: bool) -> St
     }
 }
 
-/// The region that requests to IAM are signed for.
+/// Returns the region in signatures of requests to IAM.
 pub(crate) fn iam_region(region: &str) -> &str {
     match region {
         r if r.starts_with("us-gov-") => "us-gov-west-1",

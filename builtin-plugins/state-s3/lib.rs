@@ -1,13 +1,13 @@
-//! The state store `s3`: states as objects of a bucket in Amazon S3, or in a service that speaks its protocol.
+//! The state store `s3`: states as objects of a bucket in Amazon S3, or in a service with its interface.
 //!
 //! The default workspace is the object `KEY`, every other one `PREFIX/NAME/KEY`. A lock is an object beside the state that is
-//! created only if it is not there (`use_lockfile`), an item of a DynamoDB table (`dynamodb_table`), or both. With a table, the
-//! checksum of the state is an item of it, too, and a state with another checksum is not believed.
+//! created only if it does not exist (`use_lockfile`), an item of a DynamoDB table (`dynamodb_table`), or both. With a table,
+//! the checksum of the state is an item of it, too, and a state with another checksum is refused.
 //!
-//! - [`config`]: the arguments, and what is wrong with them; [`settings`]: what they and the environment say together.
-//! - [`credentials`]: who we are, from arguments, environment, files, roles, processes, and the machine.
-//! - [`aws`]: signed requests. The signatures are those of the library `reqsign`; its sources of credentials know neither roles
-//!   of profiles nor sessions of SSO nor other endpoints, so those are ours.
+//! - [`config`]: the arguments and their validation; [`settings`]: their effective values, with those of the environment.
+//! - [`credentials`]: credentials from arguments, environment, shared files, roles, processes and the machine.
+//! - [`aws`]: signed requests. Signatures are made by the crate `reqsign`; its sources of credentials support neither roles of
+//!   profiles nor SSO sessions nor other endpoints, so there are own ones.
 //! - [`client`]: the objects, and [`locks`].
 
 mod aws;
@@ -25,10 +25,10 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// The store's name.
+/// Name of the store, which is that of the backend.
 pub const NAME: &str = "s3";
 
-/// The store.
+/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     S3

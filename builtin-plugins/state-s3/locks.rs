@@ -11,13 +11,13 @@ use store_client::{Answer, Method};
 use crate::aws;
 use crate::client::Client;
 
-/// An attribute of an item that a table has.
+/// Returns an attribute of an item.
 fn attribute(answer: &Answer, name: &str) -> Option<String> {
     let json: Json = serde_json::from_slice(&answer.body).ok()?;
     json["Item"][name]["S"].as_str().map(str::to_owned)
 }
 
-/// The lock file of a state.
+/// Lock file of a state.
 struct LockFile<'c> {
     client: &'c Client,
     path: String,
@@ -47,6 +47,7 @@ impl LockRecord for LockFile<'_> {
         let what = self.what("Making");
         let body = info.to_json().into_bytes();
         let mut headers = self.client.writing(&body);
+        // The condition makes the lock: of two programs only one creates the object.
         headers.push(("if-none-match", "*".to_owned()));
         let answer = self
             .client
@@ -79,11 +80,13 @@ impl LockRecord for LockFile<'_> {
         }
     }
 
-    /// Not every service that has S3's interface has conditions for it.
+    /// Removes the object without a condition.
     async fn remove(&self, _found: &Found) -> Result<Removed> {
         let what = self.what("Removing");
         let answer = self
             .client
+            // Not every service with the interface of S3 has conditional deletes. The release has compared the ID
+            // before.
             .object(Method::DELETE, Some(&self.key), "", Vec::new(), Vec::new(), &what)
             .await?;
         match answer.status.is_success() {
@@ -93,7 +96,7 @@ impl LockRecord for LockFile<'_> {
     }
 }
 
-/// The item of a table that locks a state.
+/// Item of a table that locks a state.
 struct LockItem<'c> {
     client: &'c Client,
     table: &'c str,
@@ -121,6 +124,7 @@ impl LockRecord for LockItem<'_> {
         let request = json!({
             "TableName": self.table,
             "Item": {"LockID": {"S": self.path}, "Info": {"S": info.to_json()}},
+            // The condition makes the lock: of two programs only one creates the item.
             "ConditionExpression": "attribute_not_exists(LockID)",
         });
         let answer = self.client.dynamodb("PutItem", request, &what).await?;
@@ -154,12 +158,12 @@ impl LockRecord for LockItem<'_> {
 }
 
 impl Client {
-    /// The path of a state in locks, and the key of its item in the table.
+    /// Returns the path of a state in locks, which is the key of its item in the table, too.
     fn lock_path(&self, key: &str) -> String {
         format!("{}/{key}", self.settings.bucket)
     }
 
-    /// The records that lock the state with this key.
+    /// Returns the records that lock the state with this key.
     pub(crate) fn records(&self, key: &str) -> Records<'_> {
         let mut records = Records::new();
         if self.settings.lock_file {
@@ -184,6 +188,7 @@ impl Client {
             "TableName": table,
             "Key": {"LockID": {"S": id}},
             "ProjectionExpression": columns,
+            // The default is an eventually consistent read, which could show a lock that is released.
             "ConsistentRead": true,
         });
         self.dynamodb("GetItem", request, what).await
@@ -193,7 +198,7 @@ impl Client {
         format!("{}-md5", self.lock_path(key))
     }
 
-    /// Whether a request for a checksum was carried out.
+    /// Checks that a request for a checksum was carried out.
     fn done(&self, answer: &Answer, what: &str) -> Result<()> {
         match answer.status.is_success() {
             true => Ok(()),

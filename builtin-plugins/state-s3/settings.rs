@@ -1,4 +1,4 @@
-//! What the arguments and the environment say together.
+//! Effective settings from the arguments and the environment.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use crate::config::{Config, Endpoints, invalid};
 use crate::credentials::{Files, Sources};
 use crate::endpoints;
 
-/// How objects are encrypted.
+/// Server-side encryption of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Encryption {
-    /// Not at our request.
+    /// As the bucket is configured.
     None,
     /// With a key of S3.
     S3,
     /// With this key of KMS.
     Kms(String),
-    /// With a key that only we have: the key and its MD5, in Base64.
+    /// With a key of the user: the key and its MD5, in Base64.
     Customer(String, String),
 }
 
-/// Which accounts may be used.
+/// Rules for the account of the credentials.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Accounts {
     pub allowed: Option<Vec<String>>,
@@ -34,7 +34,6 @@ pub(crate) struct Accounts {
     pub request: bool,
 }
 
-/// Where services are.
 #[derive(Clone, Debug)]
 pub(crate) struct Services {
     pub region: String,
@@ -43,7 +42,7 @@ pub(crate) struct Services {
     pub iam: String,
     pub sts: String,
     pub sts_region: String,
-    /// Where logins are used and where they are renewed, if not where that usually is.
+    /// Addresses of the portal of Identity Center and of its token service, if they are not the usual ones.
     pub sso: Option<String>,
     pub sso_login: Option<String>,
     pub path_style: bool,
@@ -76,8 +75,9 @@ fn is_true(value: &Attr<bool>) -> bool {
     value.known() == Some(&true)
 }
 
-/// Whether an answer is worth another request: a server that is overloaded or has failed, or says so in other words.
+/// Returns true if an answer calls for a retry.
 fn again(answer: &Answer) -> bool {
+    // DynamoDB reports throttling with the status 400.
     const CODES: &[&str] = &[
         "Throttling",
         "ThrottlingException",
@@ -117,6 +117,7 @@ fn encryption(config: &Config) -> Result<Encryption> {
             )),
         })
         .transpose()?;
+    // As in Terraform, keys have no effect without `encrypt`.
     Ok(match (is_true(&config.encrypt), kms, customer) {
         (false, ..) => Encryption::None,
         (true, Some(key), _) => Encryption::Kms(key),
@@ -154,7 +155,7 @@ impl Settings {
     }
 }
 
-/// The region of the bucket, which must be one of AWS unless the configuration says otherwise.
+/// Returns the region of the bucket, which must be a known one unless the configuration skips the check.
 fn region(config: &Config) -> Result<String> {
     let variables = env::first(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
     if let Some(region) = text(&config.region)
@@ -170,7 +171,7 @@ fn region(config: &Config) -> Result<String> {
     Ok(text(&config.region).or(variables).unwrap_or_default())
 }
 
-/// The addresses of the services.
+/// Returns the addresses of the services.
 fn services(config: &Config, region: String) -> Services {
     let flag = |value: &Attr<bool>, variable: &str| {
         let from_environment = || env::var(variable).is_some_and(|text| text.eq_ignore_ascii_case("true"));
@@ -182,7 +183,7 @@ fn services(config: &Config, region: String) -> Services {
     let nested = config.endpoints.known().unwrap_or(&none);
     let profile = text(&config.profile).or_else(|| env::first(&["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]));
     let told = Files::of(config).endpoints(profile.as_deref().unwrap_or("default"));
-    // A setting for one service comes before one for all services.
+    // A setting for one service overrides the one for all services.
     let configured = |service: &str| told.of(service).or_else(|| told.all.clone());
     let address = |service: &str, region: &str, given: [&Attr<String>; 2], variables: [&str; 2]| {
         let given = given.into_iter().find_map(text).or_else(|| env::first(&variables));
@@ -226,6 +227,7 @@ fn services(config: &Config, region: String) -> Services {
 }
 
 fn client(config: &Config) -> Result<HttpClient> {
+    // The argument counts attempts, not retries.
     let attempts = config.max_retries.known().copied().unwrap_or(5).max(1);
     let bundle = text(&config.custom_ca_bundle).or_else(|| env::var("AWS_CA_BUNDLE"));
     let authorities = match bundle {
@@ -240,7 +242,7 @@ fn client(config: &Config) -> Result<HttpClient> {
     let (http, https) = (text(&config.http_proxy), text(&config.https_proxy));
     let proxy = if http.is_some() || https.is_some() || config.no_proxy.known().is_some() {
         Proxy::Custom {
-            // As with Terraform, a proxy for http that stands alone is for https, too.
+            // As in Terraform, a proxy for http alone is also used for https.
             https: https.or_else(|| http.clone()),
             http,
             except: config.no_proxy.known().cloned(),
@@ -261,14 +263,14 @@ fn client(config: &Config) -> Result<HttpClient> {
             again,
         },
         proxy,
-        // What a bucket in another region says is told, not followed.
+        // S3 redirects to another region, for which the signature would be wrong; the error names the region.
         follow_redirects: false,
         ..HttpSettings::default()
     })
     .map_err(|e| invalid("custom_ca_bundle", format!("The certificates cannot be used: {e}.")).into())
 }
 
-/// An address that was configured or is usual.
+/// Parses a configured or usual address; the scheme defaults to https.
 pub(crate) fn url(service: &str, text: &str) -> Result<Url> {
     let complete = match text.contains("://") {
         true => text.to_owned(),

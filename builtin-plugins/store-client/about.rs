@@ -1,4 +1,4 @@
-//! Texts of problems: the summaries of what stores do, and the request that a detail is about.
+//! Texts of diagnostics: the summaries of operations on states, and the request that a detail is about.
 
 use monoform_sdk::{Diagnostic, Diagnostics};
 
@@ -9,7 +9,7 @@ pub const LIST: &str = "Failed to list workspaces";
 pub const LOCK: &str = "Error acquiring the state lock";
 pub const UNLOCK: &str = "Cannot release the state lock";
 
-/// A request, for messages: the summary of its problems, and the sentence that says what it does ("Reading the object …").
+/// A request as diagnostics name it: their summary, and a sentence that says what it does ("Reading the object …").
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
     pub summary: &'a str,
@@ -21,7 +21,7 @@ pub fn problem(summary: &str, detail: impl Into<String>) -> Diagnostics {
     Diagnostic::error(summary, detail.into()).into()
 }
 
-/// The details of problems in one text, for messages about something that failed because of them.
+/// Joins the details of diagnostics into one text, for an error that they have caused.
 #[must_use]
 pub fn details(problems: &Diagnostics) -> String {
     let details: Vec<&str> = problems.0.iter().map(|problem| problem.detail.as_str()).collect();

@@ -1,5 +1,5 @@
-//! Tests with servers that are not to be trusted with a secret, with our memory or with our time. The rules are those of
-//! the crate `http`; `net` has the same tests for its client.
+//! Tests with servers that must not get a secret, and must not take unlimited memory or time. The rules are those of the
+//! crate `http`; `net` has the same tests for its client.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -25,7 +25,7 @@ async fn get(client: &HttpClient, address: &str, headers: HeaderMap) -> Result<A
     client.send(Method::GET, &url, headers, None).await
 }
 
-/// The names of the headers of a request that a redirect must not carry along.
+/// Returns the names of those headers of a request that a redirect must not carry along.
 fn secrets(asked: &Asked) -> Vec<String> {
     let names = asked
         .headers
@@ -80,7 +80,7 @@ async fn no_secret_follows_a_redirect_to_another_origin() {
     );
 }
 
-/// A server that answers every request with these bytes, again and again if it is asked to.
+/// Starts a server that answers every request with these bytes, in an endless repetition if `endless`.
 fn raw(head: &'static [u8], part: &'static [u8], endless: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());
@@ -114,10 +114,10 @@ async fn an_answer_that_is_too_large_is_not_read_to_its_end() {
     assert_eq!(answer.text(), "state");
 }
 
-/// The clock goes on by itself when nothing else is to be done.
+/// The paused clock advances by itself when all tasks wait.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_answer_is_given_up() {
-    // Connections to it wait to be accepted, without end.
+    // Connections to this server wait for ever to be accepted.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());
     let error = get(&client(10), &address, HeaderMap::new()).await.unwrap_err();

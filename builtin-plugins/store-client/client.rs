@@ -1,4 +1,4 @@
-//! Requests: sent again where that may help, redirects followed, answers read as a whole.
+//! HTTP client of the stores: requests with retries and redirects, responses read as a whole.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,32 +14,26 @@ use proxies::Proxies;
 
 use crate::tls::{Tls, TlsError};
 
-/// What the program calls itself.
 const USER_AGENT: &str = concat!("Monoform/", env!("CARGO_PKG_VERSION"));
 
-/// How many redirects are followed.
 const REDIRECTS: usize = 10;
 
-/// How a client is made.
+/// Options of a client.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Which servers are trusted.
     pub tls: Tls,
-    /// How often requests are sent again.
     pub retries: Retries,
-    /// Through which servers requests go.
     pub proxy: Proxy,
-    /// How long one request may take, answer included; without end if not said.
+    /// Limit of one request including its response; unlimited by default.
     pub timeout: Option<Duration>,
-    /// How long it may take until there is a connection, if not the usual time.
+    /// Limit of connecting, if it is not [`http::rules::CONNECT_TIMEOUT`].
     pub connect_timeout: Option<Duration>,
-    /// Whether redirects are followed.
     pub follow_redirects: bool,
-    /// What the program calls itself, if not by its name and version.
+    /// Defaults to name and version of the program.
     pub user_agent: Option<String>,
-    /// The socket of this machine that all requests go to, whatever their addresses.
+    /// Socket of this machine that all requests go to, whatever their addresses.
     pub unix_socket: Option<PathBuf>,
-    /// The largest answer that is read, in bytes.
+    /// Limit of a response body in bytes.
     pub largest: usize,
 }
 
@@ -59,42 +53,42 @@ impl Default for Settings {
     }
 }
 
-/// Through which servers requests go.
+/// Proxies of a client.
 #[derive(Clone, Debug, Default)]
 pub enum Proxy {
-    /// What the environment says (`HTTPS_PROXY` and the like); servers on this machine are asked directly.
+    /// The proxies of the environment (`HTTPS_PROXY` and the like). Servers on this machine are reached directly.
     #[default]
     Environment,
-    /// None.
+    /// No proxy.
     None,
-    /// This one, without exceptions.
+    /// This proxy for all servers.
     Always(String),
-    /// These; what is not said comes from the environment.
+    /// These proxies; those that are absent come from the environment.
     Custom {
         /// For addresses with `http`.
         http: Option<String>,
         /// For addresses with `https`.
         https: Option<String>,
-        /// Servers that are asked directly, as in `NO_PROXY`.
+        /// Servers that are reached directly, as in `NO_PROXY`.
         except: Option<String>,
     },
 }
 
-/// How often requests are sent again, and how long to wait before.
+/// Number of retries, and the waits before them.
 #[derive(Clone, Copy, Debug)]
 pub struct Retries {
-    /// How many times, after the first.
+    /// Number of retries after the first attempt.
     pub max: u32,
-    /// Before the first repetition; twice as long before each further one.
+    /// Wait before the first retry; it doubles before each further one.
     pub wait_min: Duration,
-    /// At most.
+    /// Upper limit of the wait.
     pub wait_max: Duration,
-    /// Whether an answer is worth another request.
+    /// Returns true if an answer calls for a retry.
     pub again: fn(&Answer) -> bool,
 }
 
 impl Retries {
-    /// The pause after so many repetitions: the one that a server asks for, else one that doubles.
+    /// Returns the wait before a retry: the one that the server asks for (`Retry-After`), else an exponential one.
     fn pause(&self, attempt: u32, asked: Option<Duration>) -> Duration {
         let backoff = Backoff {
             first: self.wait_min,
@@ -115,32 +109,28 @@ impl Default for Retries {
     }
 }
 
-/// An answer.
+/// Response of a server, whatever its status.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Its status.
     pub status: StatusCode,
-    /// Its headers.
     pub headers: HeaderMap,
-    /// Its body.
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    /// A header's value, if it is text.
+    /// Returns the value of a header if it is text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// The body as text.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// What was answered to something that was done, in a sentence, then advice: with the code and the message of the server, as
-    /// far as there are any.
+    /// Describes the answer to a request in a sentence, with the code and the message of the server if there are any, and
+    /// advice.
     #[must_use]
     pub fn told(&self, what: &str, code: &str, message: &str, advice: &str) -> String {
         let said: Vec<&str> = [code, message.trim_end_matches('.')]
@@ -159,41 +149,40 @@ impl Answer {
     }
 }
 
-/// There was no answer, or none that helps.
+/// Failure of a request: no answer, or none after all retries that can be used.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// What went wrong.
+    /// Complete sentences, with advice.
     pub message: String,
-    /// Whether another attempt may succeed.
+    /// True if another attempt may succeed.
     pub passing: bool,
 }
 
 impl Failure {
-    /// The message as a part of a sentence.
+    /// Returns the message without its full stop, as a part of a sentence.
     #[must_use]
     pub fn reason(&self) -> &str {
         self.message.trim_end_matches('.')
     }
 
-    /// As a problem with what was being done (`reading the state`).
+    /// Makes a diagnostic of the failure; `what` is the operation (`reading the state`).
     #[must_use]
     pub fn diagnostic(&self, summary: &str, what: &str) -> Diagnostic {
         Diagnostic::error(summary, format!("{what} failed: {}", self.message))
     }
 }
 
-/// Sends requests.
 pub struct HttpClient {
     settings: Settings,
     transport: Transport,
 }
 
-/// A request that is signed: method, address, headers, body.
+/// Parts of a signed request: method, address, headers, body.
 pub type SignedRequest = (Method, Url, HeaderMap, Option<Bytes>);
 
 impl HttpClient {
-    /// A client.
+    /// Creates a client; certificates are parsed here.
     ///
     /// # Errors
     /// The certificates cannot be used.
@@ -209,10 +198,10 @@ impl HttpClient {
         Ok(HttpClient { settings, transport })
     }
 
-    /// Sends a request until there is an answer that is no call for another attempt, or attempts run out.
+    /// Sends a request until an answer needs no retry, or no attempt is left.
     ///
     /// # Errors
-    /// There was no such answer.
+    /// No attempt got such an answer.
     pub async fn send(
         &self,
         method: Method,
@@ -226,10 +215,10 @@ impl HttpClient {
             .await
     }
 
-    /// The same for requests that are made anew for each attempt, because they carry a signature with the time in it.
+    /// Sends a request that is made anew for each attempt, because its signature contains the time.
     ///
     /// # Errors
-    /// A request could not be made, or there was no answer.
+    /// A request could not be made, or no attempt got an answer that needs no retry.
     pub async fn send_signed(
         &self,
         make: &mut (dyn FnMut() -> Result<SignedRequest, Failure> + Send),
@@ -253,7 +242,7 @@ impl HttpClient {
                 return result;
             }
             if attempt >= retries.max {
-                // What a server said is of more use than that it was asked several times.
+                // Without retries, the store explains the answer itself: a count of one attempt would only hide the status.
                 return match result {
                     Ok(answer) if retries.max == 0 => Ok(answer),
                     Ok(answer) => Err(Failure {
@@ -275,7 +264,7 @@ impl HttpClient {
         }
     }
 
-    /// Sends a request once, redirects followed.
+    /// Sends a request once and follows redirects.
     async fn once(&self, method: Method, url: Url, headers: HeaderMap, body: Option<Bytes>) -> Result<Answer, Failure> {
         let work = async {
             let request = http::Request {
@@ -288,6 +277,7 @@ impl HttpClient {
                 waiting: &report_waiting,
             };
             let mut response = self.transport.send(request).await?;
+            // The limit keeps a wrong or hostile server from filling the memory.
             let body = response.bytes(self.settings.largest as u64).await?;
             Ok(Answer {
                 status: response.status(),
@@ -328,15 +318,15 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Waits for work of a server, and tells the user of the host if that takes long.
+/// Waits for work of a server, and reports its host to the user if that takes long.
 pub async fn waiting<T>(host: &str, work: impl Future<Output = T>) -> T {
     patient(|| report_waiting(host), work).await
 }
 
-/// Text as the value of a header.
+/// Converts text to the value of a header.
 ///
 /// # Errors
-/// It has characters that no header can have.
+/// The text has characters that no header can have.
 pub fn header_value(text: &str) -> Result<HeaderValue, Failure> {
     HeaderValue::from_str(text).map_err(|_| Failure {
         message: "a header of the request has characters that it cannot have".to_owned(),
@@ -344,7 +334,7 @@ pub fn header_value(text: &str) -> Result<HeaderValue, Failure> {
     })
 }
 
-/// The first line of what a server says about an error.
+/// Returns the first line of the body of an error, at most 300 characters.
 fn said(answer: &Answer) -> String {
     match answer.text().trim().lines().next() {
         Some(line) if !line.is_empty() => format!(": {}", line.chars().take(300).collect::<String>()),
@@ -352,8 +342,9 @@ fn said(answer: &Answer) -> String {
     }
 }
 
-/// Why there was no answer. A state store is asked again where a registry is not: there is no other place to go to.
+/// Converts an error of the transport.
 fn failure(error: &Error) -> Failure {
+    // A timeout is retried here and not for registries: a registry has mirrors, a state is in one place.
     let is_late = matches!(error, Error::Timeout { .. });
     let advice = if is_late {
         " Check the address, the network of this machine and its firewalls, and whether a proxy is needed (HTTPS_PROXY)."

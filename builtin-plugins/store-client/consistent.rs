@@ -1,8 +1,8 @@
-//! States whose sum is kept in another place than they are.
+//! States whose checksum is kept in another place than the state.
 //!
-//! The sum tells a state that is old, as a service may answer for a while after a write, from the one that was written last. A store
-//! has the requests ([`Sums`]); what follows from a missing, late or wrong sum is here. That a sum cannot be read or written is only
-//! logged: what it guards against is rare, and the state itself is right.
+//! A service may return an old state for a while after a write. The recorded checksum tells the old state from the one that was
+//! written last. A store implements the requests ([`Sums`]); the handling of a missing, late or wrong checksum is here. A failed
+//! request for a checksum is only logged: the fault that it guards against is rare, and the state itself is right.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::about::details;
 use crate::guard::{Snapshot, Written};
 use crate::sum::md5_hex;
 
-/// How long a state whose sum does not match is read again, and how often.
+/// Time for which a state whose checksum does not match is read again, and the interval.
 const LIMIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// The requests for the sums of states, by the keys of these.
+/// Requests for the checksums of states, by their keys.
 #[async_trait]
 pub trait Sums: Send + Sync {
-    /// The recorded sum; `None` if there is none, or sums are not kept.
+    /// Returns the recorded checksum; `None` if there is none, or checksums are not kept.
     async fn find(&self, key: &str) -> Result<Option<String>>;
 
     async fn record(&self, key: &str, sum: &str) -> Result<()>;
@@ -27,12 +27,11 @@ pub trait Sums: Send + Sync {
     async fn forget(&self, key: &str) -> Result<()>;
 }
 
-/// Reads a state until it has the sum that is recorded for it, since either may be seen later than the other. Without a recorded
-/// sum any state will do. What is wrong after ten seconds is said by `mismatch`, from the recorded and the actual sum; that of a
-/// state that is not there is empty.
+/// Reads a state until it has the recorded checksum. Without a recorded checksum any state is returned. `mismatch` makes the error
+/// after ten seconds, from the recorded and the actual checksum; the latter is empty if there is no state.
 ///
 /// # Errors
-/// The state cannot be read, or its sum does not match.
+/// The state cannot be read, or its checksum does not match.
 pub async fn read<State>(
     sums: &dyn Sums,
     key: &str,
@@ -55,13 +54,13 @@ where
         if tokio::time::Instant::now() >= deadline {
             return Err(mismatch(&expected, &actual));
         }
+        // Either of the two may become visible later than the other.
         tracing::info!("the checksum of the state does not match, and it is read again");
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-/// Records the sum of a state once `put` has written it. After a failure the state is read: it may have been written, and without its
-/// sum it could not be read.
+/// Records the checksum of a state after `put` has written it.
 ///
 /// # Errors
 /// The state was not written.
@@ -78,6 +77,7 @@ where
     let revision = match put.await {
         Ok(Written::Done(revision)) => revision,
         Ok(refused) => return Ok(refused),
+        // A failed write may have been carried out. With the old checksum on record, that state could not be read any more.
         Err(problems) => match there().await {
             Ok(there) if there.state.as_deref() == Some(state) => there.revision,
             _ => return Err(problems),
@@ -87,12 +87,12 @@ where
     Ok(Written::Done(revision))
 }
 
-/// Removes the sum of a state that is deleted.
+/// Removes the checksum of a state that is deleted.
 pub async fn forget(sums: &dyn Sums, key: &str) {
     log(sums.forget(key).await);
 }
 
-/// A recorded sum, if it is one: the MD5 in hexadecimal.
+/// Returns the recorded checksum if it is an MD5 in hexadecimal.
 async fn recorded(sums: &dyn Sums, key: &str) -> Option<String> {
     log(sums.find(key).await)?
         .filter(|sum| sum.len() == 32 && sum.chars().all(|c| c.is_ascii_hexdigit()))
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::about::problem;
 
-    /// The sum of one state; `None` where the table cannot be used.
+    /// The checksum of one state; `None` where the table cannot be used.
     struct Table(Mutex<Option<String>>);
 
     impl Table {

@@ -1,50 +1,50 @@
-//! Keys that requests are signed with, and that may end.
+//! Access keys that sign requests, and that may expire.
 
 use tokio::sync::Mutex;
 
 use crate::oauth::now;
 
-/// How long before their end keys are not used any more, in seconds.
+/// Seconds before their expiry when keys are no longer used: requests and retries must end in time.
 const HEADROOM: i64 = 300;
 
-/// Keys, and the token that goes with those that end.
+/// Access key, with its session token if it is temporary.
 #[derive(Clone, Default)]
 pub struct Credential {
-    /// The public part.
+    /// Access key ID.
     pub id: String,
-    /// The secret part.
+    /// Secret access key.
     pub key: String,
-    /// The token, for keys that end.
+    /// Session token of temporary keys.
     pub token: Option<String>,
 }
 
-/// Keys, and when they end.
+/// Access key with its expiry.
 #[derive(Clone)]
 pub struct Current {
-    /// The keys.
     pub credential: Credential,
-    /// In seconds since 1970; `None` if they do not end.
+    /// Expiry in seconds since 1970; `None` for keys without one.
     pub ends: Option<i64>,
 }
 
 impl Current {
-    /// Whether they hold for some time yet.
+    /// Returns true if the keys are valid for some minutes yet.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.ends.is_none_or(|end| end - HEADROOM > now())
     }
 }
 
-/// Keys that are asked for again before they end.
+/// Cache of access keys that are requested again before they expire.
 #[derive(Default)]
 pub struct CredentialCache(Mutex<Option<Current>>);
 
 impl CredentialCache {
-    /// The keys, which are asked for if there are none that hold. Of several who ask at the same time, one does it.
+    /// Returns the cached keys, or requests new ones.
     ///
     /// # Errors
-    /// There are none.
+    /// The keys could not be requested.
     pub async fn get<E>(&self, ask: impl Future<Output = Result<Current, E>>) -> Result<Credential, E> {
+        // The lock is held during the request, so that of several tasks only one requests keys.
         let mut current = self.0.lock().await;
         if let Some(current) = current.as_ref().filter(|current| current.holds()) {
             return Ok(current.credential.clone());

@@ -1,9 +1,9 @@
-//! Writes under a lock: a program whose lock was taken away overwrites nothing.
+//! Guarded writes: a program whose lock was taken away overwrites nothing.
 //!
-//! `force-unlock` takes a lock from a program that may still be running; a session that ends does the same. [`Guarded`] makes a
+//! `force-unlock` takes a lock from a program that may still be running, and so does a session that expires. [`Guarded`] makes a
 //! [`LockedStore`] into a state client that checks this before each write: it asks whether the lock is still its own, and writes on
-//! the condition that the state is the one that was read or written last, where the service has such conditions. After a write
-//! was refused, all others are refused until the lock is taken again.
+//! the condition that the state is the one that was read or written last, where the service has conditional writes. After a refused
+//! write, all others are refused until the lock is taken again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,21 +17,21 @@ use crate::about::{WRITE, problem};
 use crate::lock::{self, Records};
 use crate::sum::md5_hex;
 
-/// How often a write is tried whose condition failed though the content of the state is the one that was expected: something
-/// else about it has changed, such as its metadata.
+/// Attempts of a write whose condition failed though the content of the state is the expected one: something else, such as its
+/// metadata, was changed.
 const ATTEMPTS: u32 = 5;
 
-/// Which version of a state a service has.
+/// Version of a state at a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Revision {
-    /// None: there is no state.
+    /// There is no state.
     Absent,
-    /// This one, by the service's own name for it: a generation, an ETag, an index.
+    /// The service's own name of a version: a generation, an ETag, an index.
     Named(String),
 }
 
 impl Revision {
-    /// The revision of this name; without a name nothing is known about it.
+    /// Returns the revision of this name; an absent or empty name is no revision.
     #[must_use]
     pub fn named(name: Option<&str>) -> Option<Revision> {
         name.filter(|name| !name.is_empty())
@@ -39,12 +39,12 @@ impl Revision {
     }
 }
 
-/// A state as a service has it.
+/// A state as the service returned it.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The state, if there is one.
+    /// Bytes of the state; `None` if there is none.
     pub state: Option<Vec<u8>>,
-    /// Its revision, if the service has revisions.
+    /// Revision, if the service has them.
     pub revision: Option<Revision>,
 }
 
@@ -54,32 +54,29 @@ impl From<Option<Vec<u8>>> for Snapshot {
     }
 }
 
-/// The outcome of a write.
 #[derive(Clone, Debug)]
 pub enum Written {
-    /// It is done, and the state has this revision now, if that is known.
+    /// The state was written, and has this revision now if the service reported it.
     Done(Option<Revision>),
-    /// Nothing was written: the state has another revision than the one in the condition.
+    /// Nothing was written: the revision is not the expected one.
     Changed,
-    /// Nothing was written: the service says that the lock is not held any more.
+    /// Nothing was written: the service reported that the lock is no longer held. The text is the reason.
     LockLost(String),
 }
 
-/// Whose a lock is.
+/// Holder of a lock.
 #[derive(Clone, Debug)]
 pub enum Holder {
-    /// It is the one of the name that was asked for.
+    /// The lock with the ID of this program.
     Own,
-    /// The lock is free.
     Free,
-    /// Another program has it.
     Other(Box<LockInfo>),
-    /// The service does not tell, or it is free and was lost for a time: then the state itself must be the one that is known.
+    /// Unknown to the service, or the lock was lost for a time: only the state itself can show whether another program has written.
     Unknown,
 }
 
 impl Holder {
-    /// The holder that a lock's content names.
+    /// Returns the holder that the content of a lock names.
     #[must_use]
     pub fn of(found: Option<LockInfo>, own: &str) -> Holder {
         match found {
@@ -90,71 +87,67 @@ impl Holder {
     }
 }
 
-/// What a store must be able to do so that its writes are guarded: like a [`StateClient`], and it can say whose a lock is.
+/// Requests of a store with guarded writes: those of a [`StateClient`], and one for the holder of the lock.
 #[async_trait]
 pub trait LockedStore: Send + Sync + 'static {
-    /// Which workspaces there can be.
+    /// Returns which workspaces the store can have.
     fn support(&self) -> WorkspaceSupport;
 
-    /// The workspaces that there are.
+    /// Lists the existing workspaces.
     async fn workspaces(&self) -> Result<Vec<String>>;
 
-    /// The state of a workspace.
     async fn read(&self, workspace: &str) -> Result<Snapshot>;
 
-    /// Puts a state in the place of the one that is there. A store whose service has conditions writes only if the state has this
-    /// revision.
+    /// Replaces the state. A store whose service has conditional writes writes only if the state has the expected revision.
     async fn write(&self, workspace: &str, state: &[u8], expected: Option<&Revision>) -> Result<Written>;
 
     /// Deletes a workspace with its state.
     async fn delete(&self, workspace: &str) -> Result<()>;
 
-    /// The records that lock a workspace, if there are any. A store whose locks are of another kind has the following three functions
-    /// of its own instead.
+    /// Returns the records that lock a workspace. A store with locks of another kind overrides the three functions below instead.
     fn lock_records<'s>(&'s self, _workspace: &'s str) -> Result<Records<'s>> {
         Ok(Vec::new())
     }
 
-    /// Tries once to lock a workspace.
+    /// Attempts to lock a workspace, once.
     async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
         lock::acquire(&self.lock_records(workspace)?, info).await
     }
 
-    /// Unlocks a workspace.
     async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
         lock::release(&self.lock_records(workspace)?, id).await
     }
 
-    /// Forgets a lost lock instead of releasing it: the lock that is there now belongs to another program.
+    /// Forgets a lost lock without releasing it: the existing lock belongs to another program.
     async fn forget_lock(&self, _workspace: &str, _id: &str) {}
 
-    /// The holder of the lock of a workspace; `own` is the ID of the lock that this program took.
+    /// Returns the holder of a workspace's lock; `own` is the ID of the lock that this program took.
     async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
         lock::holder(&self.lock_records(workspace)?, WRITE, own).await
     }
 }
 
-/// A store whose writes are guarded.
+/// A store with guarded writes.
 pub struct Guarded<S> {
     store: S,
     workspaces: Mutex<BTreeMap<String, Entry>>,
 }
 
-/// The lock, the revision and the last content of a workspace, as far as they are known.
+/// Lock, revision and last content of a workspace, as far as they are known.
 #[derive(Clone, Default)]
 struct Entry {
-    /// The name of the lock that is held.
+    /// ID of the lock that is held.
     lock: Option<String>,
-    /// Why the lock is lost.
+    /// Reason why the lock is lost.
     lost: Option<String>,
     /// The state that was read or written last.
     known: Option<Known>,
-    /// The MD5 of states whose writes have failed since then: one may have been done, and its answer lost.
+    /// MD5 of states whose writes have failed since then. Such a write may have been carried out, and only its answer lost.
     attempted: BTreeSet<String>,
 }
 
 impl Entry {
-    /// Whether the state with this MD5 may be there by a write of our own.
+    /// Returns true if this program may have written the state with this MD5.
     fn is_own(&self, sum: &str) -> bool {
         self.attempted.contains(sum) || self.known.as_ref().is_some_and(|known| known.sum == sum)
     }
@@ -162,9 +155,9 @@ impl Entry {
 
 #[derive(Clone)]
 struct Known {
-    /// The MD5 of the state; of nothing if there is none.
+    /// MD5 of the state; that of nothing if there is none.
     sum: String,
-    /// Its lineage and serial: what stays the same where a service keeps a state in another form than it was sent in.
+    /// Lineage and serial, which stay when a service stores a state in another form than it was sent in.
     mark: Option<(String, u64)>,
     revision: Option<Revision>,
 }
@@ -178,19 +171,19 @@ impl Known {
         }
     }
 
-    /// Whether this is the snapshot that is known.
+    /// Returns true if both are the same state.
     fn is_same(&self, other: &Known) -> bool {
         self.sum == other.sum || self.mark.is_some() && self.mark == other.mark
     }
 }
 
-/// The lineage and the serial of a state.
+/// Returns lineage and serial of a state.
 fn mark(state: &[u8]) -> Option<(String, u64)> {
     let json: Json = serde_json::from_slice(state).ok()?;
     Some((json["lineage"].as_str()?.to_owned(), json["serial"].as_u64()?))
 }
 
-/// The holder of a lock in words.
+/// Describes the holder of a lock.
 fn shown(holder: &LockInfo) -> String {
     let mut text = format!("the ID {:?}", holder.id);
     for (name, value) in [
@@ -205,13 +198,12 @@ fn shown(holder: &LockInfo) -> String {
     text
 }
 
-/// The error of a write that is refused.
+/// Makes the error of a refused write.
 fn refusal(detail: &str) -> Diagnostics {
     problem(WRITE, detail)
 }
 
 impl<S: LockedStore> Guarded<S> {
-    /// Guards the writes of this store.
     pub fn new(store: S) -> Guarded<S> {
         Guarded {
             store,
@@ -231,16 +223,17 @@ impl<S: LockedStore> Guarded<S> {
         let mut entries = self.entries();
         let entry = entries.entry(workspace.to_owned()).or_default();
         entry.known = Some(known);
+        // The state is known again, so earlier failed attempts no longer matter.
         entry.attempted.clear();
     }
 
-    /// A write of the state with this MD5 has failed, and may have been done all the same.
+    /// Records a failed write of the state with this MD5, since it may have been carried out.
     fn remember_attempt(&self, workspace: &str, sum: String) {
         let mut entries = self.entries();
         entries.entry(workspace.to_owned()).or_default().attempted.insert(sum);
     }
 
-    /// The lock is lost, and nothing is written under it any more.
+    /// Marks the lock as lost, so that nothing is written under it any more, and returns the error.
     fn lose(&self, workspace: &str, why: &str) -> Diagnostics {
         let detail = format!(
             "lock lost: {why} Nothing was written, since that could overwrite what the other program has written or is about to \
@@ -252,7 +245,7 @@ impl<S: LockedStore> Guarded<S> {
         refused
     }
 
-    /// The error for a state that another program has written since it was read.
+    /// Returns the error for a state that another program has written since it was read.
     fn overwritten(&self, workspace: &str, locked: bool) -> Diagnostics {
         match locked {
             true => self.lose(
@@ -267,11 +260,12 @@ impl<S: LockedStore> Guarded<S> {
         }
     }
 
-    /// Whether a state may be written: its lock is the own one still.
+    /// Checks that the lock is still held by this program, so that a state may be written.
     async fn check(&self, workspace: &str, entry: &Entry) -> Result<()> {
         if let Some(lost) = &entry.lost {
             return Err(refusal(lost));
         }
+        // Without a lock (-lock=false, or a service without locks) only the revision protects the state.
         let Some(own) = &entry.lock else { return Ok(()) };
         match self.store.holder(workspace, own).await? {
             Holder::Own => Ok(()),
@@ -287,6 +281,7 @@ impl<S: LockedStore> Guarded<S> {
                     shown(&holder)
                 ),
             )),
+            // The lock tells nothing, so the content of the state decides: it must be one that this program knows.
             Holder::Unknown => {
                 let Some(known) = &entry.known else { return Ok(()) };
                 let there = self.store.read(workspace).await?;
@@ -324,6 +319,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
         let mut expected = entry.known.as_ref().and_then(|known| known.revision.clone());
         for _ in 0..ATTEMPTS {
             let written = self.store.write(workspace, &state, expected.as_ref()).await;
+            // A later attempt that finds this state knows it for its own.
             let written = written.inspect_err(|_| self.remember_attempt(workspace, sum.clone()))?;
             let revision = match written {
                 Written::Done(revision) => revision,
@@ -332,13 +328,14 @@ impl<S: LockedStore> StateClient for Guarded<S> {
                     let there = self.store.read(workspace).await?;
                     let found = Known::of(there.state.as_deref(), there.revision.clone());
                     if found.sum == sum {
-                        // An attempt was done whose answer was lost on its way.
+                        // An earlier attempt was carried out, and its answer was lost.
                         self.remember(workspace, found);
                         return Ok(());
                     }
                     if !entry.is_own(&found.sum) {
                         return Err(self.overwritten(workspace, locked));
                     }
+                    // The content is the one that is known: only its revision differs, so the write is sent again for this one.
                     expected = there.revision;
                     continue;
                 }
@@ -359,6 +356,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
         }
         self.store.delete(workspace).await?;
         if let Some(entry) = self.entries().get_mut(workspace) {
+            // A new workspace of the same name begins without a known state.
             entry.known = None;
         }
         Ok(())
@@ -368,6 +366,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
         let id = self.store.lock(workspace, info).await?;
         let entry = Entry {
             lock: Some(id.clone()).filter(|id| !id.is_empty()),
+            // The ID is empty where nothing locks the state.
             ..Entry::default()
         };
         self.entries().insert(workspace.to_owned(), entry);
@@ -378,7 +377,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
         let entry = self.entry(workspace);
         let is_own = entry.lock.as_deref() == Some(id);
         match entry.lost {
-            // That it is gone has been reported by the write that was refused.
+            // The refused write has reported the loss already.
             Some(_) if is_own => self.store.forget_lock(workspace, id).await,
             _ => self.store.unlock(workspace, id).await?,
         }

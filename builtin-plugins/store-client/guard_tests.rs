@@ -1,4 +1,4 @@
-//! Tests of guarded writes on a store in memory, whose lock and state another program changes.
+//! Tests of guarded writes with a store in memory, whose lock and state are changed by another program.
 
 use std::sync::Arc;
 
@@ -6,20 +6,21 @@ use monoform_sdk::Diagnostic;
 
 use super::*;
 
-/// What the service has.
+/// State of the service, and its faults.
 #[derive(Default)]
 struct Service {
     state: Option<Vec<u8>>,
     revision: u64,
     lock: Option<String>,
-    /// Whether it tells whose the lock is.
+    /// True if the service names the holder of the lock.
     tells: bool,
-    /// Whether the answer to the next write is lost: it is done, and found to be changed when it is sent again.
+    /// True if the answer to the next write is lost: the write is carried out, and refused as changed when it is
+    /// repeated.
     loses_answer: bool,
-    /// Whether the next write is done and fails all the same.
+    /// True if the next write is carried out and fails all the same.
     breaks: bool,
     writes: u32,
-    /// Whether there are other workspaces than the default one.
+    /// True if there are workspaces other than the default one.
     has_workspaces: bool,
 }
 
@@ -38,7 +39,7 @@ impl Memory {
         self.0.lock().unwrap()
     }
 
-    /// What another program writes.
+    /// Writes a state as another program does.
     fn changed(&self, text: &str) {
         let mut service = self.service();
         service.revision += 1;
@@ -136,7 +137,7 @@ fn state(serial: u64) -> String {
     format!("{{\"version\":4,\"lineage\":\"l\",\"serial\":{serial}}}")
 }
 
-/// A client that holds the lock and has read the state with the serial 1.
+/// Returns a client that holds the lock and has read the state with serial 1.
 async fn holding(memory: &Memory) -> (Guarded<Memory>, String) {
     memory.changed(&state(1));
     let client = Guarded::new(memory.clone());
@@ -160,13 +161,13 @@ async fn a_lock_that_another_program_holds_or_that_nobody_holds_is_lost_for_good
         let detail = refused(&client, 3).await;
         assert!(detail.starts_with("lock lost: "), "{detail}");
         assert_eq!(detail.contains("\"another\" of me@here"), other.is_some(), "{detail}");
-        // Even if the other one has finished, and though nothing has changed.
+        // Refused even if the other program has finished, and nothing has changed.
         memory.service().lock = Some(id.clone());
         refused(&client, 3).await;
         assert_eq!(memory.text(), state(2));
         memory.service().lock = other;
         client.unlock(W, &id).await.expect("it was reported already");
-        // With a lock of its own again it may write.
+        // Allowed again with a new lock of its own.
         client.lock(W, LockInfo::of_this_process("test")).await.unwrap();
         client.read(W).await.unwrap();
         client.write(W, state(3).into()).await.unwrap();
@@ -209,7 +210,7 @@ async fn after_a_write_that_failed_and_was_done_the_next_one_is_no_surprise() {
         let later = state(2).replace('}', ",\"resources\":[]}");
         client.write(W, later.clone().into()).await.unwrap();
         assert_eq!(memory.text(), later);
-        // What another program writes after that is not taken for our own.
+        // A later state by another program is not taken for an own one.
         memory.changed(&state(4));
         let detail = refused(&client, 3).await;
         assert!(detail.starts_with("lock lost: "), "{detail}");

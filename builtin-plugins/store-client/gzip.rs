@@ -1,4 +1,4 @@
-//! States in gzip, as some services keep them.
+//! Gzip compression of states, as some services keep them.
 
 use std::io::{Read as _, Result, Write as _};
 
@@ -6,6 +6,8 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
+/// Compresses a state.
+///
 /// # Errors
 /// Never for a state in memory.
 pub fn compressed(state: &[u8]) -> Result<Vec<u8>> {
@@ -14,8 +16,10 @@ pub fn compressed(state: &[u8]) -> Result<Vec<u8>> {
     encoder.finish()
 }
 
+/// Decompresses a state.
+///
 /// # Errors
-/// The bytes are not one whole file of gzip.
+/// The bytes are not one complete gzip file.
 pub fn decompressed(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut state = Vec::new();
     GzDecoder::new(bytes).read_to_end(&mut state)?;

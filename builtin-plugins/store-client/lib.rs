@@ -1,25 +1,24 @@
-//! What the state stores behind web servers have in common: a client that trusts the right servers, tries again where that may
-//! help, and says what went wrong in words.
+//! Common parts of the state stores behind web servers: an HTTP client with TLS settings, retries and errors for users, and what follows
+//! from the answers of any store.
 //!
-//! - [`HttpClient`]: sends requests. Answers are read as a whole; no status is an error by itself.
-//! - [`Tls`]: which servers are trusted, and the client's own certificate.
-//! - [`Retries`]: how often, and how long to wait between.
-//! - [`Failure`]: there was no answer; [`Failure::diagnostic`] says what to do about it.
+//! - [`HttpClient`]: sends requests. Responses are read as a whole; no status is an error by itself.
+//! - [`Tls`]: trusted servers, and the client certificate.
+//! - [`Retries`]: number of retries, and the waits between.
+//! - [`Failure`]: a request without an answer; [`Failure::diagnostic`] adds advice.
 //!
-//! Nothing is prepared before a request needs it: the machine's root certificates are read when a server presents a certificate
-//! that they must vouch for.
+//! Nothing is prepared before a request needs it: the root certificates of the machine are read when a server presents a certificate that
+//! they must verify.
 //!
-//! A store is its requests: it implements [`guard::LockedStore`] and, for its locks, [`lock::LockRecord`]. What follows from the
-//! answers is here:
+//! A store consists of its requests: it implements [`guard::LockedStore`] and, for its locks, [`lock::LockRecord`]. The rest is here:
 //!
-//! - [`guard`]: writes that a lost lock refuses. [`lock`]: acquisition and release of locks. [`consistent`]: states whose sum is kept
-//!   elsewhere. [`listing`]: workspaces from lists of names, page by page.
-//! - [`about`]: texts of problems. [`arguments`]: texts from configuration and environment. [`profile`]: files of command lines. [`gzip`]: compressed states.
-//! - [`oauth`]: tokens, and the signed statements by which programs ask for them. [`credential`]: keys that end. [`machine`]: those of a
-//!   machine's role.
-//! - [`name`] and [`sum`]: the names of objects in addresses, and sums in headers. [`xml`]: the little that is read of it.
+//! - [`guard`]: writes that are refused after the loss of a lock. [`lock`]: acquisition and release of locks. [`consistent`]: states whose
+//!   checksum is kept elsewhere. [`listing`]: workspaces from lists of names, page by page.
+//! - [`about`]: texts of diagnostics. [`arguments`]: values from configuration and environment. [`profile`]: files of the clouds' command
+//!   lines. [`gzip`]: compression.
+//! - [`oauth`]: access tokens and signed JWTs. [`credential`]: access keys that expire. [`machine`]: access keys of a machine's role.
+//! - [`name`] and [`sum`]: names of objects in addresses, and checksums in headers. [`xml`]: parsing of flat XML documents.
 //!
-//! With the feature `testing` there is a small web server for the tests of stores.
+//! The feature `testing` has a small web server for the tests of stores.
 //!
 //! Begin with [`client`].
 

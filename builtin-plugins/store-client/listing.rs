@@ -9,24 +9,25 @@ use crate::about::{About, problem};
 use crate::client::Answer;
 use crate::xml::Xml;
 
-/// One answer to the request for a list.
+/// One page of a list.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     pub names: Vec<String>,
-    /// Where the next page begins; `None` for the last page.
+    /// Marker of the next page; `None` for the last one.
     pub next: Option<String>,
 }
 
 impl Page {
-    /// Reads an answer in the form of S3's ListObjects, version 1. The next page begins after `NextMarker`, or after the last name where
-    /// the answer has none.
+    /// Reads a response of S3's ListObjects, version 1. The next page begins after `NextMarker`, or after the last name if there is
+    /// none.
     ///
     /// # Errors
-    /// The answer is not one whole document.
+    /// The response is not a complete XML document.
     pub fn of_bucket(about: About<'_>, answer: &Answer) -> Result<Page> {
         let listed = Xml::of(answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
         let names: Vec<String> = listed.texts("Key").map(str::to_owned).collect();
         let marker = listed.text("NextMarker").filter(|next| !next.is_empty());
+        // S3 sends NextMarker only for requests with a delimiter.
         let next = marker.map(str::to_owned).or_else(|| names.last().cloned());
         Ok(Page {
             next: next.filter(|_| listed.text("IsTruncated") == Some("true")),
@@ -35,10 +36,10 @@ impl Page {
     }
 }
 
-/// The names on all pages of a list. `page` requests the page that begins at a place, at first without one.
+/// Returns the names on all pages of a list. `page` requests the page at a marker; the first one has none.
 ///
 /// # Errors
-/// Those of `page`; or the service answers with the same page again, and the list would never end.
+/// Those of `page`; or the service returned the same page again.
 pub async fn names<F>(about: About<'_>, mut page: impl FnMut(Option<String>) -> F) -> Result<Vec<String>>
 where
     F: Future<Output = Result<Page>>,
@@ -52,6 +53,7 @@ where
         if next.is_none() {
             return Ok(names);
         }
+        // The list would never end.
         if next == place {
             let detail = format!("{} failed: the service answers with the same page again.", about.what);
             return Err(problem(about.summary, detail));
@@ -60,14 +62,15 @@ where
     }
 }
 
-/// The workspaces of objects that are called `prefix`, a name without slashes, `end`. The default workspace comes first, whether it has
-/// an object or not.
+/// Returns the workspaces of objects named `prefix` + workspace + `end`, sorted. The default workspace comes first, whether it has an
+/// object or not.
 #[must_use]
 pub fn workspaces<'n>(names: impl IntoIterator<Item = &'n str>, prefix: &str, end: &str) -> Vec<String> {
     let workspace = |name: &'n str| name.strip_prefix(prefix)?.strip_suffix(end);
     let found: BTreeSet<&str> = names
         .into_iter()
         .filter_map(workspace)
+        // A name with a slash belongs to another directory below the prefix.
         .filter(|name| !name.is_empty() && !name.contains('/') && *name != DEFAULT)
         .collect();
     [DEFAULT].into_iter().chain(found).map(str::to_owned).collect()

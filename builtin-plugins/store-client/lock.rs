@@ -1,11 +1,11 @@
-//! The lock of a state: a record that only one program can create.
+//! Locks of states by records that only one program can create.
 //!
-//! Services differ in what a record is (an object, a row of a table, a lease) and in the condition under which it is created. A
-//! [`LockRecord`] has these requests. What follows from their answers is the same everywhere, and is here: [`acquire`], [`release`]
-//! and [`holder`]. An answer can be lost after its request was carried out, and another program can act between two requests. So
-//! a record is read whenever it is not certain whose it is, and only the ID in it decides.
+//! Services differ in the kind of record (an object, a row of a table, a lease) and in the condition for its creation: a
+//! [`LockRecord`] has these requests. Everything that follows from their answers is in [`acquire`], [`release`] and [`holder`]. An
+//! answer can be lost after its request was carried out, and another program can act between two requests. So a record is read
+//! whenever its holder is not certain, and only the ID in it decides.
 //!
-//! A store can have several records for one state, which are locked together: those of `s3` are an object and an item of a table.
+//! A state can have several records that are locked together: those of `s3` are an object and an item of a table.
 
 use std::time::Duration;
 
@@ -15,40 +15,40 @@ use monoform_sdk::{Diagnostics, Result, async_trait};
 use crate::about::{LOCK, UNLOCK, details, problem};
 use crate::guard::Holder;
 
-/// How often a record is created or removed again while other programs change it between two requests.
+/// Attempts to create or remove a record while other programs change it between two requests.
 const ATTEMPTS: u32 = 10;
 
-/// How often a lock is tried for whose holder is not known, and how long to wait between.
+/// Attempts to take a lock whose holder is unknown, and the pause between them.
 const SETTLING_ATTEMPTS: u32 = 4;
 const SETTLING_PAUSE: Duration = Duration::from_millis(400);
 
-/// The records that lock one state, in the order in which they are taken.
+/// Records that lock one state, in the order in which they are created.
 pub type Records<'s> = Vec<Box<dyn LockRecord + 's>>;
 
-/// The requests of which a lock is made.
+/// Requests for one record of a lock.
 #[async_trait]
 pub trait LockRecord: Send + Sync {
-    /// The name of the record in messages, with its kind: `the lock file "x" in the bucket "y"`.
+    /// Returns the name of the record for messages, with its kind: `the lock file "x" in the bucket "y"`.
     fn name(&self) -> String;
 
-    /// The path of the state in the record.
+    /// Returns the path of the state for the record's content.
     fn path(&self) -> String;
 
-    /// Creates the record with this content, unless there is one.
+    /// Creates the record with this content, unless it exists.
     async fn create(&self, info: &LockInfo) -> std::result::Result<Created, LockError>;
 
-    /// The record as the service has it now; `None` if the state is not locked.
+    /// Reads the record; `None` if the state is not locked. `summary` is that of the diagnostic.
     async fn find(&self, summary: &str) -> Result<Option<Found>>;
 
-    /// Removes the record, where the service has conditions only in the version that was found.
+    /// Removes the record; only in the version that was found, where the service has conditions.
     async fn remove(&self, found: &Found) -> Result<Removed>;
 }
 
 #[derive(Clone, Debug)]
 pub enum Created {
-    /// The record is there, and the lock is released by this ID.
+    /// The record was created, and is released by this ID.
     Done(String),
-    /// Nothing was created: there is a record, or was when the request was answered.
+    /// Nothing was created: the record exists, or did when the request was answered.
     Exists,
 }
 
@@ -59,16 +59,16 @@ pub enum Removed {
     Changed,
 }
 
-/// The record of a lock that is held.
+/// Record of a lock that is held.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// The content, with the ID by which the lock is released. It is empty if the record does not say it.
+    /// Content of the record, with the ID that releases the lock. Empty if the record has none.
     pub info: LockInfo,
-    /// The ID that the holder chose, where the service gives locks another one.
+    /// ID that the holder chose, where the service assigns another one.
     pub chosen_id: Option<String>,
-    /// The version for the condition of a removal.
+    /// Version for the condition of a removal.
     pub version: Option<String>,
-    /// The record does not name its holder: what can be done about it.
+    /// Advice for a record that does not name its holder.
     pub anonymous: Option<String>,
 }
 
@@ -81,7 +81,7 @@ impl Found {
         }
     }
 
-    /// A record whose content is this text, which should be JSON.
+    /// Reads a record whose content should be JSON.
     #[must_use]
     pub fn of_text(text: &str) -> Found {
         match LockInfo::from_json(text.as_bytes()) {
@@ -95,21 +95,18 @@ impl Found {
         }
     }
 
-    /// Whether the record was created for this lock.
+    /// Returns true if the record was created for this lock.
     fn is_of(&self, info: &LockInfo) -> bool {
         !info.id.is_empty() && self.chosen_id.as_ref().unwrap_or(&self.info.id) == &info.id
     }
 }
 
-/// The outcome of a release.
 enum Released {
     Now,
-    /// There was no record.
     NotHeld,
 }
 
-/// Takes the lock of a state: all of its records, or none. Returns the ID by which it is released; it is empty where nothing locks
-/// the state.
+/// Takes the lock of a state: all of its records or none. Returns the ID that releases it, which is empty if nothing locks the state.
 ///
 /// # Errors
 /// Another program holds the lock, or a request failed.
@@ -119,6 +116,7 @@ pub async fn acquire(records: &Records<'_>, mut info: LockInfo) -> std::result::
         info.path = record.path();
         let taken = settled(|| acquire_record(&**record, &info)).await;
         match taken {
+            // All records have the same ID, unless the service assigns its own.
             Ok(own) => id = own,
             Err(error) => return Err(give_back(&records[..index], &id, error).await),
         }
@@ -135,14 +133,15 @@ async fn acquire_record(record: &dyn LockRecord, info: &LockInfo) -> std::result
             Err(held) => return Err(held),
         };
         match (record.find(LOCK).await, failed) {
-            // The answer to an attempt was lost, after it was carried out.
+            // An earlier attempt was carried out, and its answer was lost.
             (Ok(Some(found)), _) if found.is_of(info) => return Ok(found.info.id),
+            // A record without a holder does not explain a failed request: that failure is reported below.
             (Ok(Some(found)), failed) if failed.is_none() || found.anonymous.is_none() => {
                 return Err(held(record, found, failed));
             }
             (_, Some(problems)) => return Err(LockError::Failed(problems)),
             (Err(problems), None) => return Err(LockError::Failed(problems)),
-            // It was released between the two requests.
+            // The record was removed between the two requests.
             (Ok(_), None) => {}
         }
     }
@@ -150,7 +149,7 @@ async fn acquire_record(record: &dyn LockRecord, info: &LockInfo) -> std::result
     Err(LockError::held(None, message))
 }
 
-/// The lock is held by the program that this record names.
+/// Makes the error for a lock that is held by the program in this record.
 fn held(record: &dyn LockRecord, found: Found, failed: Option<Diagnostics>) -> LockError {
     let mut message = format!("the state is already locked: {} has a holder.", record.name());
     if let Some(problems) = failed {
@@ -162,7 +161,7 @@ fn held(record: &dyn LockRecord, found: Found, failed: Option<Diagnostics>) -> L
     }
 }
 
-/// Releases the records that were taken before the lock failed.
+/// Releases the records that were created before the lock failed.
 async fn give_back(taken: &[Box<dyn LockRecord + '_>], id: &str, error: LockError) -> LockError {
     for record in taken {
         if let Err(problems) = release_record(&**record, id).await {
@@ -178,7 +177,7 @@ async fn give_back(taken: &[Box<dyn LockRecord + '_>], id: &str, error: LockErro
     error
 }
 
-/// Releases the lock with this ID. Of several records some may be missing: those that a killed program had not created yet.
+/// Releases the lock with this ID. Some of several records may be missing, if a program was killed before it created them.
 ///
 /// # Errors
 /// The state is not locked, the lock has another ID, or a request failed.
@@ -189,6 +188,7 @@ pub async fn release(records: &Records<'_>, id: &str) -> Result<()> {
         match release_record(&**record, id).await {
             Ok(Released::Now) => is_held = true,
             Ok(Released::NotHeld) => {}
+            // One failure does not keep the other records locked.
             Err(failed) => problems.append(failed),
         }
     }
@@ -207,18 +207,19 @@ async fn release_record(record: &dyn LockRecord, id: &str) -> Result<Released> {
     for attempt in 0..ATTEMPTS {
         let found = match record.find(UNLOCK).await? {
             Some(found) if found.info.id == id && !id.is_empty() => found,
-            // The answer to the attempt before was lost.
+            // The earlier attempt was carried out, and its answer was lost.
             _ if attempt > 0 => return Ok(Released::Now),
             None => return Ok(Released::NotHeld),
             Some(found) => return Err(mismatch(record, &found, id)),
         };
         match record.remove(&found).await {
             Ok(Removed::Done) => return Ok(Released::Now),
+            // The record has changed since it was read; if it still has our ID, it is removed in its new version.
             Ok(Removed::Changed) => {}
             Err(problems) => match record.find(UNLOCK).await {
                 Ok(Some(found)) if found.info.id == id => return Err(problems),
                 Err(_) => return Err(problems),
-                // It was carried out, and its answer was lost.
+                // The removal was carried out, and its answer was lost.
                 Ok(_) => return Ok(Released::Now),
             },
         }
@@ -239,7 +240,7 @@ fn mismatch(record: &dyn LockRecord, found: &Found, id: &str) -> Diagnostics {
     problem(UNLOCK, detail)
 }
 
-/// The holder of a lock. It is this program only if all records are its own.
+/// Returns the holder of a lock. It is this program only if all records are its own.
 ///
 /// # Errors
 /// A record cannot be read.
@@ -247,6 +248,7 @@ pub async fn holder(records: &Records<'_>, summary: &str, own: &str) -> Result<H
     let mut holder = Holder::Free;
     for record in records {
         holder = match record.find(summary).await? {
+            // A service may keep lock and holder apart; without an ID nothing can be compared.
             Some(found) if found.info.id.is_empty() => Holder::Unknown,
             found => Holder::of(found.map(|found| found.info), own),
         };
@@ -257,9 +259,8 @@ pub async fn holder(records: &Records<'_>, summary: &str, own: &str) -> Result<H
     Ok(holder)
 }
 
-/// Retries to acquire a lock while it is held and its holder is unknown: stores that write the lock and its holder one after the other
-/// are in that state for a moment while another program acquires or releases it. `-lock-timeout` waits only for a lock whose holder
-/// is known.
+/// Repeats `attempt` while the lock is held by an unknown holder. `-lock-timeout` waits only for a lock with a known holder, and
+/// stores that write the lock and its holder one after the other have an unknown one for an instant.
 ///
 /// # Errors
 /// Those of the last attempt.

@@ -1,4 +1,4 @@
-//! Tests of locks on a record in memory, with answers that are lost and other programs between two requests.
+//! Tests of locks with a record in memory, lost answers, and other programs between two requests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,25 +6,25 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::*;
 
-/// What happens to a request.
+/// Fault of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fault {
     #[default]
     None,
-    /// The request is carried out, and the client repeats it because the answer is lost.
+    /// The request is carried out, and repeated because its answer is lost.
     Repeated,
     /// The request is carried out, and fails for the client.
     Unanswered,
-    /// The request fails and does nothing.
+    /// The request fails without an effect.
     Refused,
 }
 
 #[derive(Default)]
 struct Service {
     record: Option<Found>,
-    /// For the next request that creates or removes the record.
+    /// Fault of the next request that creates or removes the record.
     fault: Fault,
-    /// How often a record that is in the way is gone when it is read.
+    /// Number of times that an existing record is gone when it is read.
     vanishing: u32,
     creations: u32,
 }
@@ -234,7 +234,7 @@ async fn several_records_are_taken_together_or_not_at_all() {
     let both = records(&[&first, &second]);
     assert_eq!(acquire(&both, info("own")).await.unwrap(), "own");
     assert!(matches!(holder(&both, LOCK, "own").await.unwrap(), Holder::Own));
-    // What a killed program had not created yet is no reason to keep the rest.
+    // A record that a killed program had not created yet does not keep the other one locked.
     second.service().record = None;
     assert!(matches!(holder(&both, LOCK, "own").await.unwrap(), Holder::Free));
     release(&both, "own").await.unwrap();

@@ -1,4 +1,4 @@
-//! The keys of the role that a machine has in its cloud, as the service for the machine's metadata gives them.
+//! Access keys of a machine's role, from the metadata service of its cloud.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::credential::Current;
 use crate::name::encoded;
 use crate::tls::TlsError;
 
-/// Why a machine has no keys of a role.
+/// Reason why a machine has no keys of a role.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
     #[error(transparent)]
@@ -24,8 +24,8 @@ pub enum MachineError {
     NoKeys(StatusCode),
 }
 
-/// Asks for the keys of a role. `service` is the address below which the roles are, `patience` how long one answer may take, and
-/// `read` takes the keys out of an answer. No proxy is asked: the address means something on the machine only.
+/// Requests the keys of a role. `service` is the address below which the roles are, `patience` the limit of one request, and
+/// `read` takes the keys out of an answer.
 ///
 /// # Errors
 /// There was no answer, or it has no keys.
@@ -37,9 +37,11 @@ pub async fn of_machine(
 ) -> Result<Current, MachineError> {
     let url = Url::parse(&format!("{service}/{}", encoded(role)))?;
     let http = HttpClient::new(Settings {
+        // The address has a meaning on this machine only: a proxy would reach another service.
         proxy: Proxy::None,
         timeout: Some(patience),
         retries: Retries {
+            // Elsewhere nothing answers at this address, and a command should not wait long to find out.
             max: 1,
             wait_min: Duration::from_millis(200),
             ..Retries::default()

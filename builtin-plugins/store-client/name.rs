@@ -1,13 +1,13 @@
-//! Names of objects, and how they stand in addresses.
+//! Names of objects, and their encoding in addresses.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What stays as it is in a part of a path or of a query (RFC 3986 calls it unreserved).
+/// Characters to encode in a part of a path or query: all but the unreserved ones of RFC 3986.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// The same for a path: its slashes stay, too.
+/// Characters to encode in a path, whose slashes stay.
 const PATH: &AsciiSet = &PART.remove(b'/');
 
-/// Joins the parts of a name as Terraform does: without empty parts, and those that lead nowhere.
+/// Joins the parts of a name and removes empty parts, `.` and `..`, as Terraform does.
 #[must_use]
 pub fn joined(parts: &[&str]) -> String {
     let mut out: Vec<&str> = Vec::new();
@@ -21,19 +21,19 @@ pub fn joined(parts: &[&str]) -> String {
     out.join("/")
 }
 
-/// Text as a part of a path or of a query.
+/// Encodes text as a part of a path or query.
 #[must_use]
 pub fn encoded(text: &str) -> String {
     utf8_percent_encode(text, PART).to_string()
 }
 
-/// Text as a path.
+/// Encodes text as a path.
 #[must_use]
 pub fn encoded_path(text: &str) -> String {
     utf8_percent_encode(text, PATH).to_string()
 }
 
-/// Names and values as a query.
+/// Encodes names and values as a query.
 #[must_use]
 pub fn query<'t>(parts: impl IntoIterator<Item = (&'t str, &'t str)>) -> String {
     let parts: Vec<String> = parts

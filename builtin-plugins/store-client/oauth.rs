@@ -1,5 +1,5 @@
-//! Tokens of OAuth 2: asked for by form, kept until shortly before they expire; and statements (JWT) that are signed with an RSA
-//! key, by which programs ask for them.
+//! OAuth 2 access tokens, requested by form and cached until shortly before they expire; and JWTs signed with an RSA key, by
+//! which programs request tokens.
 
 #![expect(clippy::disallowed_methods, reason = "a signed statement has the time in it")]
 
@@ -20,20 +20,19 @@ use url::Url;
 
 use crate::client::{Answer, Failure, HttpClient};
 
-/// How long before its end a token is not used any more.
+/// Time before its expiry when a token is no longer used.
 const HEADROOM: Duration = Duration::from_secs(120);
 
-/// A token that a request may carry.
+/// An access token.
 #[derive(Clone)]
 pub struct Token {
-    /// The token itself.
     pub text: String,
-    /// When it ends, if that is known.
+    /// Expiry, if it is known.
     pub expires: Option<Instant>,
 }
 
 impl Token {
-    /// A token without an end.
+    /// Creates a token without expiry.
     #[must_use]
     pub fn lasting(text: impl Into<String>) -> Token {
         Token {
@@ -42,7 +41,7 @@ impl Token {
         }
     }
 
-    /// A token that ends after this time from now on.
+    /// Creates a token that expires after this time.
     #[must_use]
     pub fn ending(text: impl Into<String>, after: Duration) -> Token {
         Token {
@@ -51,7 +50,7 @@ impl Token {
         }
     }
 
-    /// A token that ends at this time, as RFC 3339 writes it; one that cannot be understood is a token without an end.
+    /// Creates a token that expires at a timestamp of RFC 3339; without expiry if it cannot be parsed.
     #[must_use]
     pub fn until(text: impl Into<String>, time: &str) -> Token {
         let left = time
@@ -64,20 +63,20 @@ impl Token {
         }
     }
 
-    /// The header that carries it; `None` if it has characters that no header can have.
+    /// Returns the value of the header `authorization`; `None` if the token has characters that no header can have.
     #[must_use]
     pub fn bearer(&self) -> Option<HeaderValue> {
         bearer(&self.text)
     }
 
-    /// Whether it holds for some time yet.
+    /// Returns true if the token is valid for some minutes yet.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.expires.is_none_or(|at| at > Instant::now() + HEADROOM)
     }
 }
 
-/// A secret is not shown.
+/// Omits the secret text.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Token")
@@ -86,24 +85,26 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The value of the header `authorization` for a token.
+/// Returns the value of the header `authorization` for a token.
 #[must_use]
 pub fn bearer(token: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+    // The mark keeps the token out of logs of headers.
     value.set_sensitive(true);
     Some(value)
 }
 
-/// A token that is asked for again before it ends.
+/// Cache of a token that is requested again before it expires.
 #[derive(Default)]
 pub struct TokenCache(Mutex<Option<Token>>);
 
 impl TokenCache {
-    /// The token, which is asked for if there is none that holds. Of several who ask at the same time, one does it.
+    /// Returns the cached token, or requests a new one.
     ///
     /// # Errors
-    /// There is none.
+    /// The token could not be requested.
     pub async fn get<E>(&self, ask: impl Future<Output = Result<Token, E>>) -> Result<Token, E> {
+        // The lock is held during the request, so that of several tasks only one requests a token.
         let mut current = self.0.lock().await;
         if let Some(token) = current.as_ref().filter(|token| token.holds()) {
             return Ok(token.clone());
@@ -114,7 +115,7 @@ impl TokenCache {
     }
 }
 
-/// Sends a form.
+/// Sends a form by POST.
 ///
 /// # Errors
 /// There was no answer.
@@ -130,7 +131,7 @@ pub async fn send_form(http: &HttpClient, url: &Url, form: &[(&str, &str)]) -> R
     http.send(Method::POST, url, headers, Some(body.into_bytes())).await
 }
 
-/// The token in an answer. An error says what the server has said, and what may help.
+/// Reads the token in an answer.
 ///
 /// # Errors
 /// The answer has no token.
@@ -148,21 +149,22 @@ pub fn token_in(answer: &Answer) -> Result<Token, TokenError> {
     }
 }
 
-/// The reason why a server gives no token, in its words and in ours.
+/// Error of a server that issues no token, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the status is {status}{}{}", self.said(), self.hint())]
 pub struct TokenError {
     pub status: StatusCode,
-    /// The name of the error.
+    /// Error code of the server.
     pub code: String,
     pub description: String,
 }
 
 impl TokenError {
-    /// The error in an answer that has no token.
+    /// Reads the error in an answer without a token.
     #[must_use]
     pub fn of(answer: &Answer) -> TokenError {
         let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+        // OAuth has the code as text; Google's services have an object.
         let error = &json["error"];
         let code = error.as_str().or_else(|| error["status"].as_str());
         let description = json["error_description"].as_str().or_else(|| error["message"].as_str());
@@ -182,6 +184,7 @@ impl TokenError {
     }
 
     fn hint(&self) -> &'static str {
+        // Signed requests have a time in them, so a wrong clock is the usual reason.
         let lower = self.description.to_ascii_lowercase();
         if ["iat", "timeframe", "not within its valid time"]
             .iter()
@@ -196,18 +199,18 @@ impl TokenError {
     }
 }
 
-/// The first line of a text, at most 300 characters of it.
+/// Returns the first line of a text, at most 300 characters.
 fn shortened(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(300).collect()
 }
 
-/// Seconds since 1970, by the clock of this machine.
+/// Returns the seconds since 1970 by the clock of this machine.
 #[must_use]
 pub fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }
 
-/// Why a private key cannot be used.
+/// Reason why a private key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     #[error("the private key cannot be read as PEM text: {0}")]
@@ -220,25 +223,25 @@ pub enum KeyError {
     Sign(rustls::Error),
 }
 
-/// A private key that signs with RSA.
+/// RSA private key for signatures.
 pub struct PrivateKey(PrivateKeyDer<'static>);
 
 impl PrivateKey {
-    /// The key in PEM text.
+    /// Reads a key in PEM.
     ///
     /// # Errors
-    /// There is none that can be read.
+    /// The text has no private key.
     pub fn from_pem(text: &str) -> Result<PrivateKey, KeyError> {
         Ok(PrivateKey(PrivateKeyDer::from_pem_slice(text.as_bytes())?))
     }
 
-    /// The key in the form of PKCS #8.
+    /// Takes a key in PKCS #8.
     #[must_use]
     pub fn from_pkcs8(der: Vec<u8>) -> PrivateKey {
         PrivateKey(PrivatePkcs8KeyDer::from(der).into())
     }
 
-    /// Signs bytes: PKCS #1 version 1.5 with SHA-256.
+    /// Signs bytes by PKCS #1 version 1.5 with SHA-256.
     ///
     /// # Errors
     /// The key is no RSA key.
@@ -254,7 +257,7 @@ impl PrivateKey {
     }
 }
 
-/// A signed statement: a JSON Web Token with the algorithm RS256. `header` has what goes beside `alg` and `typ`.
+/// Makes a JSON Web Token with the algorithm RS256. `header` has the fields beside `alg` and `typ`.
 ///
 /// # Errors
 /// The key is no RSA key.

@@ -1,11 +1,11 @@
-//! Files with profiles, as the command lines of clouds keep them.
+//! Profile files of the clouds' command lines.
 
 use std::path::{Path, PathBuf};
 
 use http::json_reason;
 use serde_json::Value as Json;
 
-/// Why a file cannot be read. Each text is a part of a sentence.
+/// Reason why a file cannot be read, as a part of a sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     #[error("{}: {source}", path.display())]
@@ -14,7 +14,7 @@ pub enum ProfileError {
     NotJson { path: PathBuf, source: serde_json::Error },
 }
 
-/// Reads a file of JSON; `None` if there is none.
+/// Reads a JSON file; `None` if there is none.
 ///
 /// # Errors
 /// The file cannot be read, or is no JSON.
@@ -37,7 +37,6 @@ pub fn json(path: &Path) -> Result<Option<Json>, ProfileError> {
         })
 }
 
-/// A file of text that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("the file {} cannot be read: {source}", path.display())]
 pub struct UnreadableFile {
@@ -45,7 +44,6 @@ pub struct UnreadableFile {
     pub source: std::io::Error,
 }
 
-/// Reads a file of text.
 ///
 /// # Errors
 /// The file cannot be read.

@@ -1,4 +1,4 @@
-//! Sums of bytes, and signatures with a shared key: in the forms that requests carry.
+//! Checksums, and signatures with a shared key, in the forms that requests carry.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,56 +7,49 @@ use md5::{Digest as _, Md5};
 use sha1::Sha1;
 use sha2::Sha256;
 
-/// Bytes in hexadecimal.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Bytes in base 64.
 #[must_use]
 pub fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The MD5 of bytes.
 #[must_use]
 pub fn md5(bytes: &[u8]) -> Vec<u8> {
     Md5::digest(bytes).to_vec()
 }
 
-/// The MD5 of bytes, in hexadecimal.
 #[must_use]
 pub fn md5_hex(bytes: &[u8]) -> String {
     hex(&md5(bytes))
 }
 
-/// The MD5 of bytes, in base 64: the header `Content-MD5`.
+/// Returns the MD5 in Base64, as in the header `Content-MD5`.
 #[must_use]
 pub fn md5_base64(bytes: &[u8]) -> String {
     base64(&md5(bytes))
 }
 
-/// The SHA-1 of bytes, in hexadecimal.
 #[must_use]
 pub fn sha1_hex(bytes: &[u8]) -> String {
     hex(&Sha1::digest(bytes))
 }
 
-/// The SHA-256 of bytes, in hexadecimal.
 #[must_use]
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// The SHA-256 of bytes, in base 64.
 #[must_use]
 pub fn sha256_base64(bytes: &[u8]) -> String {
     base64(&Sha256::digest(bytes))
 }
 
 fn mac<M: Mac + KeyInit>(key: &[u8], text: &[u8]) -> Vec<u8> {
-    // A key may have any length.
+    // HMAC accepts keys of any length, so this cannot fail.
     let Ok(mut mac) = <M as KeyInit>::new_from_slice(key) else {
         return Vec::new();
     };
@@ -64,13 +57,11 @@ fn mac<M: Mac + KeyInit>(key: &[u8], text: &[u8]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// The HMAC with SHA-1.
 #[must_use]
 pub fn hmac_sha1(key: &[u8], text: &[u8]) -> Vec<u8> {
     mac::<Hmac<Sha1>>(key, text)
 }
 
-/// The HMAC with SHA-256.
 #[must_use]
 pub fn hmac_sha256(key: &[u8], text: &[u8]) -> Vec<u8> {
     mac::<Hmac<Sha256>>(key, text)
@@ -80,7 +71,7 @@ pub fn hmac_sha256(key: &[u8], text: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// The empty text's sums, and the examples of RFC 2202 and RFC 4231 (case 2).
+    /// Checksums of the empty text, and the examples of RFC 2202 and RFC 4231 (case 2).
     #[test]
     fn sums_are_those_of_the_standards() {
         assert_eq!(md5_hex(b""), "d41d8cd98f00b204e9800998ecf8427e");

@@ -1,4 +1,4 @@
-//! A small web server, for the tests of stores: what it answers is a function of what it was asked.
+//! A small web server for the tests of stores: each response is a function of the request.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,33 +8,29 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What was asked.
+/// A request that the server has received.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The method.
     pub method: String,
-    /// Path and query.
     pub target: String,
-    /// The headers, by names in small letters.
+    /// Headers by names in lower case.
     pub headers: BTreeMap<String, String>,
-    /// The body.
     pub body: Vec<u8>,
 }
 
 impl Asked {
-    /// A header, empty if there is none.
+    /// Returns a header; empty if there is none.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    /// The path without the query.
     #[must_use]
     pub fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or_default()
     }
 
-    /// A parameter of the query, decoded.
+    /// Returns a parameter of the query, decoded.
     #[must_use]
     pub fn query(&self, name: &str) -> Option<String> {
         let url = url::Url::parse("http://localhost").unwrap().join(&self.target).unwrap();
@@ -44,7 +40,7 @@ impl Asked {
     }
 }
 
-/// What is answered.
+/// A response of the server.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     status: u16,
@@ -53,7 +49,6 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// An answer with this status and body.
     #[must_use]
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Reply {
         Reply {
@@ -63,7 +58,7 @@ impl Reply {
         }
     }
 
-    /// With a header.
+    /// Adds a header.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Reply {
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -73,7 +68,7 @@ impl Reply {
 
 type Answer = dyn Fn(&Asked) -> Reply + Send + Sync;
 
-/// A server that lives as long as the test's runtime.
+/// A server that lives as long as the runtime of the test.
 #[derive(Clone)]
 pub struct Server {
     address: String,
@@ -81,7 +76,6 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server.
     ///
     /// # Panics
     /// No port is free.
@@ -101,16 +95,16 @@ impl Server {
         server
     }
 
-    /// Its address: `http://127.0.0.1:PORT`.
+    /// Returns the address `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// What it was asked so far.
+    /// Returns the requests so far.
     ///
     /// # Panics
-    /// An answer has panicked.
+    /// A response function has panicked.
     #[must_use]
     pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
@@ -126,7 +120,7 @@ async fn serve(stream: TcpStream, answer: Arc<Answer>, asked: Arc<Mutex<Vec<Aske
         for (name, value) in &reply.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
-        // The answer to HEAD tells the length of a body that does not come, and 204 and 304 have none.
+        // A response to HEAD announces the length of a body that does not follow, and 204 and 304 have no body.
         let own_length = reply
             .headers
             .iter()

@@ -1,4 +1,4 @@
-//! Which servers are trusted, and what they are shown.
+//! TLS settings of a client: trusted servers, and the client certificate.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use trust::Verifier;
 
-/// Why certificates or a key cannot be used.
+/// Reason why certificates or a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error(transparent)]
@@ -31,23 +31,23 @@ pub enum TlsError {
     Library(#[from] Error),
 }
 
-/// What a configuration says about certificates.
+/// Certificates of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Tls {
-    /// PEM text of the authorities that are trusted in place of the machine's.
+    /// PEM text of the authorities that are trusted instead of those of the system.
     pub authorities: Option<String>,
-    /// Whether every server is trusted.
+    /// True if every server is trusted.
     pub insecure: bool,
-    /// The client's certificate and its key, as PEM text.
+    /// Client certificate and its key as PEM text.
     pub client: Option<(String, String)>,
-    /// Whether the server's certificate may have any name.
+    /// True if the server's certificate may have any name.
     pub any_name: bool,
-    /// The name that the server's certificate must have, where it is not the one in the address.
+    /// Name that the server's certificate must have, if it is not the one in the address.
     pub server_name: Option<String>,
 }
 
 impl Tls {
-    /// The same for the TLS library.
+    /// Builds the configuration for the TLS library.
     ///
     /// # Errors
     /// A certificate or a key cannot be used.
@@ -80,7 +80,7 @@ impl Tls {
     }
 }
 
-/// Verifies certificates as usual, but may accept any name in them, or require another than that of the address.
+/// Verifies certificates, but may accept any name in them, or require another name than that of the address.
 #[derive(Debug)]
 struct NameVerifier {
     verifier: Verifier,
@@ -102,7 +102,7 @@ impl ServerCertVerifier for NameVerifier {
             .verifier
             .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
-            // The name is verified last: everything else is right.
+            // The verifier checks the name last, so the chain and the validity are right.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.any_name => Ok(ServerCertVerified::assertion()),

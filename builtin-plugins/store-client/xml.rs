@@ -1,15 +1,18 @@
-//! XML answers. The services of clouds answer in flat documents, in which the name of an element is enough to find it.
+//! XML responses. The clouds' services send flat documents, in which the name of an element is enough to find it.
 
 use crate::client::{Answer, Failure};
 
-/// The elements of a document, by name without namespace. Document type declarations are refused, so that no entity can grow.
+/// Elements of a document by name without namespace.
 #[derive(Debug)]
 pub struct Xml(Vec<(String, String)>);
 
 impl Xml {
+    /// Parses a document.
+    ///
     /// # Errors
-    /// The text is not one whole document.
+    /// The text is not one complete document, or it has a document type declaration.
     pub fn parse(text: &str) -> Result<Xml, roxmltree::Error> {
+        // The parser refuses document type declarations by default, so entities cannot grow.
         let document = roxmltree::Document::parse(text)?;
         let elements = document.root().descendants().filter(roxmltree::Node::is_element);
         let read = |element: roxmltree::Node<'_, '_>| {
@@ -21,24 +24,25 @@ impl Xml {
         Ok(Xml(elements.map(read).collect()))
     }
 
-    /// The answer to a request whose result is a document.
+    /// Parses the response to a request whose result is a document.
     ///
     /// # Errors
-    /// The answer is not one whole document: taken for an empty one, it would say that there is nothing.
+    /// The response is not one complete document.
     pub fn of(answer: &Answer) -> Result<Xml, Failure> {
+        // Read as an empty document, a broken list would mean that there is nothing.
         Xml::parse(&answer.text()).map_err(|why| Failure {
             message: format!("the answer is not the XML document that it should be: {why}."),
             passing: false,
         })
     }
 
-    /// The text of the first element of this name.
+    /// Returns the text of the first element of this name.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(own, _)| own == name).map(|(_, text)| &**text)
     }
 
-    /// The texts of all elements of this name.
+    /// Returns the texts of all elements of this name.
     pub fn texts<'x>(&'x self, name: &'x str) -> impl Iterator<Item = &'x str> {
         self.0
             .iter()
@@ -47,7 +51,7 @@ impl Xml {
     }
 }
 
-/// The text of the first element of this name in an answer that may be anything, such as one that reports an error.
+/// Returns the text of the first element of this name in a response that may be anything, such as that of an error.
 #[must_use]
 pub fn tag(text: &str, name: &str) -> Option<String> {
     Xml::parse(text).ok()?.text(name).map(str::to_owned)

@@ -1,4 +1,5 @@
-//! What `.ci/run` promises: the README's test command as it is, with programs required that tests need, and a short run of tests at the end.
+//! Promises of `.ci/run`: the README's test command unchanged, with all programs required that tests need, and a short run of tests at the
+//! end.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// All tests are in that run: one with other programs could leave out a test that it has left out, too.
+/// All tests are in that run. A run with other programs could leave out a test that the README's command leaves out, too.
 #[test]
 fn the_test_command_of_the_readme_runs_with_everything_required() {
     let readme = text("README.md");

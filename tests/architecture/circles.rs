@@ -1,13 +1,13 @@
-//! Circles of files: inside a crate, too, a file uses only those below it.
+//! Circular dependencies between files: within a crate, too, a file uses only those below it.
 //!
-//! An arrow is a `use` of another file's item, or a path through `crate::` to it. Files that are one subject in a directory
-//! (`mod.rs` and what is beside it) are files like any other. Unit tests do not count.
+//! A dependency is a `use` of another file's item, or a path through `crate::` to it. Files of one subject in a directory
+//! (`mod.rs` and those beside it) count like any other. Unit tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The circles that remain: the crate, its files, and the reason.
+/// Circles that are tolerated: the crate, its files, and the reason.
 const CIRCLES: &[(&str, &[&str], &str)] = &[
     (
         "src/syntax",
@@ -21,10 +21,10 @@ const CIRCLES: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// Crates that are looked at when their parts have found their places.
+/// Crates that are not checked before their parts have found their places.
 const LATER: &[&str] = &["src/cli", "src/views", "src/engine", "builtin-plugins"];
 
-/// A file as its module's path inside the crate.
+/// A file, as the path of its module inside the crate.
 type Module = Vec<String>;
 
 fn rust_files(dir: &Path, out: &mut Vec<PathBuf>) {
@@ -32,7 +32,7 @@ fn rust_files(dir: &Path, out: &mut Vec<PathBuf>) {
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
         if path.is_dir() {
-            // Directories of tests; an example is a crate of its own.
+            // These directories hold tests; an example is a crate of its own.
             if !matches!(&*name, "tests" | "fixture_tests" | "examples" | "target") {
                 rust_files(&path, out);
             }
@@ -51,7 +51,7 @@ fn module_of(root: &Path, file: &Path) -> Module {
     parts
 }
 
-/// The text of a file without comments and unit tests.
+/// Returns the text of a file without comments and unit tests.
 fn code(file: &Path) -> String {
     let text = fs::read_to_string(file).expect("a text");
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
@@ -59,7 +59,7 @@ fn code(file: &Path) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The paths of a tree such as `a::{b, c::{d, e}}`.
+/// Expands a tree such as `a::{b, c::{d, e}}` into its paths.
 fn paths(prefix: &str, tree: &str, out: &mut Vec<String>) {
     let Some((head, rest)) = tree.split_once('{') else {
         out.push(format!("{prefix}{tree}"));
@@ -80,7 +80,7 @@ fn paths(prefix: &str, tree: &str, out: &mut Vec<String>) {
     }
 }
 
-/// The paths that a file names: in its `use` declarations, and with `crate::` in its code.
+/// Returns the paths that a file uses: those of its `use` declarations, and those with `crate::` in its code.
 fn named(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for statement in text.split(';') {
@@ -105,7 +105,7 @@ fn named(text: &str) -> Vec<String> {
     out
 }
 
-/// The file that a path leads to: the longest part of it that is one.
+/// Returns the file that a path leads to: the longest part of the path that is a file.
 fn target<'m>(path: &str, from: &Module, modules: &'m BTreeSet<Module>) -> Option<&'m Module> {
     let mut base: Module = Vec::new();
     for part in path.split("::").filter(|part| !part.is_empty()) {
@@ -124,7 +124,7 @@ fn target<'m>(path: &str, from: &Module, modules: &'m BTreeSet<Module>) -> Optio
     (1..=base.len()).rev().find_map(|length| modules.get(&base[..length]))
 }
 
-/// The files of each circle.
+/// Returns the files of each circle.
 fn circles(root: &Path) -> Vec<BTreeSet<String>> {
     let mut files = Vec::new();
     rust_files(root, &mut files);
@@ -136,7 +136,7 @@ fn circles(root: &Path) -> Vec<BTreeSet<String>> {
         let found = found.iter().filter_map(|path| target(path, module, &modules));
         reached.insert(module, found.filter(|other| *other != module).collect());
     }
-    // All that each reaches: few enough files for the plain way.
+    // Repeated until nothing is added: there are few enough files for the simple algorithm.
     loop {
         let before: usize = reached.values().map(BTreeSet::len).sum();
         for module in &modules {

@@ -1,4 +1,4 @@
-//! The allowed dependencies between crates. A new edge is a decision, and is made here first.
+//! Allowed dependencies between crates. A new edge is a decision, and is made here first.
 
 #![allow(
     clippy::expect_used,
@@ -16,7 +16,7 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// Who may use whom. Every crate below the plugins may use `addrs` and `versions`.
+/// Dependencies that each crate may have. Every crate below the plugins may use `addrs` and `versions`.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-addrs", &["gotext"]),
     ("monoform-versions", &[]),
@@ -98,25 +98,25 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-process", &[]),
     ("monoform-sdk", &["sdk-derive", "proto", "cty", "locks", "process"]),
     ("monoform-connection", &["sdk", "trust", "gotext", "openssh"]),
-    // One plugin uses another: user data for cloud-init is the same message in both. These two are about the language.
+    // One plugin uses another: cloud-init user data is the same message in both. The last two are parts of the language.
     (
         "monoform-provider-template",
         &["sdk", "provider-cloudinit", "lang", "syntax"],
     ),
     ("monoform-provider-terraform", &["sdk", "lang", "syntax"]),
-    // What the stores behind web servers share. Every store may use it, beside what every plugin may use.
+    // Shared by the stores behind web servers. Every store may use it, beside the crates that every plugin may use.
     ("monoform-store-client", &["sdk", "http", "trust", "proxies"]),
-    // States behind an API that the command line uses, too; its tokens and services are those of the CLI configuration.
+    // The command line uses this API, too; its tokens and services are those of the CLI configuration.
     (
         "monoform-state-remote",
         &["sdk", "cty", "tfe", "net", "packages", "files", "addrs"],
     ),
-    // For tests: a development dependency of any crate, and of none otherwise.
+    // A development dependency of any crate, and a normal one of none.
     ("monoform-support", &[]),
     ("monoform", &["cli", "packages", "pack", "sdk"]),
 ];
 
-/// The ground that core and plugins share: every plugin may use it. What two of them would otherwise copy belongs here.
+/// Crates that core and plugins share: every plugin may use them. Code that two plugins would otherwise copy belongs here.
 const COMMON: &[&str] = &["deflate", "gotext", "http", "locks", "openssh", "proxies", "trust"];
 
 #[test]
@@ -162,8 +162,8 @@ fn crates_use_only_what_stands_below_them() {
     assert!(wrong.is_empty(), "these edges are not allowed: {wrong:?}");
 }
 
-/// What must not come into a crate with its dependencies, and one that does come in. The engine and what shows its data know nothing
-/// of the outside world; places of states know the protocol of plugins, and no terminal, registry or command line.
+/// Crates that must not come in with a crate's dependencies, and one that does. The engine and the views of its data know nothing of
+/// the outside world; state stores know the plugin protocol, and no terminal, registry or command line.
 const NOT_BELOW: &[(&str, &str, &[&str])] = &[
     (
         "engine",
@@ -209,7 +209,7 @@ fn crates_bring_no_library_of_what_they_do_not_know() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// Features hold for a whole program: one that the SDK asked of a library would change what that library does in the code of an author.
+/// Features are unified in a whole program, so a feature that the SDK enabled would change what the library does in an author's code.
 /// (`arbitrary_precision` of serde_json breaks flattened and untagged numbers.)
 #[test]
 fn sdk_asks_for_no_features_of_the_library_for_json() {

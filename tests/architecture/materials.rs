@@ -1,4 +1,4 @@
-//! The bill of materials names exactly what the executable is made of.
+//! The bill of materials names exactly the crates of the executable.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value as Json;
 
-/// The crates that are linked into the executable or run while it is built, on the usual platform.
+/// Returns the crates that are linked into the executable or run during its build, on the usual platform.
 fn packages() -> Vec<Json> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--offline"])

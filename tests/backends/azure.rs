@@ -1,5 +1,5 @@
-//! Azure Storage as `azurite` makes it up, which verifies signatures. Both programs ask for the real name of the account's server,
-//! by way of a proxy that leads every connection to the emulator; what both trust is the emulator's own certificate.
+//! Azure Storage, emulated by `azurite`, which verifies signatures. Both programs ask for the real name of the account's server
+//! through a proxy that leads every connection to the emulator; both trust only the emulator's own certificate.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ pub const TESTS: &[(&str, fn())] = &[
 ];
 
 const ACCOUNT: &str = "teststates";
-/// Sixty-four bytes of no secret.
+/// Account key of the emulator: sixty-four bytes, no secret.
 const KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZg==";
 
-/// Asks the emulator as the owner of the account does; prints the answer. Its arguments: port, method, path with query.
+/// Script that sends a request with the account's key and prints the answer. Arguments: port, method, path with query.
 const ASK: &str = r#"
 const [port, method, target] = process.argv.slice(1);
 const { createHmac } = require('crypto');
@@ -53,7 +53,7 @@ fn ask(server: &Server, method: &str, target: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// A certificate, in a folder that both programs read.
+/// Writes a certificate into a directory that both programs read.
 fn certificate(dir: &std::path::Path) {
     let key = rcgen::KeyPair::generate().expect("a key");
     let names = [
@@ -68,7 +68,7 @@ fn certificate(dir: &std::path::Path) {
     std::fs::write(dir.join("key.pem"), key.serialize_pem()).expect("a file");
 }
 
-/// The emulator, and its certificate.
+/// Returns the emulator and its certificate.
 fn server() -> (Arc<Server>, String) {
     static SERVER: Shared = Shared::new();
     static DIR: std::sync::OnceLock<tempfile::TempDir> = std::sync::OnceLock::new();
@@ -98,7 +98,7 @@ fn server() -> (Arc<Server>, String) {
     (server, file("cert.pem"))
 }
 
-/// The emulator, the name of a new container, and what leads to it.
+/// Returns the emulator, the name of a new container, and the settings and variables for it.
 fn place() -> (Arc<Server>, String, String, Vec<(String, String)>) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let (server, certificate) = server();
@@ -164,7 +164,7 @@ fn names() {
     assert!(!head.contains("x-ms-meta-terraformlockid"), "{head}");
 }
 
-/// A shared access signature of the account, for everything, as the emulator verifies it.
+/// Returns a shared access signature of the account with all permissions, as the emulator verifies it.
 fn signature() -> String {
     const SCRIPT: &str = r#"
 const { createHmac } = require('crypto');

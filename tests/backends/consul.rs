@@ -1,4 +1,4 @@
-//! An agent of Consul in development mode.
+//! A Consul agent in development mode.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ fn keys() {
         listed.lines().map(str::to_owned).collect()
     };
     assert_eq!(keys(&path), [path.clone(), format!("{path}-env:dev")]);
-    // A state of two megabytes is in pieces, which go with it.
+    // A state of two megabytes is split into chunks, which the next smaller state removes.
     run(&w, Tool::Monoform, &["workspace", "select", "default"]).ok();
     w.write("big.txt", &"0123456789abcdef".repeat(1 << 17));
     w.write("big.tf", "output \"big\" {\n  value = file(\"big.txt\")\n}\n");

@@ -1,5 +1,5 @@
-//! A bucket of Tencent Cloud and its tags, made up. Both programs ask for the real names of the servers, by way of a proxy that leads
-//! every connection to the one that is made up; what both trust is its certificate.
+//! A fake of Tencent Cloud's object storage with tags. Both programs ask for the real names of the servers through a proxy that leads
+//! every connection to the fake; both trust only its certificate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use crate::server::proxy;
 
 #[derive(Default)]
 struct Account {
-    /// Content and sum by name.
+    /// Content and checksum, by name.
     objects: BTreeMap<String, (Vec<u8>, String)>,
     tags: BTreeSet<String>,
 }
@@ -55,7 +55,7 @@ fn answer(account: &mut Account, request: &Request) -> Reply {
     }
 }
 
-/// CRC-64 with ECMA's polynomial, which the official client compares.
+/// Returns the CRC-64 with ECMA's polynomial, which the official client compares.
 pub fn crc64(bytes: &[u8]) -> u64 {
     let step = |crc: u64, byte: &u8| {
         (0..8).fold(crc ^ u64::from(*byte), |crc, _| match crc & 1 {

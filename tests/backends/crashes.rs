@@ -1,4 +1,4 @@
-//! `kill -9` of an apply whose state is in a store: nothing is lost, since the journal in the data directory has it.
+//! `kill -9` during an apply with a remote state: nothing is lost, since the journal in the data directory has it.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ resource "terraform_data" "waiting" {
 }
 "#;
 
-/// The journals in the data directory.
+/// Returns the journals in the data directory.
 pub fn journals(w: &Workspace) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(w.dir().join(".terraform/journals")) else {
         return Vec::new();
@@ -32,7 +32,7 @@ pub fn journals(w: &Workspace) -> Vec<PathBuf> {
 }
 
 fn directory(lab: &Lab) -> Workspace {
-    // Only the journal has what happens before the end.
+    // With this interval only the journal records what happens before the end.
     let w = lab.without().env("TF_STATE_PERSIST_INTERVAL", "1000");
     w.write("main.tf", WAITING);
     w.write("backend.tf", &lab.block(""));
@@ -52,7 +52,7 @@ fn start(w: &Workspace) -> Child {
     child
 }
 
-/// Kills an apply in the middle of a provisioner.
+/// Kills an apply during a provisioner.
 fn killed(w: &Workspace) {
     let mut child = start(w);
     let found = journals(w);
@@ -76,11 +76,11 @@ fn test(w: &Workspace) -> CrashTest<'_> {
     }
 }
 
-/// What was done is in the state that the next command saves; what was being done is named, once.
+/// Completed operations are in the state that the next command saves; the operation in progress is reported, once.
 pub fn recovered(lab: &Lab) {
     let w = directory(lab);
     killed(&w);
-    // Who only reads sees it, and changes nothing.
+    // Read-only commands see the recovered state and change nothing.
     let listed = run(&w, Tool::Monoform, &["state", "list"]).ok();
     assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.all());
     assert_eq!(journals(&w).len(), 1);
@@ -95,7 +95,7 @@ pub fn recovered(lab: &Lab) {
         assert!(words(&text).contains(&words(part)), "{part}\n{text}");
     }
     assert!(journals(&w).is_empty());
-    // Another working directory sees it now, too.
+    // After the recovery other working directories see it, too.
     let other = lab.directory(Tool::Monoform);
     let listed = run(&other, Tool::Monoform, &["state", "list"]).ok();
     assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.all());
@@ -104,7 +104,8 @@ pub fn recovered(lab: &Lab) {
     run(&w, Tool::Monoform, &["destroy", "-auto-approve"]).ok();
 }
 
-/// Whoever has the state and not the journal replaces an object whose provisioner was cut short: it is tainted in every state that is saved.
+/// A program that has the state but not the journal replaces an object whose provisioner was cut short: it is tainted in every state that
+/// is saved.
 pub fn replaced_by_others(lab: &Lab) {
     let w = lab.without().env("TF_STATE_PERSIST_INTERVAL", "1");
     w.write("main.tf", WAITING);
@@ -131,11 +132,11 @@ pub fn replaced_by_others(lab: &Lab) {
     test(&w).unlocked(&["destroy", "-auto-approve"]).ok();
 }
 
-/// The journal of a state that another program has written since is set aside, and its results are named.
+/// A journal whose state another program has written since is set aside, and its results are reported.
 pub fn set_aside(lab: &Lab) {
     let w = directory(lab);
     killed(&w);
-    // A working directory that has no journal writes the state.
+    // A working directory without a journal writes the state.
     let other = lab.directory(Tool::Monoform);
     test(&other).unlocked(&["apply", "-no-color", "-auto-approve"]).ok();
     let before = run(&other, Tool::Monoform, &["state", "pull"]).ok().stdout;
@@ -147,7 +148,7 @@ pub fn set_aside(lab: &Lab) {
     assert_eq!(run(&other, Tool::Monoform, &["state", "pull"]).ok().stdout, before);
     let kept = journals(&w);
     assert_eq!(kept.len(), 1, "it is kept: {kept:?}");
-    // It is told once, and a new one can be begun beside it.
+    // The report comes once, and a new journal can be started beside the old one.
     let again = run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
     assert!(!again.all().contains("Journal of an earlier run"), "{}", again.all());
     assert_eq!(journals(&w), kept);
@@ -177,7 +178,7 @@ pub fn found_after_a_change_of_settings(lab: &Lab) {
     run(&w, Tool::Monoform, &["destroy", "-auto-approve"]).ok();
 }
 
-/// A change of the settings that leads to the same state.
+/// Returns a change of the settings that leads to the same state.
 fn changed_setting(lab: &Lab) -> Option<(&'static str, &'static str)> {
     match lab.ty {
         "http" => Some(("lock_address", "retry_max = 1\nlock_address")),
@@ -187,7 +188,7 @@ fn changed_setting(lab: &Lab) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Applies killed at random moments; `MONOFORM_CRASH_ROUNDS` says how many, `MONOFORM_SEED` when.
+/// Kills applies at random moments: `MONOFORM_CRASH_ROUNDS` of them, at times that `MONOFORM_SEED` selects.
 pub fn at_any_moment(lab: &Lab) {
     let rounds = crash::setting("MONOFORM_CRASH_ROUNDS", 3);
     let mut random = Random(crash::setting("MONOFORM_SEED", 1));

@@ -1,8 +1,8 @@
-//! Which credentials a store uses: tables whose rows are an environment, files and arguments, each with what a recording cloud sees
-//! of them, or with the error's text.
+//! Selection of credentials by the stores: tables whose rows are an environment, files and arguments, each with the requests that a
+//! recording cloud gets, or with the error's text.
 //!
-//! Every row has a cloud of its own on this machine and runs `init` once. What the cloud sees is compared without repetitions: how
-//! often a program asks the same thing is not what these tests are about.
+//! Every row has a cloud of its own on this machine and runs `init` once. Requests are compared without repetitions: how often a program
+//! repeats one is not the subject of these tests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -21,61 +21,61 @@ use support::{Workspace, needing, words};
 use crate::lab::{Tool, run};
 use crate::server::proxy;
 
-/// Rows that have the store, its arguments and its cloud in common.
+/// Rows that share the store, its arguments and its cloud.
 pub struct Table {
-    /// The type of the backend.
+    /// Type of the backend.
     pub store: &'static str,
-    /// What the table is about.
+    /// Subject of the table, part of the tests' names.
     pub subject: &'static str,
-    /// The arguments that every row has.
+    /// Arguments of every row.
     pub settings: &'static str,
-    /// The variables that every row has, unless it says otherwise.
+    /// Variables of every row, unless it has other values for them.
     pub environment: Pairs,
-    /// The names of the servers that are asked by name, with TLS, by way of a proxy.
+    /// Names of the servers that are reached by name, with TLS, through a proxy.
     pub names: &'static [&'static str],
-    /// What the cloud records of a request, if anything, and answers.
+    /// Answers a request, and returns the line to record of it, if any.
     pub answer: fn(&Request) -> (Option<String>, Reply),
-    /// What Terraform sends, as the other program would have sent it.
+    /// Converts a recorded line of Terraform into the line that Monoform sends in its place.
     pub as_ours: fn(String) -> String,
-    /// The rows.
+    /// Rows of the table.
     pub rows: &'static [Row],
 }
 
-/// Names with values. In values, in arguments and in what is expected, `{url}` is the cloud's address, `{host}` its name and port,
-/// `{dir}` the working directory, `{home}` the home directory, `{pem}` a private key, `{key}` the same escaped as in JSON, and `{sha1:TEXT}` the
+/// Names with values. In values, arguments and expected lines, `{url}` is the cloud's address, `{host}` its name and port, `{dir}` the
+/// working directory, `{home}` the home directory, `{pem}` a private key, `{key}` the same key escaped as in JSON, and `{sha1:TEXT}` the
 /// checksum of a text.
 pub type Pairs = &'static [(&'static str, &'static str)];
 
 /// One combination of sources of credentials.
 pub struct Row {
-    /// What the row shows.
+    /// Name of the case.
     pub name: &'static str,
-    /// Variables of the environment.
+    /// Environment variables of the row.
     pub environment: Pairs,
-    /// Files by their paths: below the home directory if they begin with `~/`, else below the working directory. A file whose
-    /// text begins with `#!` can be run.
+    /// Files by path: below the home directory if the path begins with `~/`, else below the working directory. A file whose text begins
+    /// with `#!` is executable.
     pub files: Pairs,
     /// Arguments in the block.
     pub block: &'static str,
-    /// What the cloud sees, in order.
+    /// Recorded lines, in order.
     pub seen: &'static [&'static str],
-    /// Texts in the error, where it is one.
+    /// Texts in the error, if an error is expected.
     pub fails: &'static [&'static str],
-    /// What Terraform does.
+    /// Expectation for Terraform.
     pub terraform: Terraform,
 }
 
-/// What Terraform does with the same row.
+/// Expected behaviour of Terraform on the same row.
 pub enum Terraform {
-    /// The same: it is seen to do so, or to fail, too.
+    /// Same requests, or an error as well.
     Same,
-    /// Something else, for this reason: this is seen, and whether it succeeds.
+    /// Different behaviour: the reason, the recorded lines, and true if it succeeds.
     Differs(&'static str, &'static [&'static str], bool),
-    /// It is not asked, for this reason.
+    /// No run of Terraform, for this reason.
     NotAsked(&'static str),
 }
 
-/// The row that others are made from.
+/// Default values of a row.
 pub const ROW: Row = Row {
     name: "",
     environment: &[],
@@ -86,10 +86,10 @@ pub const ROW: Row = Row {
     terraform: Terraform::Same,
 };
 
-/// How many rows of a table are gone through at the same time: programs wait more than they compute.
+/// Number of rows of a table that run at the same time: programs wait more than they compute.
 const AT_ONCE: usize = 8;
 
-/// Two tests for each table: one with this program, and one with Terraform.
+/// Makes two tests for each table: one with this program, one with Terraform.
 pub fn trials(tables: &[&'static Table]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for table in tables.iter().copied() {
@@ -113,7 +113,7 @@ pub fn trials(tables: &[&'static Table]) -> Vec<Trial> {
     trials
 }
 
-/// Goes through all rows of a table; fails with the names of those that are not as they should be.
+/// Runs all rows of a table; fails with the names of those that differ from their expectation.
 fn all(table: &'static Table, tool: Tool) {
     let asked = |row: &&Row| tool == Tool::Monoform || !matches!(row.terraform, Terraform::NotAsked(_));
     let rows: Vec<&'static Row> = table.rows.iter().filter(asked).collect();
@@ -134,10 +134,10 @@ fn all(table: &'static Table, tool: Tool) {
     assert!(failed.is_empty(), "rows that fail, as told above: {failed:?}");
 }
 
-/// The cloud of one row, and the directory that leads to it.
+/// The cloud of one row, and its working directory.
 struct Scene {
     server: Server,
-    /// The one that is asked by names.
+    /// Server that is reached by names.
     _named: Option<Server>,
     seen: Arc<Mutex<Vec<String>>>,
     workspace: Workspace,
@@ -263,16 +263,16 @@ fn check(table: &'static Table, row: &Row, tool: Tool) {
     assert_eq!(ran.status == 0, succeeds, "{name}: {difference}\n{}", ran.all());
 }
 
-/// A state without anything in it.
+/// An empty state.
 pub const STATE: &str =
     "{\"version\":4,\"terraform_version\":\"1.11.4\",\"serial\":1,\"lineage\":\"l\",\"outputs\":{},\"resources\":[]}";
 
-/// No difference.
+/// Keeps a line: for tables in which both programs send the same.
 pub fn same(line: String) -> String {
     line
 }
 
-/// A private RSA key in PEM text, and the public one.
+/// Returns a private RSA key in PEM, and its public key.
 pub fn key() -> &'static (String, Vec<u8>) {
     static KEY: OnceLock<(String, Vec<u8>)> = OnceLock::new();
     KEY.get_or_init(|| {
@@ -284,7 +284,7 @@ pub fn key() -> &'static (String, Vec<u8>) {
     })
 }
 
-/// The header and the claims of a signed statement (JWT), if the public one of [`key`] has signed it.
+/// Returns the header and the claims of a JWT if the key of [`key`] has signed it.
 pub fn statement(text: &str) -> Option<(Json, Json)> {
     let (signed, signature) = text.rsplit_once('.')?;
     let (header, claims) = signed.split_once('.')?;
@@ -295,7 +295,7 @@ pub fn statement(text: &str) -> Option<(Json, Json)> {
     Some((json(header)?, json(claims)?))
 }
 
-/// The fields of a form, decoded, in its order.
+/// Decodes the fields of a form, in their order.
 pub fn form(body: &[u8]) -> Vec<(String, String)> {
     let text = String::from_utf8_lossy(body).replace('+', " ");
     let pairs = text.split('&').filter(|part| !part.is_empty());

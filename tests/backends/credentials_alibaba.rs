@@ -1,8 +1,8 @@
 //! Credentials for Alibaba Cloud: keys, profiles of the command line `aliyun`, roles, and tokens of other identity providers. The role
-//! of a machine has an address that nothing else can have, so it is not here.
+//! of a machine is not tested: its metadata service has a fixed address that no test can have.
 //!
-//! In this cloud the secret of an access key `A` is `A-secret`, and the token that goes with it `A-token`; every signature for the
-//! bucket is made again from that.
+//! In this cloud the secret of an access key `A` is `A-secret`, and its token `A-token`; the fake recomputes every signature for the
+//! bucket from these.
 
 use aws_lc_rs::hmac;
 use base64::Engine as _;
@@ -32,7 +32,7 @@ pub const TABLE: Table = Table {
     rows: ROWS,
 };
 
-/// Terraform sends a policy that is empty.
+/// Removes the empty policy that Terraform sends.
 fn as_ours(line: String) -> String {
     line.strip_suffix(" Policy=").map(str::to_owned).unwrap_or(line)
 }
@@ -89,7 +89,7 @@ fn bucket(request: &Request) -> (Option<String>, Reply) {
     (Some(format!("oss{wrong} by {}", with_token(key, token))), reply)
 }
 
-/// Terraform has parameters in the address, too.
+/// Answers the role service. Terraform sends parameters in the query, too.
 fn role(request: &Request) -> (Option<String>, Reply) {
     let query = request.line.split_once('?').map_or("", |(_, query)| query);
     let query = query.split(' ').next().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Credentials for AWS from arguments, the environment and the shared files; and the cloud that sees who signs.
+//! Credentials for AWS from arguments, the environment and the shared files; and a cloud that records the signer of each request.
 //!
-//! In this cloud the secret of an access key `A` is `A-secret`, and the token that goes with it, where it has one, `A-token`; every
-//! signature is made again from that. A role `…:role/NAME` is the access key `NAME`.
+//! In this cloud the secret of an access key `A` is `A-secret`, and its token, if it has one, `A-token`; the fake recomputes every
+//! signature. A role `…:role/NAME` is the access key `NAME`.
 
 use aws_lc_rs::hmac;
 use sha2::{Digest as _, Sha256};
@@ -9,7 +9,7 @@ use support::server::{Reply, Request};
 
 use crate::credentials::{Pairs, ROW, Row, Table, Terraform, form, same};
 
-/// Where the services are.
+/// Endpoints of the services.
 pub const ENVIRONMENT: Pairs = &[
     ("AWS_ENDPOINT_URL_S3", "{url}/s3"),
     ("AWS_ENDPOINT_URL_STS", "{url}/sts"),
@@ -20,7 +20,7 @@ pub const ENVIRONMENT: Pairs = &[
     ("AWS_EC2_METADATA_DISABLED", "true"),
 ];
 
-/// A bucket, without the questions who signs and to whom that belongs.
+/// Settings of a bucket, without the requests for the caller's identity and account.
 pub const SETTINGS: &str = r#"
     bucket                      = "states"
     key                         = "k"
@@ -45,7 +45,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Who has signed a request, the region that it is signed for, and whether the signature is right; `None` without one.
+/// Returns the signer of a request, the region that it is signed for, and true if the signature is right; `None` for an unsigned
+/// request.
 fn signer(request: &Request) -> Option<(String, String, bool)> {
     let authorization = request.header("authorization").strip_prefix("AWS4-HMAC-SHA256 ")?;
     let part = |name: &str| {
@@ -101,7 +102,7 @@ fn signer(request: &Request) -> Option<(String, String, bool)> {
     Some((who, region.to_owned(), right))
 }
 
-/// Keys that end in the far future, as STS has them.
+/// Returns keys that expire in the far future, in the form of STS.
 fn keys(action: &str, name: &str) -> Reply {
     Reply::ok(format!(
         "<{action}Response><{action}Result><Credentials><AccessKeyId>{name}</AccessKeyId><SecretAccessKey>{name}-secret\
@@ -110,7 +111,7 @@ fn keys(action: &str, name: &str) -> Reply {
     ))
 }
 
-/// The same, as services of machines have them.
+/// Returns keys that expire in the far future, in the form of the metadata services.
 fn keys_in_json(name: &str) -> Reply {
     Reply::json(&format!(
         "{{\"Code\":\"Success\",\"AccessKeyId\":\"{name}\",\"SecretAccessKey\":\"{name}-secret\",\"Token\":\"{name}-token\",\
@@ -125,7 +126,7 @@ fn refusal(code: &str) -> Reply {
     )
 }
 
-/// What the cloud answers, and what it records: the first part of the path, the operation, and who has signed it.
+/// Answers a request and records the first part of the path, the operation, and the signer.
 pub fn answer(request: &Request) -> (Option<String>, Reply) {
     let place = request.path().split('/').nth(1).unwrap_or_default().to_owned();
     let by = match signer(request) {
@@ -178,7 +179,7 @@ pub fn answer(request: &Request) -> (Option<String>, Reply) {
     }
 }
 
-/// An empty bucket.
+/// Answers as an empty bucket.
 fn bucket(request: &Request) -> Reply {
     match request.query("list-type") {
         Some(_) => Reply::ok("<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"),
@@ -186,7 +187,7 @@ fn bucket(request: &Request) -> Reply {
     }
 }
 
-/// STS and IAM.
+/// Answers as STS and IAM.
 fn query(request: &Request, place: &str, by: &str) -> (Option<String>, Reply) {
     let mut fields = form(&request.body);
     let field = |name: &str| {
@@ -209,7 +210,7 @@ fn query(request: &Request, place: &str, by: &str) -> (Option<String>, Reply) {
         ),
         _ => refusal("AccessDenied"),
     };
-    // Programs make up a name for a session that has none, and the order of tags is not always the same.
+    // Programs make up a name for a session that has none, and the order of tags varies.
     fields.retain(|(name, _)| !matches!(&**name, "Action" | "Version"));
     for (name, value) in &mut fields {
         let made_up =
@@ -226,7 +227,7 @@ fn query(request: &Request, place: &str, by: &str) -> (Option<String>, Reply) {
     (Some(format!("{place} {action}{by}{colon}{shown}")), reply)
 }
 
-/// Version 2 of the metadata service: a token is asked for, and every other request carries it.
+/// Answers as version 2 of the metadata service: a token is requested first, and every other request has to carry it.
 fn machine(request: &Request) -> (Option<String>, Reply) {
     if request.path() == "/latest/api/token" {
         let line = match request.header("x-aws-ec2-metadata-token-ttl-seconds") {
@@ -272,7 +273,7 @@ const FILES: Pairs = &[
     ),
 ];
 
-/// Files that are not where they usually are, in which the profile `p` has different keys.
+/// Files at other paths than the usual ones, in which the profile `p` has different keys.
 const OTHER_FILES: Pairs = &[
     (
         "a/credentials",

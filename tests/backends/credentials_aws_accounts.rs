@@ -1,9 +1,9 @@
-//! Which account credentials for AWS belong to and whether it may be used; and which servers are asked.
+//! Checks of the account that credentials for AWS belong to, and the endpoints of the services.
 
 use crate::credentials::{Pairs, ROW, Row, Table, same};
 use crate::credentials_aws::{ENVIRONMENT, answer};
 
-/// With the questions who signs and to whom that belongs.
+/// Cases with the requests for the caller's identity and account.
 pub const TABLE: Table = Table {
     store: "s3",
     subject: "accounts",
@@ -22,7 +22,7 @@ pub const TABLE: Table = Table {
 
 const KEYS: Pairs = &[("AWS_ACCESS_KEY_ID", "ENV"), ("AWS_SECRET_ACCESS_KEY", "ENV-secret")];
 
-/// Where services are, by the sources that say so: what comes later in this list yields to what comes earlier.
+/// Endpoints by their sources, the one with the highest precedence first.
 const ENDPOINTS: &str = "[profile one]\nservices = mine\nendpoint_url = {url}/profile\naws_access_key_id = ONE\n\
                          aws_secret_access_key = ONE-secret\n[services mine]\nsts =\n  endpoint_url = {url}/sts-of-profile\ns3 =\n  \
                          endpoint_url = {url}/s3-of-profile\n";

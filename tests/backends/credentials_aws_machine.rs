@@ -1,4 +1,4 @@
-//! Credentials for AWS of machines, of containers and of logins: the metadata service of EC2, the one of containers, and IAM Identity
+//! Credentials for AWS of machines, containers and logins: the metadata service of EC2, the one of containers, and IAM Identity
 //! Center.
 
 use crate::credentials::{Pairs, ROW, Row, Table, Terraform, same};
@@ -17,7 +17,7 @@ pub const TABLE: Table = Table {
 
 const ON: Pairs = &[("AWS_EC2_METADATA_DISABLED", "")];
 
-/// A profile of a session, and the login of it.
+/// A profile with an SSO session, and its cached login.
 const SESSION: Pairs = &[
     (
         "~/.aws/config",
@@ -30,7 +30,7 @@ const SESSION: Pairs = &[
     ),
 ];
 
-/// A login that has ended and can be renewed.
+/// A cached login that has expired and can be renewed.
 const ENDED: Pairs = &[
     (
         "~/.aws/config",

@@ -1,6 +1,6 @@
-//! Credentials for Azure Storage: keys, signed addresses, and tokens of Entra ID in each of the ways to get one.
+//! Credentials for Azure Storage: keys, shared access signatures, and tokens of Entra ID from each source.
 //!
-//! In this cloud a token says who got it and for what: `CLIENT@RESOURCE`.
+//! In this cloud a token names its owner and its purpose: `CLIENT@RESOURCE`.
 
 use serde_json::json;
 use support::server::{Reply, Request};
@@ -39,7 +39,7 @@ fn bearer(request: &Request) -> String {
     request.header("authorization").trim_start_matches("Bearer ").to_owned()
 }
 
-/// What a token is for, without the scheme and the words that are the same for all.
+/// Returns the resource of a token without the scheme and the parts that are the same for all.
 fn short(resource: &str) -> &str {
     let resource = resource.trim_start_matches("https://");
     resource.trim_end_matches("/.default").trim_end_matches('/')
@@ -80,7 +80,7 @@ fn answer(request: &Request) -> (Option<String>, Reply) {
                 Some("list") => Reply::ok(
                     "<?xml version=\"1.0\" encoding=\"utf-8\"?><EnumerationResults><Blobs></Blobs><NextMarker/></EnumerationResults>",
                 ),
-                // There is a state, so that none has to be made.
+                // A state exists, so that no run has to create one.
                 _ => Reply::ok(STATE).with("x-ms-lease-status", "unlocked"),
             };
             (Some(format!("blobs by {by}")), reply)
@@ -134,7 +134,7 @@ fn login(request: &Request, host: &str) -> (Option<String>, Reply) {
     (Some(line), reply)
 }
 
-/// The managed identity.
+/// Answers as the service for managed identities.
 fn machine(request: &Request) -> (Option<String>, Reply) {
     let resource = request.query("resource").unwrap_or_default();
     let client = request.query("client_id").unwrap_or_else(|| "its own".to_owned());
@@ -145,7 +145,7 @@ fn machine(request: &Request) -> (Option<String>, Reply) {
     }
 }
 
-/// The command line of Azure.
+/// A fake of the command line `az`.
 const AZ: &str = "#!/bin/sh\ncase \"$*\" in\n'version '*|'version') echo '{\"azure-cli\":\"2.60.0\"}';;\n'account show'*) echo \
                   '{\"id\":\"of-cli\",\"tenantId\":\"tenant-of-cli\",\"user\":{\"type\":\"user\",\"name\":\"u\"}}';;\n'account \
                   get-access-token'*) t=none; s=none; while [ $# -gt 0 ]; do case \"$1\" in --tenant) t=$2;; --scope|--resource) \
@@ -155,7 +155,7 @@ const AZ: &str = "#!/bin/sh\ncase \"$*\" in\n'version '*|'version') echo '{\"azu
 
 const COMMAND: Pairs = &[("bin/az", AZ)];
 
-/// One that is not logged in.
+/// A fake `az` without a login.
 const LOGGED_OUT: Pairs = &[(
     "bin/az",
     "#!/bin/sh\ncase \"$1\" in version) echo '{\"azure-cli\":\"2.60.0\"}';; *) echo \"ERROR: Please run 'az login' to setup account.\" \
@@ -164,7 +164,7 @@ const LOGGED_OUT: Pairs = &[(
 
 const TOKENS: &str = "use_azuread_auth = true";
 
-/// What is seen where a secret is used.
+/// Recorded lines if a client secret is used.
 const BY_SECRET: &[&str] = &[
     "login of cid in tid for storage.azure.com by the secret s3cret",
     "blobs by cid@storage.azure.com",

@@ -1,7 +1,7 @@
-//! Credentials for Google Cloud: what gives a token, and how it is asked for.
+//! Credentials for Google Cloud: the sources of a token, and the requests for one.
 //!
-//! In this cloud a token says what it was got for: `token-of-ACCOUNT`. Keys of service accounts sign what they ask with, which is
-//! verified.
+//! In this cloud a token names the account it is for: `token-of-ACCOUNT`. Keys of service accounts sign their requests for
+//! tokens, and the fake verifies the signatures.
 
 use serde_json::{Value as Json, json};
 use support::server::{Reply, Request, decoded};
@@ -25,7 +25,7 @@ pub const TABLE: Table = Table {
     rows: ROWS,
 };
 
-/// Terraform asks for full control where credentials lead to an account themselves, and here it is reading and writing always.
+/// Terraform requests full control if credentials lead to an account themselves; Monoform always requests reading and writing.
 fn as_ours(line: String) -> String {
     line.replace("devstorage.full_control", "devstorage.read_write")
 }
@@ -56,7 +56,7 @@ fn answer(request: &Request) -> (Option<String>, Reply) {
             };
             let reply = match request.method() {
                 "GET" if request.path().ends_with("/o") => Reply::json("{\"items\":[]}"),
-                // The lock, which a write asks for.
+                // Write of the lock object.
                 "GET" if request.path().ends_with("tflock") => Reply::json("{\"generation\":\"1\"}"),
                 "GET" => Reply::new(404, "{\"error\":{\"code\":404,\"message\":\"No such object\"}}"),
                 _ => Reply::json("{\"generation\":\"1\"}"),
@@ -101,7 +101,7 @@ fn answer(request: &Request) -> (Option<String>, Reply) {
     }
 }
 
-/// Tokens for the keys of service accounts and for logins of users.
+/// Answers requests for tokens by keys of service accounts and logins of users.
 fn exchange(request: &Request) -> (Option<String>, Reply) {
     let fields = form(&request.body);
     let field = |name: &str| {
@@ -109,7 +109,7 @@ fn exchange(request: &Request) -> (Option<String>, Reply) {
         found.map(|(_, value)| value.clone()).unwrap_or_default()
     };
     if field("grant_type") == "refresh_token" {
-        // Secrets may be in the form or in a header.
+        // Client secrets may be in the form or in a header.
         let client = match &*field("client_id") {
             "" => "in a header".to_owned(),
             client => format!("{client} {}", field("client_secret")),
@@ -137,7 +137,7 @@ fn exchange(request: &Request) -> (Option<String>, Reply) {
     (Some(line), token(&format!("token-of-{account}")))
 }
 
-/// Tokens for those of other identity providers.
+/// Answers requests that exchange tokens of other identity providers.
 fn federation(request: &Request) -> (Option<String>, Reply) {
     let fields = form(&request.body);
     let field = |name: &str| {
@@ -151,7 +151,7 @@ fn federation(request: &Request) -> (Option<String>, Reply) {
         );
     }
     let short = |name: &str| field(name).rsplit(':').next().unwrap_or_default().to_owned();
-    // A request to Amazon that is signed and not sent: who has signed it, for whom.
+    // The subject token of AWS is a signed request that is not sent: its signer and audience are recorded.
     let subject = match field("subject_token") {
         text if text.starts_with('%') => {
             let json: Json = serde_json::from_str(&decoded(&text)).unwrap_or_default();
@@ -188,7 +188,7 @@ fn federation(request: &Request) -> (Option<String>, Reply) {
     (Some(line), token("token-of-pool"))
 }
 
-/// The metadata service.
+/// Answers as the metadata service.
 fn machine(request: &Request) -> (Option<String>, Reply) {
     if request.path() != "/computeMetadata/v1/instance/service-accounts/default/token" {
         return (None, Reply::status(404));
@@ -218,7 +218,7 @@ const FILES: Pairs = &[
     ("gcloud/application_default_credentials.json", OTHER),
 ];
 
-/// What the key of a service account is used for.
+/// Recorded lines if the key of a service account is used.
 const BY_KEY: &[&str] = &[
     "oauth2: sa@p by the key k1 at https://oauth2.googleapis.com/token",
     "storage with token-of-sa@p",
@@ -229,7 +229,7 @@ const BY_OTHER_KEY: &[&str] = &[
 ];
 const BY_USER: &[&str] = &["oauth2: refresh rt of cid cs", "storage with token-of-user"];
 
-/// An external account with this source of its token.
+/// An external account whose token has this source.
 macro_rules! external {
     ($source:literal $(, $more:literal)?) => {
         concat!(

@@ -1,4 +1,4 @@
-//! Credentials for a Kubernetes cluster: arguments, the environment, the files of `kubectl`, and programs.
+//! Credentials for a Kubernetes cluster: arguments, the environment, kubeconfig files, and programs.
 
 use std::io::Write as _;
 
@@ -22,7 +22,7 @@ pub const TABLE: Table = Table {
     rows: ROWS,
 };
 
-/// The first part of the path is the cluster.
+/// Answers a request. The first part of the path names the cluster.
 fn answer(request: &Request) -> (Option<String>, Reply) {
     let (kind, text) = request.header("authorization").split_once(' ').unwrap_or_default();
     let by = match kind {
@@ -45,7 +45,7 @@ fn answer(request: &Request) -> (Option<String>, Reply) {
             Reply::new(401, text).with("Content-Type", "application/json"),
         );
     }
-    // There is a state, so that none has to be made.
+    // A state exists, so that no run has to create one.
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     packed.write_all(STATE.as_bytes()).expect("memory");
     let state = BASE64.encode(packed.finish().expect("memory"));
@@ -122,7 +122,7 @@ contexts:
   context: {cluster: plain, user: u}
 "#;
 
-/// Another cluster, user and context.
+/// Kubeconfig with another cluster, user and context.
 const SECOND: &str = r#"
 apiVersion: v1
 kind: Config
@@ -140,7 +140,7 @@ contexts:
   context: {cluster: one, user: w}
 "#;
 
-/// Says more of what [`CONFIG`] has.
+/// Kubeconfig with more fields for entries of [`CONFIG`].
 const OVER: &str = r#"
 apiVersion: v1
 kind: Config
@@ -161,7 +161,7 @@ contexts:
   context: {cluster: two}
 "#;
 
-/// Has two users with one name.
+/// Kubeconfig with two users of one name.
 const TWICE: &str = r#"
 apiVersion: v1
 kind: Config
@@ -192,10 +192,10 @@ const FILES: Pairs = &[
     ("fail", "#!/bin/sh\necho \"no login\" >&2\nexit 4\n"),
 ];
 
-/// In place of the certificate of the cloud, none.
+/// A file of authorities that lacks the cloud's certificate.
 const NOBODY_TRUSTED: Pairs = &[("SSL_CERT_FILE", "{dir}/none.pem")];
 
-/// Terraform goes to a host by arguments alone only where there is a file besides.
+/// Terraform uses a host from arguments alone only if there is a file, too.
 const WITHOUT_A_FILE: Terraform = Terraform::Differs("a host needs a file besides", &[], false);
 
 const ROWS: &[Row] = &[
@@ -280,7 +280,7 @@ const ROWS: &[Row] = &[
         seen: &["three by of-w"],
         ..ROW
     },
-    // `kubectl` would take the cluster and the user of the first file.
+    // `kubectl` would use the cluster and the user of the first file.
     Row {
         name: "a_cluster_and_a_user_of_two_files_are_merged_and_the_later_one_counts",
         files: FILES,

@@ -1,7 +1,7 @@
-//! Credentials for Oracle Cloud: the key of a user from arguments, variables and profiles, and tokens with keys that something else
+//! Credentials for Oracle Cloud: the key of a user from arguments, variables and profiles, and tokens whose keys another program
 //! renews.
 //!
-//! The key is the same in all rows; every signature is verified, and what differs is the name of the key.
+//! The key is the same in all rows, and every signature is verified; the rows differ in the name of the key.
 
 use aws_lc_rs::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use base64::Engine as _;
@@ -50,7 +50,7 @@ fn answer(request: &Request) -> (Option<String>, Reply) {
     (Some(format!("oci{wrong} by {}", part("keyId"))), reply)
 }
 
-/// Terraform has this store since 1.12.
+/// Terraform has this store since 1.12, and the other program here is 1.11.
 const OWN: Row = Row {
     terraform: Terraform::NotAsked("has it since 1.12"),
     ..ROW
@@ -68,7 +68,7 @@ const FILES: Pairs = &[
     ("token", "of-session\n"),
 ];
 
-/// A session whose token says that it ended in 1970.
+/// A session whose token expired in 1970.
 const ENDED: Pairs = &[
     ("~/.oci/config", CONFIG),
     ("key.pem", "{pem}"),

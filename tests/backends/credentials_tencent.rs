@@ -1,5 +1,5 @@
-//! Credentials for Tencent Cloud: keys, profiles of the command line `tccli`, and roles. The role of a machine has an address that
-//! nothing else can have, so it is not here.
+//! Credentials for Tencent Cloud: keys, profiles of the command line `tccli`, and roles. The role of a machine is not tested: its
+//! metadata service has a fixed address that no test can have.
 
 use serde_json::{Value as Json, json};
 use support::server::{Reply, Request, decoded};

@@ -1,25 +1,25 @@
-//! A proxy that carries every connection to a server, and breaks those on which a state is written: they are told by their size.
+//! A proxy that forwards every connection to a server, and breaks those that write a state, which it recognizes by their size.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Requests that are larger have a state in them.
+/// Size above which a request contains a state, in bytes.
 pub const LARGE: usize = 100_000;
 
-/// What becomes of connections.
+/// Fault of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// They are carried.
+    /// No fault: connections are forwarded.
     None,
-    /// None is carried any more: the server is gone.
+    /// No connection is forwarded any more, as if the server were gone.
     Gone,
-    /// One ends while a state is sent.
+    /// A connection ends while a state is sent.
     WhileSent,
-    /// One ends after a state was sent, without the answer.
+    /// A connection ends after a state was sent, without the answer.
     BeforeAnswer,
-    /// A request with a state is answered with this status, and does not reach the server. For connections without TLS.
+    /// A request with a state is answered with this status and does not reach the server. For connections without TLS.
     Refused(u16),
 }
 
@@ -32,7 +32,6 @@ const FAULTS: [Fault; 6] = [
     Fault::Refused(500),
 ];
 
-/// A proxy.
 #[derive(Clone)]
 pub struct Cut {
     pub port: u16,
@@ -42,7 +41,7 @@ pub struct Cut {
 struct State {
     to: u16,
     fault: AtomicU8,
-    /// How many connections were broken.
+    /// Number of connections that were broken.
     broken: AtomicUsize,
     open: Mutex<Vec<TcpStream>>,
 }
@@ -58,7 +57,7 @@ impl State {
 }
 
 impl Cut {
-    /// One that leads to this port.
+    /// Starts a proxy to this port.
     pub fn start(to: u16) -> Cut {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("it").port();
@@ -78,7 +77,7 @@ impl Cut {
         Cut { port, state }
     }
 
-    /// From now on this happens, to open connections, too.
+    /// Sets the fault, for open connections, too.
     pub fn set(&self, fault: Fault) {
         let number = FAULTS.iter().position(|known| *known == fault).expect("a known fault");
         self.state
@@ -94,7 +93,7 @@ impl Cut {
         }
     }
 
-    /// How many connections were broken since the fault was set.
+    /// Returns the number of connections that were broken since the fault was set.
     pub fn broken(&self) -> usize {
         self.state.broken.load(Ordering::SeqCst)
     }
@@ -146,7 +145,7 @@ fn carry(state: &Arc<State>, mut client: TcpStream) -> Option<()> {
                     break;
                 }
                 if !head.windows(4).any(|end| end == b"\r\n\r\n") {
-                    // The request is not known yet.
+                    // More of the request's head is needed to recognize it.
                     continue;
                 }
                 let part = std::mem::take(&mut head);
@@ -162,7 +161,7 @@ fn carry(state: &Arc<State>, mut client: TcpStream) -> Option<()> {
     Some(())
 }
 
-/// How much of a request with a state is to come yet; `None` if it is another request, or its head is not whole.
+/// Returns how much of a request with a state is still to come; `None` for another request, or if its head is incomplete.
 fn rest_of_large(request: &[u8]) -> Option<usize> {
     let end = request.windows(4).position(|end| end == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&request[..end]).to_lowercase();

@@ -1,5 +1,5 @@
-//! What each store says of the mistakes that people make, in one table: servers that are made up answer as the real ones do, or not
-//! at all. A message names what is wrong, where, and what to do about it.
+//! Messages of each store about common mistakes, in one table: fake servers answer as the real ones do, or not at all. A message
+//! names the problem, its place and the remedy.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use support::{Workspace, words};
 use crate::lab::{RESOURCE, Tool, run};
 use crate::server::proxy;
 
-/// An answer to every request, and what a person is told.
+/// An answer to every request, and the expected texts of the message.
 struct Fault {
     status: u16,
     body: &'static str,
@@ -21,18 +21,18 @@ struct Fault {
 
 struct Store {
     ty: &'static str,
-    /// What stands in the block; `ADDRESS` is that of the server, `HOST` its name and port, `SCHEME` how it is asked.
+    /// Arguments of the block; `ADDRESS` is the server's address, `HOST` its name and port, `SCHEME` its scheme.
     settings: &'static str,
-    /// More of the environment, with the same words in it.
+    /// Additional variables, with the same placeholders.
     environment: &'static [(&'static str, &'static str)],
-    /// The real names of the servers, where they are reached through a proxy.
+    /// Real names of the servers, if they are reached through a proxy.
     names: &'static [&'static str],
-    /// What the message says about the address where nobody listens there.
+    /// Texts of the message about an address at which nobody listens.
     nobody: &'static [&'static str],
     faults: &'static [Fault],
 }
 
-/// What a host of HCP Terraform says it has.
+/// Services that the host of HCP Terraform offers.
 const SERVICES: &str = r#"{"tfe.v2.1":"/api/v2/","state.v2":"/api/v2/"}"#;
 
 const fn fault(status: u16, body: &'static str, told: &'static [&'static str]) -> Fault {
@@ -294,7 +294,7 @@ const STORES: &[Store] = &[
     },
 ];
 
-/// A working directory whose state is in the store behind an address.
+/// Returns a working directory whose state is in the store behind an address.
 fn place(store: &Store, address: &str, proxy: Option<u16>, certificate: Option<&str>) -> Workspace {
     let (scheme, host) = address.split_once("://").expect("an address");
     let filled = |text: &str| {
@@ -325,7 +325,7 @@ fn place(store: &Store, address: &str, proxy: Option<u16>, certificate: Option<&
     w
 }
 
-/// What a command says that needs the state, on one line for each paragraph.
+/// Returns the message of a command that needs the state, with one line for each paragraph.
 fn told(w: &Workspace) -> String {
     let init = run(w, Tool::Monoform, &["init", "-input=false"]);
     let ran = match init.status {
@@ -359,7 +359,7 @@ fn faults(store: &Store) {
     {
         let code = body.split("<Code>").nth(1).and_then(|rest| rest.split('<').next());
         let reply = move |request: &Request| match request.path() {
-            // Which services a host has is to be known by everybody.
+            // The list of services needs no authentication.
             "/.well-known/terraform.json" => Reply::json(SERVICES),
             _ => Reply::new(*status, *body).with("x-ms-error-code", code.unwrap_or("none")),
         };
@@ -377,7 +377,7 @@ fn faults(store: &Store) {
     }
 }
 
-/// Nobody listens; then a server whose certificate nobody has signed.
+/// Checks the messages about a port at which nobody listens, and about a certificate that no authority has signed.
 fn unreachable(store: &Store) {
     let through = !store.names.is_empty();
     let refused: &[&str] = match through {
@@ -407,7 +407,7 @@ fn unreachable(store: &Store) {
     expect(&said, named, &server.url(""));
 }
 
-/// A server of PostgreSQL that refuses everybody, for this reason.
+/// Starts a PostgreSQL server that refuses every login with this reason; returns its port.
 fn refusing(code: &'static str, message: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("it").port();
@@ -420,7 +420,7 @@ fn refusing(code: &'static str, message: &'static str) -> u16 {
             let fields = format!("SFATAL\0VFATAL\0C{code}\0M{message}\0\0");
             let length = u32::try_from(fields.len() + 4).expect("a short message");
             let answer = [b"E".as_slice(), &length.to_be_bytes(), fields.as_bytes()].concat();
-            // Who has gone away needs no answer.
+            // A client that has gone away needs no answer.
             let _ = stream.write_all(&answer);
         }
     });

@@ -1,5 +1,5 @@
-//! Servers that die before, during and after the write of a state, and writes that are refused: whatever happens, the store has
-//! one state or the other, and what could not be written is kept and comes home by `state push`.
+//! Servers that die before, during and after the write of a state, and writes that are refused: in all cases the store has the
+//! old or the new state, and `state push` restores what could not be written.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -15,7 +15,7 @@ use crate::lab::{Lab, Tool, run};
 use crate::lost_locks::id_of_lock;
 use crate::scenarios::{slow, wait_for};
 
-/// The stores that go through it: one of each kind.
+/// Stores that are tested: one of each kind.
 pub const STORES: &[&str] = &[
     "http",
     "pg",
@@ -29,10 +29,10 @@ pub const STORES: &[&str] = &[
     "consul",
 ];
 
-/// How many rows at a time.
+/// Number of rows that run at the same time.
 const THREADS: usize = 12;
 
-/// A configuration whose state is large, also where it is compressed.
+/// Returns a configuration whose state is large even if it is compressed.
 fn large() -> String {
     let mut seed = 1_u64;
     let noise: String = std::iter::repeat_with(|| {
@@ -46,7 +46,7 @@ fn large() -> String {
     format!("output \"noise\" {{\n  value = \"{noise}\"\n}}\n")
 }
 
-/// The lab by way of a proxy.
+/// Returns the lab with a proxy in front of its server.
 fn by_way_of(mut lab: Lab) -> (Lab, Cut) {
     let port = |text: &str| -> Option<u16> {
         let rest = text.split("127.0.0.1:").nth(1)?;
@@ -76,7 +76,7 @@ fn by_way_of(mut lab: Lab) -> (Lab, Cut) {
     (lab, cut)
 }
 
-/// Settings with which a store gives up soon.
+/// Returns settings with which a store gives up soon.
 fn impatient(ty: &str) -> &'static str {
     match ty {
         "http" => "retry_max = 0",
@@ -85,7 +85,7 @@ fn impatient(ty: &str) -> &'static str {
     }
 }
 
-/// Whether a proxy sees what is sent.
+/// Returns true if a proxy sees plain text.
 fn is_plain(store: &str) -> bool {
     matches!(store, "http" | "s3_with_table" | "gcs" | "oci" | "oss")
 }
@@ -94,8 +94,8 @@ fn pulled(w: &Workspace) -> Json {
     run(w, Tool::Monoform, &["state", "pull"]).ok().json()
 }
 
-/// All faults of all these stores: a row each, several at the same time, since most of the time is spent on waiting between
-/// attempts. That takes a minute for a row of oci: all of them are tried where `MONOFORM_ALL_FAULTS` is 1.
+/// Tests all faults of all these stores, several rows at the same time, since most of the time is spent on waiting between
+/// attempts. A row of oci waits for a minute, so all of its rows run only if `MONOFORM_ALL_FAULTS` is 1.
 pub fn all(stores: &[(&'static str, Labs, Vec<&'static str>)]) {
     let all = support::crash::setting("MONOFORM_ALL_FAULTS", 0) == 1;
     let mut rows = VecDeque::new();
@@ -136,7 +136,7 @@ fn one(lab: Lab, fault: Fault, row: &str) {
     run(w, Tool::Monoform, &["init", "-input=false"]).ok();
     run(w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
     slow(w);
-    // Who has no journal sees what is stored.
+    // A directory without the journal sees the store's content.
     let reader = lab.directory(Tool::Monoform);
     let before = pulled(&reader);
     let mut command = w.command(Tool::Monoform.path());
@@ -154,7 +154,7 @@ fn one(lab: Lab, fault: Fault, row: &str) {
     cut.set(Fault::None);
     assert!(broken > 0, "{row}: nothing was broken: {}", failed.all());
     if fault == Fault::BeforeAnswer && failed.status == 0 {
-        // The store has looked what became of it.
+        // The store has checked whether the write succeeded.
         assert_eq!(pulled(&reader)["outputs"]["word"]["value"], "kept", "{row}");
         assert!(!w.exists("errored.tfstate"), "{row}");
         return;
@@ -162,7 +162,7 @@ fn one(lab: Lab, fault: Fault, row: &str) {
     failed.fails_with(&["Failed to save state", "errored.tfstate", "state push"]);
     let kept: Json = serde_json::from_str(&w.read("errored.tfstate")).expect("a state");
     assert_eq!(kept["outputs"]["word"]["value"], "kept", "{row}");
-    // The store has either the state before or, where only the answer was lost, the one after; none in between.
+    // The store has the state before or, if only the answer was lost, the one after; nothing in between.
     let there = pulled(&reader);
     let is_written = there["serial"] == kept["serial"];
     assert!(

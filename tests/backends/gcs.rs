@@ -1,4 +1,4 @@
-//! Google Cloud Storage as `fake-gcs-server` makes it up: it honours conditions on generations, and knows no credentials.
+//! Google Cloud Storage, emulated by `fake-gcs-server`, which honours conditions on generations and knows no credentials.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -37,7 +37,7 @@ fn server() -> Arc<Server> {
     })
 }
 
-/// Sends a request; gives the whole answer.
+/// Sends a request and returns the whole answer.
 fn ask(server: &Server, line: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("a connection");
     let request = format!(
@@ -52,7 +52,7 @@ fn ask(server: &Server, line: &str, body: &str) -> String {
     answer
 }
 
-/// The server, the name of a new bucket, and what leads to it.
+/// Returns the server, the name of a new bucket, and the settings for it.
 fn place() -> (Arc<Server>, String, String) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let server = server();
@@ -121,7 +121,7 @@ fn advice() {
             settings.replace("access_token = \"somebody\"", "credentials = \"{}\""),
             &["No valid credentials", "gcloud"],
         ),
-        // The emulator says of a missing bucket what it says of a missing object, unless the bucket is listed.
+        // The emulator answers for a missing bucket as for a missing object, unless the bucket is listed.
         (settings.replace(&name, "UPPER"), &["gs://UPPER"]),
     ] {
         let lab = made(server.clone(), settings);

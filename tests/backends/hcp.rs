@@ -1,5 +1,5 @@
-//! HCP Terraform: a fake of its API, which checks that requests are those that are published, and answers as it is published.
-//! Terraform makes its requests to the same fake, which keeps it honest.
+//! A fake of HCP Terraform's API, which checks requests against the published interface and answers by it. Terraform's own
+//! requests go to the same fake, which shows that the fake is right.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use crate::hcp_runs::{self, Runs};
 pub const TOKEN: &str = "the-token";
 const JSON_API: &str = "application/vnd.api+json";
 
-/// How many workspaces are on a page.
+/// Number of workspaces on a page.
 const PAGE: usize = 2;
 
 /// A workspace of the organization `org`.
@@ -31,13 +31,13 @@ pub struct Remote {
     pub repository: bool,
     pub working_directory: String,
     pub current_run: Option<String>,
-    /// Variables: documents of their attributes.
+    /// Attribute documents of the variables.
     pub variables: Vec<Value>,
-    /// Versions of the state: their documents, and their texts once they are there.
+    /// Versions of the state: their documents, and their texts after the upload.
     pub states: Vec<(Value, Option<Vec<u8>>)>,
 }
 
-/// What the fake keeps.
+/// Content of the fake.
 #[derive(Default)]
 pub struct World {
     pub workspaces: BTreeMap<String, Remote>,
@@ -45,13 +45,13 @@ pub struct World {
     /// Requests to the API, with the attributes that they send.
     pub log: Vec<String>,
     count: u32,
-    /// What the next requests to the API are answered with.
+    /// Statuses of the answers to the next requests.
     pub disturbance: Vec<u16>,
-    /// Whether new states are refused.
+    /// True if new states are refused.
     pub refuses: bool,
-    /// Runs and what belongs to them.
+    /// Runs and their parts.
     pub runs: Runs,
-    /// The name by which it was asked last.
+    /// Host name of the last request.
     pub host: String,
 }
 
@@ -66,7 +66,7 @@ impl World {
     }
 }
 
-/// A server with its world.
+/// A server with its content.
 pub struct Hcp {
     pub server: Server,
     world: Arc<Mutex<World>>,
@@ -91,7 +91,7 @@ impl Hcp {
         self.server.host().replace("127.0.0.1", "localhost")
     }
 
-    /// The requests so far, without those that only find the way.
+    /// Returns the requests so far, without those of service discovery.
     pub fn log(&self) -> Vec<String> {
         std::mem::take(&mut self.world().log)
     }
@@ -130,7 +130,7 @@ pub fn workspace_data(name: &str, workspace: &Remote) -> Value {
     })
 }
 
-/// Parameters of a query, decoded.
+/// Decodes the parameters of a query.
 fn query(request: &Request) -> BTreeMap<String, String> {
     let target = request.line.split(' ').nth(1).unwrap_or_default();
     let pairs = target.split_once('?').map_or("", |(_, query)| query).split('&');
@@ -234,7 +234,7 @@ fn answer(world: &mut World, request: &Request) -> Reply {
     }
 }
 
-/// Writes down what is asked, in the form in which the requests of both programs are compared.
+/// Records a request in the form in which those of both programs are compared.
 fn note(world: &mut World, request: &Request, path: &str, sent: &Value) {
     let mut line = format!("{} {path}", request.method());
     let ids: Vec<(String, String)> = world
@@ -246,7 +246,7 @@ fn note(world: &mut World, request: &Request, path: &str, sent: &Value) {
         line = line.replace(&id, &format!("({name})"));
     }
     if line.ends_with("/actions/lock") {
-        // See there.
+        // Programs send the reason in different forms, which the answer to a lock checks.
     } else if let Some(attributes) = sent.pointer("/data/attributes").and_then(Value::as_object) {
         assert!(sent["data"]["type"].is_string(), "{sent}");
         let mut names: Vec<_> = attributes.keys().map(String::as_str).collect();
@@ -402,7 +402,7 @@ fn workspace(world: &mut World, id: &str, (method, rest, sent, host): (&str, &[&
             document(&json!({"data": []}))
         }
         ("POST", ["actions", "lock"]) => {
-            // The documentation has it plain; Terraform sends it as a document without a type.
+            // The documentation has the reason at the top; Terraform sends it as the attribute of a document without a type.
             let reason = sent.get("reason").or_else(|| sent.pointer("/data/attributes/reason"));
             assert_eq!(reason, Some(&json!("Locked by Terraform")));
             if std::mem::replace(&mut workspace.locked, true) {
@@ -460,7 +460,7 @@ fn workspace(world: &mut World, id: &str, (method, rest, sent, host): (&str, &[&
     }
 }
 
-/// The outputs of the newest state, which Terraform reads in place of the state.
+/// Returns the outputs of the newest state, which Terraform reads instead of the state.
 fn outputs(workspace: &Remote) -> Reply {
     let Some((_, Some(text))) = workspace.states.iter().rev().find(|(_, text)| text.is_some()) else {
         return problem(404, "not found");
@@ -476,7 +476,7 @@ fn outputs(workspace: &Remote) -> Reply {
     document(&json!({ "data": all }))
 }
 
-/// Where states are uploaded to and downloaded from.
+/// Answers uploads and downloads of states.
 fn file(world: &mut World, request: &Request, id: &str) -> Reply {
     if id.ends_with(".json") {
         return Reply::status(200);

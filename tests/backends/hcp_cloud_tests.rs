@@ -1,4 +1,4 @@
-//! `cloud` blocks beside Terraform's: which workspaces they mean, how states get there, what the environment adds.
+//! `cloud` blocks compared with Terraform's: selection of workspaces, migration of states, and the environment.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn cloud_by_name() {
         let changes: Vec<String> = hcp.log().into_iter().filter(|line| !line.starts_with("GET ")).collect();
         let mut record = record(&w);
         record["backend"]["config"]["hostname"] = Value::Null;
-        // The number of the block is of its host, too.
+        // The hash of the block includes its host, whose port differs.
         assert!(record["backend"]["hash"].is_u64());
         record["backend"]["hash"] = Value::Null;
         record["terraform_version"] = Value::Null;

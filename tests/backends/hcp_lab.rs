@@ -8,7 +8,7 @@ use support::{Workspace, which};
 use crate::hcp::{Hcp, TOKEN};
 use crate::lab::{Lab, Tool, run};
 
-/// A lab whose block says this about workspaces.
+/// Returns a lab with these settings of workspaces.
 pub fn made(ty: &'static str, workspaces: &str) -> (Lab, Arc<Hcp>) {
     let hcp = Arc::new(Hcp::start());
     let files = tempfile::tempdir().expect("a directory");
@@ -34,8 +34,8 @@ pub fn lab() -> Lab {
     made("remote", "name = \"only\"").0
 }
 
-/// How many states there are of a configuration that every tool has applied: Terraform 1.11 writes the state of a later release
-/// again, without the attributes that its `terraform_data` does not have.
+/// Returns the number of states of a configuration that every tool has applied: Terraform 1.11 writes the state of a later
+/// release again, without the attributes that its `terraform_data` does not have.
 pub fn applied_by_all() -> usize {
     tools().len()
 }
@@ -57,7 +57,7 @@ pub fn names(w: &Workspace, tool: Tool) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// A directory with a `cloud` block that says this, and perhaps more about workspaces.
+/// Returns a directory whose `cloud` block has these settings, and perhaps more of workspaces.
 pub fn cloud(lab: &Lab, hcp: &Hcp, workspaces: &str) -> Workspace {
     let w = lab.without();
     cloud_block(&w, hcp, workspaces);
@@ -73,7 +73,7 @@ pub fn cloud_block(w: &Workspace, hcp: &Hcp, workspaces: &str) {
     w.write("cloud.tf", &text);
 }
 
-/// Runs a program that asks; each line answers one question.
+/// Runs a program that asks questions; each line answers one.
 pub fn asked(w: &Workspace, tool: Tool, args: &[&str], answers: &[&str]) -> support::Ran {
     use std::io::{Read as _, Write as _};
     use std::process::Stdio;
@@ -88,7 +88,7 @@ pub fn asked(w: &Workspace, tool: Tool, args: &[&str], answers: &[&str]) -> supp
     let mut stdout = child.stdout.take().expect("a pipe");
     let mut seen = Vec::new();
     for answer in answers {
-        // Terraform loses what is written before it asks.
+        // Terraform loses input that is written before it asks.
         let (mut byte, begin) = ([0], seen.len());
         while stdout.read(&mut byte).is_ok_and(|read| read == 1) {
             seen.push(byte[0]);

@@ -1,4 +1,4 @@
-//! Runs of the fake of HCP Terraform: they go on by being asked about.
+//! Runs of the fake of HCP Terraform, which advance with each request for them.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -10,25 +10,25 @@ use crate::hcp::{World, document, problem, workspace_data};
 
 const JSON_API: &str = "application/vnd.api+json";
 
-/// How much of a log is given at a time.
+/// Length of a piece of a log, in bytes.
 const PIECE: usize = 100;
 
-/// What happens to the runs that are started.
+/// Course of the runs that are started.
 #[derive(Clone)]
 pub struct Script {
     pub plan_log: String,
     pub apply_log: String,
     pub has_changes: bool,
-    /// How often a run is pending when it is asked about.
+    /// Number of requests that find a run pending.
     pub pending: u32,
     pub plan_fails: bool,
-    /// Attributes of a cost estimate.
+    /// Attributes of the cost estimate.
     pub cost: Option<Value>,
-    /// Scope and status of a policy check.
+    /// Scope and status of the policy check.
     pub policy: Option<(&'static str, &'static str)>,
-    /// A stage of tasks: when it is, what it comes to, and attributes of its results.
+    /// A stage of tasks: its place, its result, and attributes of the tasks' results.
     pub stage: Option<(&'static str, &'static str, Vec<Value>)>,
-    /// What is warned of.
+    /// Text of a warning.
     pub warning: Option<&'static str>,
     pub redacted: Value,
 }
@@ -54,11 +54,10 @@ impl Default for Script {
     }
 }
 
-/// A run.
 pub struct Run {
     id: String,
     workspace: String,
-    /// What was asked for.
+    /// Attributes with which the run was requested.
     pub asked: Value,
     pub status: String,
     script: Script,
@@ -68,11 +67,10 @@ pub struct Run {
     stage_overridden: bool,
 }
 
-/// A configuration version.
 pub struct Configuration {
     id: String,
     pub attributes: Value,
-    /// The names of the files in what was uploaded.
+    /// Names of the files in the upload.
     pub files: Option<Vec<String>>,
 }
 
@@ -167,7 +165,7 @@ fn created(data: Value) -> Reply {
     Reply::new(201, json!({ "data": data }).to_string()).with("Content-Type", JSON_API)
 }
 
-/// What is below a workspace.
+/// Answers requests below a workspace.
 pub fn of_workspace(
     world: &mut World,
     method: &str,
@@ -200,7 +198,7 @@ pub fn of_workspace(
     }
 }
 
-/// The queue of the organization.
+/// Answers for the run queue of the organization.
 pub fn queue(world: &World, method: &str, parts: &[&str]) -> Reply {
     assert_eq!(method, "GET");
     match parts.last() {
@@ -220,7 +218,7 @@ pub fn queue(world: &World, method: &str, parts: &[&str]) -> Reply {
     }
 }
 
-/// Takes what is uploaded.
+/// Accepts the upload of a configuration.
 pub fn slug(world: &mut World, request: &Request, id: &str) -> Reply {
     assert_eq!((request.method(), request.header("authorization")), ("PUT", ""));
     let Some(configuration) = world.runs.configurations.iter_mut().find(|c| c.id == id) else {
@@ -239,7 +237,7 @@ pub fn slug(world: &mut World, request: &Request, id: &str) -> Reply {
     Reply::status(200)
 }
 
-/// A piece of a log, between its marks.
+/// Returns a piece of a log, with the marks of its beginning and end.
 pub fn log(world: &mut World, id: &str, query: &BTreeMap<String, String>) -> Reply {
     let (kind, number) = id.split_once('-').expect("an identifier");
     let Some(run) = run_of(world, number) else {
@@ -266,7 +264,7 @@ fn run_of<'w>(world: &'w mut World, number: &str) -> Option<&'w mut Run> {
     world.runs.all.iter_mut().find(|run| run.id == id)
 }
 
-/// Everything else.
+/// Answers the other requests about runs.
 pub fn answer(
     world: &mut World,
     method: &str,

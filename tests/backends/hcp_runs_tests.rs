@@ -1,5 +1,5 @@
-//! Runs in HCP Terraform: what each program asks of the server, and what it shows of the answers. Every scenario is gone through by
-//! Monoform, and once more by each Terraform that is installed: requests, output and status are then the same.
+//! Runs in HCP Terraform: requests and output of each program. Every scenario is played by Monoform, and once more by each
+//! installed Terraform: requests, output and status are then the same.
 
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
@@ -30,10 +30,10 @@ const SCENARIOS: &[(&str, Scenario)] = &[
     ("variables_of_the_workspace", variables),
 ];
 
-/// Scenarios of what Terraform 1.11 does not have.
+/// Scenarios that need more than Terraform 1.11 has.
 const SINCE_1_16: &[&str] = &["variables_of_the_workspace"];
 
-/// Tests of what Monoform does alone, or what both do with words of their own.
+/// Tests of Monoform alone, or of messages that each program words for itself.
 const OWN: &[(&str, Test)] = &[
     ("lock_timeout_cancels", lock_timeout),
     ("refusals", refusals),
@@ -126,7 +126,7 @@ fn plan_results(tool: Tool) -> Seen {
     scene.run(&["apply", "-auto-approve"]);
     let mut seen = scene.end();
     assert_eq!(seen.status, [0, 1, 1]);
-    // Whether a plan that failed is followed by the advice to keep it is a matter of taste.
+    // Programs may differ in the advice to keep the plan after a failure.
     seen.output.clear();
     seen
 }
@@ -293,7 +293,7 @@ fn checks(tool: Tool) -> Seen {
     }
     let mut seen = scene.end();
     assert_eq!(seen.status, [0]);
-    // How often it is said that tasks are pending depends on the time.
+    // The number of lines about pending tasks depends on the time.
     seen.output.retain(|line| !line.contains("elapsed"));
     seen
 }
@@ -359,7 +359,7 @@ fn cancel(tool: Tool) -> Seen {
     let mut seen = scene.end();
     assert!(seen.requests.iter().any(|r| r.contains("actions/cancel")), "{seen:#?}");
     seen.output.retain(|line| line.contains("cancelled"));
-    // A cancelled run is no success here; Terraform says it is.
+    // A cancelled run is no success here; in Terraform it is.
     assert_eq!(seen.status, [i32::from(tool == Tool::Monoform)]);
     seen.status.clear();
     seen
@@ -458,7 +458,7 @@ fn archive(tool: Tool) {
     assert_eq!(files.iter().find(left_out), None, "{files:?}");
 }
 
-/// The log of a run whose workspace has structured output.
+/// Log of a run whose workspace has structured output.
 const EVENTS: &str = r#"{"@level":"info","@message":"Terraform 9.9.9","type":"version"}
 {"@level":"info","@message":"terraform_data.a: Refreshing state... [id=1]","type":"refresh_start"}
 {"@level":"info","@message":"terraform_data.a: Plan to create","type":"planned_change"}
@@ -540,7 +540,7 @@ fn events(tool: Tool) {
     }
 }
 
-/// The values that a workspace keeps for its runs are known to the console, too.
+/// Values that a workspace keeps for its runs are available in the console, too.
 fn variables(tool: Tool) -> Seen {
     let mut scene = Scene::new(tool, "cloud", Script::default());
     scene.w.write(
@@ -582,7 +582,7 @@ fn variables(tool: Tool) -> Seen {
     assert!(shown.contains("Invalid expression for var.word"), "{shown}");
     let mut seen = scene.end();
     assert_eq!(seen.status, [0, 0, 0, 0, 0, 1]);
-    // Warnings have words of their own; and whether a console locks the state is asked elsewhere.
+    // Warnings have words of their own, and another test checks if a console locks the state.
     seen.output.clear();
     seen.requests.clear();
     seen

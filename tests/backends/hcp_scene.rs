@@ -1,4 +1,4 @@
-//! A working directory with a fake of HCP Terraform, and what is seen of the commands in it.
+//! A working directory with a fake of HCP Terraform, and the observable results of commands in it.
 
 use std::io::Read as _;
 use std::process::Stdio;
@@ -12,25 +12,25 @@ use crate::hcp_lab;
 use crate::hcp_runs::Script;
 use crate::lab::{Lab, Tool, run};
 
-/// What is seen of a scenario from outside.
+/// Observable results of a scenario.
 #[derive(Debug, Default, PartialEq)]
 pub struct Seen {
-    /// The status of each command.
+    /// Exit status of each command.
     pub status: Vec<i32>,
     /// Requests that change something.
     pub requests: Vec<String>,
-    /// What the configurations and runs were asked for with.
+    /// Attributes with which configurations and runs were requested.
     pub asked: Vec<Value>,
-    /// What is shown, without what each program says in its own words.
+    /// Output, without the lines that each program words for itself.
     pub output: Vec<String>,
 }
 
-/// What happens while a program waits.
+/// Event while a program waits.
 pub enum Meanwhile {
     Nothing,
-    /// It is interrupted.
+    /// An interrupt.
     Interrupt,
-    /// Somebody else decides what it asks about: the run has this status then.
+    /// A decision by somebody else: the run then has this status.
     Decided(&'static str),
 }
 
@@ -58,7 +58,7 @@ impl Scene {
         {
             let mut world = hcp.world();
             world.runs.script = script;
-            // Only a "cloud" block makes it at once.
+            // Only a `cloud` block creates the workspace at once.
             let id = world.id("ws");
             let only = world.workspaces.entry("only".to_owned()).or_insert(hcp::Remote {
                 id,
@@ -109,7 +109,7 @@ impl Scene {
         self.note(&ran)
     }
 
-    /// Runs a command whose input stays open and empty; something happens meanwhile.
+    /// Runs a command whose input stays open and empty, with an event meanwhile.
     pub fn unanswered(&mut self, args: &[&str], meanwhile: Meanwhile) -> String {
         let mut command = self.w.command(self.tool.path());
         command.args(args).arg("-no-color");
@@ -187,7 +187,7 @@ impl Scene {
     }
 }
 
-/// Identifiers without their numbers, which count different requests.
+/// Removes the numbers of identifiers, which count different requests.
 fn without_numbers(line: &str) -> String {
     let mut out = String::new();
     for part in line.split_inclusive('-') {
@@ -197,7 +197,7 @@ fn without_numbers(line: &str) -> String {
     out
 }
 
-/// How the lines of explanations begin that each program words for itself: that a plan is not saved, and what a destroy does.
+/// Beginnings of explanations that each program words for itself: that a plan is not saved, and the effect of a destroy.
 const EXPLANATIONS: &[&str] = &[
     "Note: This plan is not saved.",
     "differ. To apply exactly",
@@ -207,7 +207,7 @@ const EXPLANATIONS: &[&str] = &[
     "Monoform will destroy all",
 ];
 
-/// The lines of an output without empty ones, and without what each program says in its own words.
+/// Returns the lines of an output without empty ones, and without those that each program words for itself.
 fn normal(text: &str, host: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut own_words = false;

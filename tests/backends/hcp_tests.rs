@@ -1,4 +1,4 @@
-//! The backend `remote` beside Terraform's: requests, workspaces, tokens, and what goes wrong.
+//! The backend `remote` compared with Terraform's: requests, workspaces, tokens and errors.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("a_version_that_does_not_fit_is_refused_or_ignored", version_check),
 ];
 
-/// Requests that change something are the same, in the same order.
+/// Both programs send the same changing requests in the same order.
 fn requests() {
     let mut seen = Vec::new();
     for tool in tools() {

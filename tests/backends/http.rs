@@ -1,4 +1,4 @@
-//! A web server with one state for each path, and what only it shows: writes that fail.
+//! A web server with one state for each path, and the tests that only it can have: writes that fail.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -23,7 +23,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("a_user_is_told_which_server_is_waited_for", waited_for),
 ];
 
-/// The server answers when the user has been told, and not before.
+/// The server answers only after the user has been told that the program waits.
 fn waited_for() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("http://{}/state", listener.local_addr().expect("its address"));
@@ -55,29 +55,29 @@ fn waited_for() {
         "- Waiting for 127.0.0.1 to answer..."
     );
     told.send(()).expect("the server waits");
-    // What else is written there must not block it.
+    // Unread output must not block the program.
     lines.for_each(drop);
     let output = child.wait_with_output().expect("its end");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// What the server has.
+/// Content of the server.
 #[derive(Default)]
 pub struct Kept {
     states: Mutex<BTreeMap<String, Vec<u8>>>,
     locks: Mutex<BTreeMap<String, Vec<u8>>>,
     broken: AtomicBool,
-    /// All states that were written, and when.
+    /// All states that were written, with their times.
     history: Mutex<Vec<(SystemTime, Vec<u8>)>>,
 }
 
 impl Kept {
-    /// All states that were written, and when.
+    /// Returns all states that were written, with their times.
     pub fn history(&self) -> Vec<(SystemTime, Vec<u8>)> {
         self.history.lock().expect("the history").clone()
     }
 
-    /// The one state is this from now on, and nobody locks it.
+    /// Sets the only state, without a lock.
     pub fn restore(&self, state: Option<&[u8]>) {
         let mut states = self.states.lock().expect("states");
         states.clear();
@@ -216,7 +216,8 @@ fn failing_writes() {
     assert!(crate::crashes::journals(&w).is_empty(), "what was pushed has all of it");
 }
 
-/// The rescued copy and the journal say the same: whichever is used first, nothing is lost and nothing comes twice.
+/// The rescued copy and the journal have the same content: whichever is used first, nothing is lost and nothing comes
+/// twice.
 fn rescued_and_recovered() {
     let lab = lab();
     let kept = lab.server.downcast_ref::<Arc<Kept>>().expect("the server");
@@ -228,7 +229,7 @@ fn rescued_and_recovered() {
     run(&w, Tool::Monoform, &["apply", "-auto-approve", "-var=word=saved"])
         .fails_with(&["Failed to persist state to backend"]);
     assert_eq!(crate::crashes::journals(&w).len(), 1, "the store does not have it");
-    // Still broken: the journal stays.
+    // The server still fails, so the journal stays.
     run(&w, Tool::Monoform, &["plan", "-var=word=saved"]).fails_with(&["500"]);
     assert_eq!(crate::crashes::journals(&w).len(), 1);
     kept.broken.store(false, Ordering::SeqCst);
@@ -239,12 +240,13 @@ fn rescued_and_recovered() {
     assert!(!plan.stdout.contains("terraform_data.a will be"), "{}", plan.all());
     assert!(crate::crashes::journals(&w).is_empty());
     run(&w, Tool::Monoform, &["apply", "-auto-approve", "-var=word=saved"]).ok();
-    // The old copy does not take the place of what is newer.
+    // An old copy does not replace a newer state.
     run(&w, Tool::Monoform, &["state", "push", "errored.tfstate"]).fails_with(&["Failed to write state"]);
     assert!(kept.locks.lock().expect("locks").is_empty());
 }
 
-/// Somebody breaks the lock of a running apply and takes it: what is written then is refused by the server, and kept.
+/// Another program breaks the lock of a running apply and takes it: the server refuses the later write, and its state
+/// is kept.
 fn stolen_lock() {
     let lab = lab();
     let kept = lab.server.downcast_ref::<Arc<Kept>>().expect("the server");
@@ -304,7 +306,7 @@ fn partial_configuration() {
     )
     .ok();
     run(&w, Tool::Monoform, &["plan"]).ok();
-    // Another setting, but the same state with the same lock: nothing is locked twice, and nothing asked.
+    // Another setting, but the same state with the same lock: nothing is locked twice, and no question is asked.
     let migrate = [
         "init",
         "-input=false",

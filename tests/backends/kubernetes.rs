@@ -1,4 +1,4 @@
-//! A cluster of Kubernetes that is made up: its secrets and leases, with what the published interface says about them.
+//! A fake Kubernetes cluster: secrets and leases by the rules of the published interface.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub fn lab() -> Lab {
 fn parts() {
     let (lab, cluster) = made();
     let (ours, theirs) = (lab.directory(Tool::Monoform), lab.directory(Tool::Terraform));
-    // It cannot be compressed much.
+    // Random text hardly compresses, so the state exceeds the size of one secret.
     let mut seed = 1_u32;
     let noise: String = std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

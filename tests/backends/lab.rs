@@ -1,42 +1,42 @@
-//! A server that keeps states, and working directories whose states are there.
+//! A server for states, and working directories whose states are there.
 
 use std::any::Any;
 use std::sync::OnceLock;
 
 use support::{Ran, Workspace, monoform, which};
 
-/// A server, and how to reach it.
+/// A server, and the backend settings for it.
 pub struct Lab {
-    /// The type of the backend.
+    /// Type of the backend.
     pub ty: &'static str,
-    /// What stands in the block.
+    /// Arguments of the block.
     pub settings: String,
-    /// Variables of the environment for every command.
+    /// Environment variables for every command.
     pub environment: Vec<(String, String)>,
-    /// Whether it has workspaces.
+    /// True if the backend has workspaces.
     pub workspaces: bool,
-    /// Whether it tells who holds a lock, and frees a lock by its name.
+    /// True if the backend names the owner of a lock, and removes a lock by its ID.
     pub named_locks: bool,
-    /// The other program: one that has this backend.
+    /// Another program that has this backend.
     pub peer: Tool,
-    /// The other program whose records have the same arguments.
+    /// Another program whose records have the same arguments.
     pub recorder: Tool,
-    /// What ends with the lab.
+    /// Server, which ends with the lab.
     pub server: Box<dyn Any>,
 }
 
-/// The programs.
+/// Programs that use the states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tool {
     Monoform,
-    /// Terraform 1.11, which is what records and messages are compared with.
+    /// Terraform 1.11, whose records and messages are compared.
     Terraform,
-    /// Terraform 1.16, for backends that the other does not have, or not with all arguments.
+    /// Terraform 1.16, for backends that 1.11 does not have, or not with all arguments.
     NewerTerraform,
 }
 
 impl Tool {
-    /// The name of the program.
+    /// Returns the name of the program.
     pub fn name(self) -> &'static str {
         match self {
             Tool::Monoform => "monoform",
@@ -53,7 +53,7 @@ impl Tool {
     }
 }
 
-/// A resource and an output.
+/// Configuration with a resource and an output.
 pub const RESOURCE: &str = r#"
 variable "word" {
   default = "x"
@@ -67,7 +67,7 @@ output "word" {
 "#;
 
 impl Lab {
-    /// The block, with more settings.
+    /// Returns the backend block, with additional settings.
     pub fn block(&self, more: &str) -> String {
         format!(
             "terraform {{\n  backend \"{}\" {{\n{}\n{more}\n  }}\n}}\n",
@@ -75,7 +75,7 @@ impl Lab {
         )
     }
 
-    /// A working directory whose configuration has no backend yet.
+    /// Returns a working directory whose configuration has no backend yet.
     pub fn without(&self) -> Workspace {
         let mut workspace = Workspace::with(&[("main.tf", RESOURCE)]);
         for (name, value) in &self.environment {
@@ -84,7 +84,7 @@ impl Lab {
         workspace
     }
 
-    /// A working directory with the backend, initialized.
+    /// Returns an initialized working directory with the backend.
     pub fn directory(&self, tool: Tool) -> Workspace {
         let workspace = self.without();
         workspace.write("backend.tf", &self.block(""));
@@ -95,7 +95,7 @@ impl Lab {
 
 /// Runs one of the programs.
 pub fn run(workspace: &Workspace, tool: Tool, args: &[&str]) -> Ran {
-    // Nobody looks at colours here.
+    // Without colours, so that output can be compared.
     let mut all = vec![args[0]];
     let sub = usize::from(matches!(args[0], "state" | "workspace"));
     all.extend(args.get(1..=sub).unwrap_or_default());
@@ -106,7 +106,7 @@ pub fn run(workspace: &Workspace, tool: Tool, args: &[&str]) -> Ran {
     workspace.run_program(tool.path(), &all)
 }
 
-/// Whether Monoform reads what the newer Terraform writes of a resource: since 1.16 its built-in one has a block more.
+/// Returns true if Monoform reads resources of the newer Terraform: since 1.16 the built-in one has one more block.
 pub fn knows_its_resources() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| {

@@ -1,5 +1,4 @@
-//! Locks that are taken away from a running apply: what it would write then is refused and kept, and what the other program has
-//! written stays.
+//! Locks that are taken away from a running apply: its later write is refused and kept, and the other program's state stays.
 
 use std::process::{Child, Stdio};
 
@@ -12,12 +11,12 @@ use crate::scenarios::{slow, wait_for};
 
 pub const TESTS_OF_PG: &[(&str, fn())] = &[("a_lock_that_ended_with_its_session_overwrites_nothing", ended_session)];
 
-/// When the other program has written its state.
+/// Progress of the other program when the first one writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Other {
-    /// Before the first one writes: it has finished.
+    /// Finished, with its state written.
     Finished,
-    /// Not yet: it holds the lock.
+    /// Still running, with the lock.
     Running,
 }
 
@@ -43,7 +42,7 @@ fn pulled(w: &Workspace) -> Json {
     run(w, Tool::Monoform, &["state", "pull"]).ok().json()
 }
 
-/// The ID of the lock that keeps a command out.
+/// Returns the ID of the lock that keeps a command out.
 pub fn id_of_lock(refused: &Ran) -> String {
     let line = refused.stderr.lines().find_map(|line| line.split("ID:").nth(1));
     line.unwrap_or_else(|| panic!("the ID of the lock: {}", refused.all()))
@@ -51,7 +50,7 @@ pub fn id_of_lock(refused: &Ran) -> String {
         .to_owned()
 }
 
-/// `force-unlock` of a running apply, and another apply.
+/// Tests `force-unlock` during an apply, followed by another apply.
 pub fn taken_away(lab: &Lab) {
     if !lab.named_locks {
         return;
@@ -65,7 +64,7 @@ pub fn taken_away(lab: &Lab) {
     }
 }
 
-/// In PostgreSQL a lock ends with its session, which an administrator may end.
+/// A PostgreSQL lock ends with its session, which an administrator may end.
 fn ended_session() {
     let lab = postgres::lab();
     for other in [Other::Finished, Other::Running] {
@@ -105,7 +104,7 @@ fn overwrites_nothing(lab: &Lab, other: Other, take_away: impl Fn()) {
         lab.ty
     );
     assert_eq!(pulled(&one), there, "{}, {other:?}: what the other wrote stays", lab.ty);
-    // What the first one did is not lost. It was made from the same state as the other's, so this is for a person to decide.
+    // The results of the first apply are not lost. They start from the same state as the other's, so the user has to decide.
     let kept: Json = serde_json::from_str(&one.read("errored.tfstate")).expect("a state");
     assert_eq!(
         (&kept["lineage"], &kept["serial"]),

@@ -1,8 +1,8 @@
-//! States in stores: the executable and Terraform side by side, on the same servers.
+//! States in stores: the executable and Terraform side by side on the same servers.
 //!
-//! A [`lab::Lab`] is a server with the `backend` block that leads to it. [`scenarios`] are what every store goes through: states
-//! that are brought along, read and locked by either program, workspaces, writes that fail. What only one store has is in the file
-//! of its server. Tests whose server or whose other program is not installed are reported as ignored, by name.
+//! A [`lab::Lab`] is a server with the `backend` block for it. [`scenarios`] are the tests of every store: migrated states, states
+//! that either program reads and locks, workspaces, writes that fail. Tests of one store are in the file of its server. Tests
+//! whose server or other program is not installed are reported as ignored, by name.
 
 #![allow(
     clippy::disallowed_methods,
@@ -66,7 +66,7 @@ use lab::{Lab, Tool};
 
 type Labs = fn() -> Lab;
 
-/// Tests that only one store has.
+/// Tests of a single store.
 type Tests = &'static [(&'static str, fn())];
 
 fn main() -> ExitCode {
@@ -113,10 +113,10 @@ fn main() -> ExitCode {
             });
         }
     }
-    // HCP Terraform has locks of users, and is no place that a state is migrated from.
+    // HCP Terraform has locks of users, and states are not migrated away from it.
     for (store, lab, programs, peer) in stores.iter().filter(|(store, ..)| *store != "remote") {
         let (lab, peer) = (*lab, *peer);
-        // What oss needs is for its records only.
+        // The program that oss needs is for its records only.
         let programs = if *store == "oss" { &[] } else { *programs };
         let mut add = |name: &str, programs: &[&str], test: Box<dyn FnOnce() + Send>| {
             let run = move || {
@@ -127,7 +127,7 @@ fn main() -> ExitCode {
         };
         let name = "a_lock_that_was_taken_away_overwrites_nothing";
         add(name, programs, Box::new(move || lost_locks::taken_away(&lab())));
-        // Where the other program has this store, it reads what was brought there.
+        // If the other program has this store, it reads the migrated state.
         let with_peer = peer == Tool::Terraform && support::which(peer.name()).is_some();
         let other = if *store == "oci" { oss::lab } else { oci::lab };
         let name = "states_are_brought_from_store_to_store_and_back";
@@ -152,7 +152,7 @@ fn main() -> ExitCode {
         });
     let faulty: Vec<_> = faulty.collect();
     let name = "a_failing_server_leaves_a_whole_state_and_what_it_lacks_is_kept";
-    // It takes longest, most of it waiting: so it begins first.
+    // The longest test, most of it waiting, starts first.
     let longest = Trial::test(name, move || {
         faults::all(&faulty);
         Ok(())

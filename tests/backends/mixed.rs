@@ -5,15 +5,15 @@ use support::{Workspace, crash};
 
 use crate::lab::{Lab, Tool, run};
 
-/// The stores on which both programs apply at the same time.
+/// Stores on which both programs apply at the same time.
 pub const AT_ONCE: &[&str] = &["http", "pg", "s3"];
 
 fn pulled(w: &Workspace) -> Json {
     run(w, Tool::Monoform, &["state", "pull"]).ok().json()
 }
 
-/// An apply of Terraform that has got its lock: it gives up where a lock is released between its attempt and its question whose it
-/// is. It has done nothing then.
+/// Applies, and repeats an apply of Terraform that failed to get the lock: it gives up if the lock is released between its attempt
+/// and its question for the owner. It has then done nothing.
 fn applied(w: &Workspace, tool: Tool, word: &str) {
     for _ in 0..100 {
         let word = format!("-var=word={word}");
@@ -31,7 +31,7 @@ fn applied(w: &Workspace, tool: Tool, word: &str) {
     panic!("{tool:?} never got the lock");
 }
 
-/// `MONOFORM_CONCURRENT` says how many applies of each program.
+/// Runs `MONOFORM_CONCURRENT` applies of each program.
 pub fn in_turn_and_at_once(lab: &Lab) {
     let times = crash::setting("MONOFORM_CONCURRENT", 5);
     let (ours, theirs) = (lab.directory(Tool::Monoform), lab.directory(lab.peer));
@@ -65,14 +65,14 @@ pub fn in_turn_and_at_once(lab: &Lab) {
         "at once: one for each apply, after the others"
     );
     assert_eq!(last["lineage"], first["lineage"]);
-    // The object is the first one still: no apply has created it anew since it did not see another's state.
+    // The object is still the first one: an apply that had missed the other's state would have created it anew.
     let id = |state: &Json| state["resources"][0]["instances"][0]["attributes"]["id"].clone();
     assert_eq!(id(&last), id(&first));
     let word = last["outputs"]["word"]["value"].as_str().expect("text");
     assert!(word.ends_with(&format!("at the same time {}", times - 1)), "{word}");
 }
 
-/// The states of these workspaces, where the selected backend has them.
+/// Returns the states of these workspaces, if the selected backend has workspaces.
 fn states(w: &Workspace, tool: Tool, names: &[&str]) -> Vec<Json> {
     let of = |name: &&str| {
         if names.len() > 1 {
@@ -83,8 +83,8 @@ fn states(w: &Workspace, tool: Tool, names: &[&str]) -> Vec<Json> {
     names.iter().map(of).collect()
 }
 
-/// Checks that two lists of states are the same but for the serial, which a copy may raise by one, and for what only one of the two
-/// programs knows about a state: its own version, and the version of identities.
+/// Checks that two lists of states are the same except for the serial number, which a copy may raise by one, and for properties
+/// that only one program records: its own version, and the version of identities.
 fn same(before: &[Json], after: &[Json], place: &str) {
     let plain = |state: &Json| {
         let mut state = state.clone();
@@ -109,7 +109,7 @@ fn same(before: &[Json], after: &[Json], place: &str) {
     }
 }
 
-/// From files to a store, to another store, and back to files.
+/// Migrates states from files to a store, to another store, and back to files.
 pub fn migrated(lab: &Lab, other: &Lab, with_terraform: bool) {
     let names: &[&str] = if lab.workspaces {
         &["default", "one", "two"]
@@ -149,7 +149,7 @@ pub fn migrated(lab: &Lab, other: &Lab, with_terraform: bool) {
     run(&w, Tool::Monoform, &["init", "-migrate-state", "-force-copy"]).ok();
     let elsewhere = states(&w, Tool::Monoform, names);
     same(&there, &elsewhere, other.ty);
-    // A copy takes nothing away.
+    // A migration copies: the source keeps its states.
     let left = lab.directory(Tool::Monoform);
     let found = states(&left, Tool::Monoform, names);
     assert!(found == there, "{} after the migration", lab.ty);

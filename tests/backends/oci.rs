@@ -1,5 +1,5 @@
-//! A bucket of Oracle Cloud, made up. The signature of every request is verified with the user's public key, over what it says that
-//! it signs; that is at least what Oracle wants to be signed.
+//! A fake bucket of Oracle Cloud. The signature of every request is verified with the user's public key, over the headers that it
+//! lists; these must include all that Oracle requires.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -21,10 +21,10 @@ const CUSTOMER_KEY: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
 
 #[derive(Default)]
 struct Bucket {
-    /// Content and the version of it.
+    /// Content and its version, by name.
     objects: BTreeMap<String, (Vec<u8>, u64)>,
     written: u64,
-    /// The parts of uploads that have begun.
+    /// Parts of unfinished uploads.
     parts: BTreeMap<String, Vec<u8>>,
 }
 
@@ -32,7 +32,7 @@ fn refusal(status: u16, code: &str) -> Reply {
     Reply::new(status, json!({"code": code, "message": "no"}).to_string())
 }
 
-/// Whether the signature is that of the user, over what must be signed.
+/// Returns true if the signature is that of the user, over all headers that must be signed.
 fn is_signed(public: &[u8], request: &Request) -> bool {
     let authorization = request.header("authorization");
     let part = |name: &str| {
@@ -156,7 +156,7 @@ impl Bucket {
     }
 }
 
-/// Pages end where they are asked to.
+/// Answers a list. Pages end where the request asks for it.
 fn listed(bucket: &Bucket, request: &Request) -> Reply {
     let query = |name| request.query(name).unwrap_or_default();
     let (prefix, start) = (query("prefix"), query("start"));

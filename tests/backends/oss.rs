@@ -1,5 +1,5 @@
-//! A bucket and a table of Alibaba Cloud, made up. Every request is checked against what is published of both: its signature is
-//! made again from the secret key, the sums of its content, the checks of its rows.
+//! A fake bucket and table of Alibaba Cloud. Every request is checked against the published interfaces of both: its signature
+//! is recomputed from the secret key, as are the checksums of its content and of its rows.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use support::server::{Reply, Request, Server, decoded};
 use crate::cos::crc64;
 use crate::lab::{Lab, Tool};
 
-/// What the fake has of headers, for signatures: the server gives them by name only.
+/// Headers that signatures cover: the server gives a fake headers by name only.
 const OSS_HEADERS: [&str; 4] = [
     "x-oss-acl",
     "x-oss-object-acl",
@@ -29,13 +29,13 @@ const OTS_HEADERS: [&str; 6] = [
     "x-ots-ststoken",
 ];
 
-/// Terraform 1.11 lacks an argument that records have.
+/// Terraform 1.11 lacks an argument that the records have.
 pub const PROGRAMS: &[&str] = &["terraform-1.16"];
 
 #[derive(Default)]
 struct Account {
     objects: BTreeMap<String, Vec<u8>>,
-    /// The columns of rows, by the key.
+    /// Columns of rows, by key.
     rows: BTreeMap<String, Vec<(String, String)>>,
 }
 
@@ -89,7 +89,7 @@ fn answer(account: &mut Account, request: &Request) -> Reply {
         "HEAD" => Reply::status(404),
         "PUT" => {
             assert_eq!(request.header("x-oss-server-side-encryption"), "AES256");
-            // Terraform says it as for a bucket, which has no effect on an object.
+            // Terraform sends the header of buckets, which has no effect on an object.
             let acl = [request.header("x-oss-object-acl"), request.header("x-oss-acl")];
             assert!(acl.contains(&"private"));
             assert_eq!(request.header("content-type"), "application/json");
@@ -104,7 +104,7 @@ fn answer(account: &mut Account, request: &Request) -> Reply {
     }
 }
 
-/// Two on each page, so that there are several.
+/// Answers a list with two objects on a page, so that there are several pages.
 fn listed(account: &Account, request: &Request) -> Reply {
     let query = |name| request.query(name).unwrap_or_default();
     let (prefix, marker) = (query("prefix"), query("marker"));
@@ -129,7 +129,7 @@ fn listed(account: &Account, request: &Request) -> Reply {
     ))
 }
 
-/// A message of Protocol Buffers: its fields that are bytes, and those that are numbers.
+/// Decodes a Protocol Buffers message into its byte and number fields.
 fn fields(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>, u64)> {
     let varint = |bytes: &mut &[u8]| {
         let (mut value, mut shift) = (0_u64, 0);
@@ -184,7 +184,7 @@ fn crc8(crc: u8, bytes: &[u8]) -> u8 {
     crc
 }
 
-/// The cells of a row, and whether it is marked as deleted; every check is made again.
+/// Decodes the cells of a row, and true if it is marked as deleted; verifies every checksum.
 fn row(bytes: &[u8]) -> (Vec<(String, String)>, bool) {
     assert_eq!(&bytes[..4], [0x75, 0, 0, 0]);
     let mut at = 4;
@@ -225,7 +225,7 @@ fn row(bytes: &[u8]) -> (Vec<(String, String)>, bool) {
     }
 }
 
-/// A row as the service gives it: its cells have the time in them.
+/// Encodes a row as the service does: its cells have the time in them.
 fn row_bytes(key: &str, columns: &[(String, String)]) -> Vec<u8> {
     let mut out = vec![0x75, 0, 0, 0, 1];
     let cell = |out: &mut Vec<u8>, name: &str, value: &str, time: bool| {
@@ -267,7 +267,7 @@ fn table(account: &mut Account, request: &Request) -> Reply {
         request.header("x-ots-contentmd5"),
         BASE64.encode(Md5::digest(&request.body))
     );
-    // The first part of the address.
+    // The instance's name is the first label of the host name.
     assert_eq!(request.header("x-ots-instancename"), "127");
     let parts = fields(&request.body);
     let bytes = |number: u8| {
@@ -283,7 +283,7 @@ fn table(account: &mut Account, request: &Request) -> Reply {
     if bytes(1) != b"locks" {
         return refused(404, "OTSObjectNotExist");
     }
-    // Each answer says what it has cost.
+    // Each answer reports the consumed capacity.
     let capacity = bytes_field(1, &[0x08, 0, 0x10, 1]);
     let consumed = bytes_field(1, &capacity);
     if request.path() == "/DescribeTable" {
@@ -301,7 +301,7 @@ fn table(account: &mut Account, request: &Request) -> Reply {
     let (mut cells, deleted) = row(&bytes(2));
     let (name, key) = cells.remove(0);
     assert_eq!(name, "LockID");
-    // In a question the third field names columns; in a change it is the condition.
+    // In a read the third field lists columns; in a change it is the condition.
     let expected = match request.path() {
         "/GetRow" => 0,
         _ => fields(&bytes(3)).first().map_or(0, |(.., number)| *number),

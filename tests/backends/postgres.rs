@@ -21,7 +21,7 @@ pub struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It ends at once on this signal, and its children with it.
+        // On SIGQUIT the server ends at once, with its children.
         let _ = Command::new("kill")
             .args(["-QUIT", &self.child.id().to_string()])
             .status();
@@ -29,14 +29,14 @@ impl Drop for Server {
     }
 }
 
-/// Where the programs of the server are, of which the search path may have only some.
+/// Returns the directory of the server's programs, of which the search path may have only some.
 fn programs() -> PathBuf {
     let postgres = support::which("postgres").expect("postgres");
     let real = postgres.canonicalize().unwrap_or(postgres);
     real.parent().expect("a directory").to_owned()
 }
 
-/// The server does not run as root.
+/// Returns a command that runs a program as another user if the tests run as root: the server refuses root.
 fn as_somebody(program: &Path) -> Command {
     let root = is_root();
     if !root {
@@ -58,7 +58,7 @@ impl Server {
         Server::start_with(|_| (), &[])
     }
 
-    /// One whose data directory is prepared before it starts, with these arguments.
+    /// Starts a server with these arguments after preparing its data directory.
     pub fn start_with(prepare: impl FnOnce(&Path), more: &[&str]) -> Server {
         let dir = tempfile::Builder::new()
             .prefix("pg")
@@ -116,7 +116,7 @@ impl Server {
         server
     }
 
-    /// Runs a statement as the administrator; whether that worked.
+    /// Runs a statement as the administrator; returns true if it succeeds.
     pub fn sql(&self, database: &str, statement: &str) -> bool {
         let run = Command::new("psql")
             .args([
@@ -145,14 +145,14 @@ pub fn end_sessions(lab: &Lab) {
     assert!(statement(lab, end), "sessions are ended");
 }
 
-/// Runs a statement in a lab's database; whether that worked.
+/// Runs a statement in a lab's database; returns true if it succeeds.
 pub fn statement(lab: &Lab, statement: &str) -> bool {
     let server = lab.server.downcast_ref::<Arc<Server>>().expect("the server");
     let database = lab.settings.split(['/', '?']).nth(3).expect("a database");
     server.sql(database, statement)
 }
 
-/// One server for all labs that are there at the same time.
+/// Returns the server that all labs of the moment share.
 fn server() -> Arc<Server> {
     static SERVER: OnceLock<Mutex<Weak<Server>>> = OnceLock::new();
     let mut shared = SERVER.get_or_init(Mutex::default).lock().expect("the server");
@@ -167,7 +167,7 @@ fn server() -> Arc<Server> {
 pub fn lab() -> Lab {
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let server = server();
-    // Advisory locks are those of a database.
+    // Advisory locks are those of a database, so each lab has its own.
     let database = format!("states{}", COUNT.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
     assert!(
         server.sql("postgres", &format!("CREATE DATABASE {database}")),

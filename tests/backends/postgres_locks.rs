@@ -1,5 +1,4 @@
-//! Locks of PostgreSQL: first applies of states in other schemas, and of other workspaces, do not wait for each other. Terraform lets
-//! them wait.
+//! Locks of PostgreSQL: the first applies of states in different schemas and workspaces do not wait for each other. Terraform's do.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -14,7 +13,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("a_lock_without_a_write_leaves_no_row", no_row),
 ];
 
-/// Applies until the file `go` is there.
+/// Configuration whose apply lasts until the file `go` exists.
 const SLOW: &str = "resource \"terraform_data\" \"a\" {\n  provisioner \"local-exec\" {\n    command = \"touch begun; while [ ! -e go ]; \
                     do sleep 0.1; done\"\n  }\n}\n";
 const QUICK: &str = "resource \"terraform_data\" \"a\" {\n}\n";
@@ -26,7 +25,7 @@ fn directory(lab: &Lab, configuration: &str, schema: &str) -> Workspace {
     w
 }
 
-/// Begins to apply, and returns when the state is locked and the object is being created.
+/// Starts an apply, and returns when the state is locked and the object is being created.
 fn begun(w: &Workspace) -> Child {
     let child = w
         .command(monoform())
@@ -48,12 +47,12 @@ fn apart() {
     let apply = ["apply", "-auto-approve", "-input=false"];
     let first = directory(&lab, SLOW, "one");
     let mut applying = begun(&first);
-    // Another schema, and another workspace of the same one.
+    // Another schema, and another workspace of the same one, are free.
     run(&directory(&lab, QUICK, "two"), Tool::Monoform, &apply).ok();
     let other = directory(&lab, QUICK, "one");
     run(&other, Tool::Monoform, &["workspace", "new", "other"]).ok();
     run(&other, Tool::Monoform, &apply).ok();
-    // The same state is locked, for us and for Terraform.
+    // The same state is locked, for both programs.
     let same = directory(&lab, QUICK, "one");
     for tool in [Tool::Monoform, Tool::Terraform] {
         if tool != Tool::Monoform && support::which(tool.name()).is_none() {
@@ -82,7 +81,7 @@ fn no_row() {
         ),
         "nothing is left of the lock"
     );
-    // What a killed program leaves is a state that both programs take for an empty one.
+    // A killed program leaves a row that both programs read as an empty state.
     let left = "INSERT INTO one.states (name, data) VALUES ('default', '{\"version\":4,\"terraform_version\":\"1.0.0\",\"serial\":0,\
                 \"lineage\":\"\",\"outputs\":{},\"resources\":[]}')";
     assert!(postgres::statement(&lab, left));

@@ -1,5 +1,5 @@
-//! PostgreSQL with TLS: which server each `sslmode` accepts, and clients that identify themselves by certificates; a table, in which
-//! Terraform must come to the same result.
+//! PostgreSQL with TLS: servers that each `sslmode` accepts, and clients that identify themselves by certificates, in a table on
+//! which Terraform must have the same results.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::postgres::Server;
 
 pub const TESTS: &[(&str, fn())] = &[("connections_are_as_safe_as_sslmode_says", modes)];
 
-/// Who may connect, and how.
+/// Access rules of the server (`pg_hba.conf`).
 const RULES: &str = "hostssl all by_certificate 127.0.0.1/32 cert\nhostssl all me 127.0.0.1/32 trust\n";
 
-/// An authority.
+/// A certificate authority.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -34,7 +34,7 @@ impl Authority {
         }
     }
 
-    /// Writes a certificate and its key, with this common name, and for a server with these names.
+    /// Issues a certificate with this common name, for a server with these names, and writes it and its key.
     fn issue(&self, dir: &Path, file: &str, name: &str, hosts: &[&str]) {
         let key = KeyPair::generate().expect("a key");
         let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
@@ -51,7 +51,7 @@ fn private(path: &Path, text: &str) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).expect("its mode");
 }
 
-/// A row of the table: the end of the connection string, and what is wrong with it, if anything.
+/// A row of the table: the end of the connection string, and the error's text, if an error is expected.
 type Row = (&'static str, Option<&'static str>);
 
 const ROWS: &[Row] = &[
@@ -71,12 +71,12 @@ const ROWS: &[Row] = &[
         "me@127.0.0.1:PORT/DB?sslmode=verify-ca&sslrootcert=FILES/other.crt",
         Some("certificate"),
     ),
-    // With an authority it is verified, too.
+    // With an authority, `require` verifies the server, too.
     (
         "me@127.0.0.1:PORT/DB?sslmode=require&sslrootcert=FILES/other.crt",
         Some("certificate"),
     ),
-    // No authority of the machine has issued it.
+    // No authority of the machine has issued the certificate.
     ("me@localhost:PORT/DB?sslmode=verify-full", Some("certificate")),
     (
         "me@localhost:PORT/DB?sslmode=verify-full&sslrootcert=FILES/none.crt",

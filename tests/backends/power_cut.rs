@@ -1,5 +1,5 @@
-//! A power cut at every moment of an apply whose state is in a store: the machine loses what was not synced, the server has what
-//! was sent to it until then.
+//! Power cuts at every moment of an apply with a remote state: the machine loses what was not synced, the server has what was
+//! sent to it until then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::lab::{Lab, Tool, run};
 
 pub const TESTS: &[(&str, fn())] = &[("a_power_cut_at_any_moment_loses_nothing", at_any_moment)];
 
-/// How many objects the configuration has.
+/// Number of objects of the configuration.
 const OBJECTS: usize = 4;
 
 fn directory(lab: &Lab) -> Workspace {
@@ -25,7 +25,7 @@ fn directory(lab: &Lab) -> Workspace {
     w
 }
 
-/// An apply, and what was done to files meanwhile.
+/// Applies, and returns the file operations of the run.
 fn recorded(w: &Workspace, version: u64, objects: usize) -> Vec<(f64, Op)> {
     let traces = w.home().join(format!("traces-{version}"));
     std::fs::create_dir_all(&traces).expect("a directory");
@@ -41,15 +41,15 @@ fn recorded(w: &Workspace, version: u64, objects: usize) -> Vec<(f64, Op)> {
     disk::recorded(&traces, &w.dir().canonicalize().expect("a directory"))
 }
 
-/// The files that are the objects: they are elsewhere, and no power cut concerns them.
+/// Returns the files that are the objects: they stand for things elsewhere, which no power cut concerns.
 fn objects(disk: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&String, &Vec<u8>)> {
     disk.iter().filter(|(name, _)| name.starts_with("out/"))
 }
 
-/// The directory is as it was found.
+/// Restores the directory as it was found.
 fn restore(w: &Workspace, found: &BTreeMap<String, Vec<u8>>, real: &BTreeMap<String, Vec<u8>>) {
     for directory in ["out", ".terraform/journals"] {
-        // It may not be there.
+        // The directory may not exist.
         let _ = std::fs::remove_dir_all(w.dir().join(directory));
     }
     for (name, contents) in objects(real) {
@@ -64,7 +64,8 @@ fn restore(w: &Workspace, found: &BTreeMap<String, Vec<u8>>, real: &BTreeMap<Str
     }
 }
 
-/// What the server may have between two operations here: what it had at the first one, and what came until the second.
+/// Returns the states that the server may have between two operations here: the one at the first operation, and those that came
+/// until the second.
 fn stored(history: &[(f64, Vec<u8>)], from: f64, until: f64) -> Vec<Option<&[u8]>> {
     let before = history.iter().rev().find(|(time, _)| *time < from);
     let after = history.iter().filter(|(time, _)| (from..until).contains(time));
@@ -88,7 +89,7 @@ fn at_any_moment() {
         let of_files = ["out/", ".terraform/journals"]
             .iter()
             .any(|place| op.name().starts_with(place));
-        // The journals are there if the name of their directory is.
+        // The journals exist if the name of their directory does.
         of_files || matches!(op, Op::SyncDirectory(_))
     });
     assert!(ops.len() > 40, "{ops:#?}");
@@ -116,7 +117,7 @@ fn at_any_moment() {
             let mut found = disk::on_the_disk(done(), kept);
             found.retain(|name, _| name.starts_with(".terraform/journals/"));
             for state in stored(&history, ops[end - 1].0, next) {
-                // Many moments leave the same.
+                // Many moments leave the same files, and are tested once.
                 if !seen.insert(format!("{exist:?}{found:?}{state:?}")) {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! S3, DynamoDB and STS as `moto_server` makes them up.
+//! S3, DynamoDB and STS, emulated by `moto_server`.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -57,7 +57,7 @@ impl Server {
         server
     }
 
-    /// Sends a request to a service; gives the whole answer.
+    /// Sends a request to a service and returns the whole answer.
     fn ask(&self, service: &str, line: &str, headers: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
         let request = format!(
@@ -92,7 +92,7 @@ fn server() -> Arc<Server> {
     server
 }
 
-/// The server, the name of a new bucket and table, and what leads to it.
+/// Returns the server, the name of a new bucket and table, and the settings for them.
 fn place() -> (Arc<Server>, String, String) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let server = server();
@@ -145,7 +145,7 @@ fn table(server: &Server, name: &str) {
     );
 }
 
-/// With both kinds of locks.
+/// Returns a lab with both kinds of locks.
 pub fn lab_with_table() -> Lab {
     let (server, name, settings) = place();
     table(&server, &name);
@@ -203,7 +203,7 @@ fn digests() {
     run(&w, Tool::Monoform, &["plan"]).fails_with(&["does not have the expected content", &wrong, &id]);
 }
 
-/// What a process leaves that is killed between the two locks, when it takes or releases them.
+/// Tests the leftovers of a process that is killed between the two locks while it takes or releases them.
 fn halves() {
     let (server, name, settings) = place();
     table(&server, &name);

@@ -1,4 +1,4 @@
-//! What every store goes through.
+//! Tests of every store.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use crate::lab::{Lab, RESOURCE, Tool, run};
 use support::{Workspace, ran};
 
-/// Name, scenario, and whether Terraform takes part.
+/// Name, function, and true if Terraform takes part.
 pub type Scenario = (&'static str, fn(&Lab), bool);
 
-/// Those in which Monoform reads resources that Terraform has written.
+/// Tests in which Monoform reads resources that Terraform has written.
 pub const OF_BOTH: &[&str] = &[
     "what_one_program_applies_the_other_finds",
     "a_lock_of_either_program_holds_the_other",
 ];
 
-/// All scenarios.
+/// All tests.
 pub const ALL: &[Scenario] = &[
     ("a_local_state_is_brought_there_and_back", brought_there_and_back, false),
     ("records_are_those_of_terraform", records, true),
@@ -98,14 +98,14 @@ fn brought_there_and_back(lab: &Lab) {
 }
 
 fn records(lab: &Lab) {
-    // Byte for byte, but for the release that each answers as.
+    // Byte for byte, except for the release that each program answers as.
     let record = |tool| {
         let text = lab.directory(tool).read(".terraform/terraform.tfstate");
         let line = |line: &&str| !line.trim_start().starts_with("\"terraform_version\":");
         text.lines().filter(line).collect::<Vec<_>>().join("\n")
     };
     assert_eq!(record(Tool::Monoform), record(lab.recorder));
-    // And either program takes the other's.
+    // Each program accepts the other's record.
     for (one, other) in [(Tool::Monoform, lab.recorder), (lab.recorder, Tool::Monoform)] {
         let w = lab.directory(one);
         run(&w, other, &["plan", "-input=false"]).ok();
@@ -129,7 +129,7 @@ fn applied_by_either(lab: &Lab) {
     assert_eq!(pulled(&ours)["resources"], serde_json::json!([]));
 }
 
-/// An apply that lasts until the file `go` is there.
+/// Writes a configuration whose apply lasts until the file `go` exists.
 pub fn slow(workspace: &Workspace) {
     workspace.write(
         "slow.tf",
@@ -143,7 +143,7 @@ resource "terraform_data" "slow" {
     );
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 pub fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(120);
     while !there() {
@@ -170,14 +170,14 @@ fn locks(lab: &Lab) {
             .expect("it starts");
         wait_for("the apply", || holding.exists("begun"));
         let refused = run(&waiting, other, &["plan", "-input=false"]);
-        // HCP Terraform does not say who has a lock; Terraform then names itself.
+        // HCP Terraform does not name the owner of a lock; Terraform then names itself.
         let who = if lab.ty == "remote" {
             "Operation:"
         } else {
             "Operation: OperationType"
         };
         refused.fails_with(&["Error acquiring the state lock", who]);
-        // One that waits gets the lock when it is free.
+        // A waiting command gets the lock once it is free.
         let mut command = waiting.command(other.path());
         let planning = command
             .args(["plan", "-input=false", "-no-color", "-lock-timeout=60s"])
@@ -190,7 +190,7 @@ fn locks(lab: &Lab) {
         ran(applying.wait_with_output().expect("its output")).ok();
         let planned = ran(planning.wait_with_output().expect("its output"));
         if other != Tool::Monoform && planned.stderr.contains("StatusCode: 404") {
-            // Terraform gives up where a lock is released between its attempt and its question whose it is.
+            // Terraform gives up if a lock is released between its attempt and its question for the owner.
             run(&waiting, other, &["plan", "-input=false"]).ok();
         } else {
             planned.ok();
@@ -202,7 +202,7 @@ fn locks(lab: &Lab) {
     }
 }
 
-/// A program that was killed leaves its lock behind.
+/// A killed program leaves its lock behind, and `force-unlock` removes it.
 fn force_unlock(lab: &Lab) {
     let w = lab.directory(Tool::Monoform);
     slow(&w);
@@ -260,7 +260,7 @@ fn workspaces(lab: &Lab) {
     run(&theirs, lab.peer, &["workspace", "select", "dev"]).ok();
     let output = run(&theirs, lab.peer, &["output", "-json"]).ok().json();
     assert_eq!(output["word"]["value"], "dev");
-    // The empty states of new workspaces are alike.
+    // Both programs write the same empty state for a new workspace.
     let mut empty: Vec<serde_json::Value> = Vec::new();
     for (w, tool, name) in [(&ours, Tool::Monoform, "a"), (&theirs, lab.peer, "b")] {
         run(w, tool, &["workspace", "new", name]).ok();
@@ -312,7 +312,7 @@ fn all_workspaces_are_brought_along(lab: &Lab) {
 fn saved_plans(lab: &Lab) {
     let w = lab.directory(Tool::Monoform);
     run(&w, Tool::Monoform, &["plan", "-out=p"]).ok();
-    // Where it is applied needs no init.
+    // A saved plan is applied in a directory without `init`.
     let elsewhere = lab.without();
     std::fs::remove_file(elsewhere.dir().join("main.tf")).expect("it is there");
     std::fs::copy(w.dir().join("p"), elsewhere.dir().join("p")).expect("a copy");
@@ -357,7 +357,7 @@ fn remote_state(lab: &Lab) {
         "data \"terraform_remote_state\" \"other\" {{\n  backend = \"{}\"\n  config = {{\n{}\n  }}\n}}\noutput \"word\" {{\n  value = \
          data.terraform_remote_state.other.outputs.word\n}}\n",
         lab.ty,
-        // What is a block there is an argument here.
+        // In `terraform_remote_state` the block is an argument.
         lab.settings.replace("workspaces {", "workspaces = {")
     );
     reader.write("main.tf", &text);
@@ -380,7 +380,7 @@ fn changed_settings(lab: &Lab) {
     run(&w, Tool::Monoform, &["init"]).fails_with(&["Unsupported argument", "unknown_argument"]);
     w.write("backend.tf", &lab.block(""));
     run(&w, Tool::Monoform, &["init", "-backend-config=unknown_argument=1"]).fails_with(&["unknown_argument"]);
-    // To another backend, and back by force.
+    // To another backend with `-reconfigure`, and back with `-migrate-state`.
     w.write("backend.tf", "terraform {\n  backend \"local\" {}\n}\n");
     run(&w, Tool::Monoform, &["plan"]).fails_with(&["Backend type changed"]);
     run(&w, Tool::Monoform, &["init", "-reconfigure"]).ok();
@@ -397,7 +397,7 @@ fn changed_settings(lab: &Lab) {
     run(&w, Tool::Monoform, &["plan"]).ok();
 }
 
-/// 2 × 50 in scripts/crash.
+/// Starts several applies at once: 2 × 50 of them in scripts/crash.
 fn at_once(lab: &Lab) {
     let times = support::crash::setting("MONOFORM_CONCURRENT", 3);
     let w = lab.directory(Tool::Monoform);
@@ -423,13 +423,13 @@ fn at_once(lab: &Lab) {
     run(&w, Tool::Monoform, &["destroy", "-auto-approve"]).ok();
 }
 
-/// 50 megabytes in measurements; those that a store splits are split here, too.
+/// Tests a large state: 50 megabytes in measurements; the default is large enough for stores that split states.
 fn large(lab: &Lab) {
     let megabytes = support::crash::setting("MONOFORM_LARGE_STATE", 3);
     let w = lab.directory(Tool::Monoform);
     run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
     let mut state = pulled(&w);
-    // What compresses well would not be large where states are compressed.
+    // Text that compresses well would not be large in stores that compress states.
     let mut seed = 1_u64;
     let mut noise = || {
         seed = seed

@@ -1,4 +1,4 @@
-//! Programs that serve, for the time of a test.
+//! Server programs that run for the time of a test.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,9 +11,9 @@ use support::ports::ServerPort;
 /// A server that ends when this is dropped.
 pub struct Server {
     child: Child,
-    /// Its port on 127.0.0.1.
+    /// Port on 127.0.0.1.
     pub port: u16,
-    /// What ends with it: its files, servers before it.
+    /// Resources that end with the server: its files, servers behind it.
     _with: Vec<Box<dyn std::any::Any + Send + Sync>>,
 }
 
@@ -53,10 +53,10 @@ impl Server {
     }
 }
 
-/// One server for all labs that are there at the same time.
+/// A server that all labs of the moment share.
 pub type Shared = OnceLock<Mutex<Weak<Server>>>;
 
-/// The server of a cell, started if there is none.
+/// Returns the shared server, and starts it if there is none.
 pub fn shared(cell: &Shared, start: impl FnOnce() -> Server) -> Arc<Server> {
     let mut shared = cell.get_or_init(Mutex::default).lock().expect("the server");
     if let Some(server) = shared.upgrade() {
@@ -67,7 +67,7 @@ pub fn shared(cell: &Shared, start: impl FnOnce() -> Server) -> Arc<Server> {
     server
 }
 
-/// A proxy that leads every connection that it is asked for to this port, whatever the server's name; gives its own port.
+/// Starts a proxy that leads every requested connection to this port, whatever the server's name; returns its own port.
 pub fn proxy(to: u16) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("it").port();

@@ -1,11 +1,10 @@
-//! `init` for the backend `local`: what it records, when it asks, what it brings along. Each step was compared with Terraform's.
+//! `init` for the backend `local`: its record, its questions, and migrations. Each step was compared with Terraform's.
 
 use std::io::Write as _;
 use std::process::Stdio;
 
 use support::{Ran, Workspace, monoform};
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("backend::the_record_is_terraforms", the_record_is_terraforms),
     (
@@ -127,7 +126,7 @@ fn a_changed_path_must_go_through_init() {
         "Backend initialization required, please",
         "Unsetting the previously set backend \"local\"",
     ]);
-    // Left where it is.
+    // -reconfigure leaves the state at its old path.
     configure(&w, "path = \"two.tfstate\"");
     w.run(&["init", "-reconfigure"]).ok();
     assert!(w.exists("one.tfstate") && !w.exists("two.tfstate"));
@@ -155,7 +154,7 @@ fn states_are_brought_along() {
         ran.all()
     );
     assert_eq!(w.read("one.tfstate"), state);
-    // What it moved out of is empty, with a backup.
+    // The old file is left empty, with a backup.
     assert_eq!(
         (w.read("terraform.tfstate"), w.read("terraform.tfstate.backup")),
         (String::new(), state.clone())
@@ -180,7 +179,7 @@ fn states_are_brought_along() {
     assert!(record(&w)["backend"].is_null());
     let plan = w.run(&["plan", "-no-color"]).ok();
     assert!(plan.stdout.contains("No changes."), "{}", plan.all());
-    // A refusal leaves everything where it is.
+    // After a "no" everything is as before.
     let w = applied("");
     configure(&w, "path = \"one.tfstate\"");
     answer(&w, &["init"], "no\n").ok();
@@ -202,7 +201,7 @@ fn a_state_that_is_there_is_replaced_only_when_agreed() {
     configure(&w, "path = \"two.tfstate\"");
     answer(&w, &["init", "-migrate-state"], "yes\n").ok();
     assert_eq!((w.read("two.tfstate"), w.read("two.tfstate.backup")), (one, two));
-    // The copies that were made for the question are gone.
+    // The temporary copies that the question shows are gone.
     let root = w.dir().parent().expect("a parent").to_owned();
     let left = std::fs::read_dir(root).expect("a directory").filter_map(Result::ok);
     let left: Vec<_> = left
@@ -277,7 +276,7 @@ fn init_without_backend_leaves_it_alone() {
     let ran = w.run(&["init", "-no-color", "-backend=false"]).ok();
     assert!(!ran.stdout.contains("Initializing the backend"), "{}", ran.all());
     assert!(!w.exists(RECORD));
-    // A backend that does not exist is not looked at.
+    // -backend=false does not look at the backend's type.
     w.write("main.tf", "terraform {\n  backend \"manta\" {}\n}\n");
     w.run(&["init", "-backend=false"]).ok();
     w.run(&["init"]).fails_with(&["Backend not supported", "manta"]);

@@ -1,8 +1,7 @@
-//! Completion: the candidates, the scripts in the shells that they are for, and their installation.
+//! Completion: candidates, scripts in their shells, and the scripts' installation.
 
 use support::{Workspace, monoform, needs};
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("completion::prints_candidates_only", prints_candidates_only),
     ("completion::knows_the_working_directory", knows_the_working_directory),
@@ -54,7 +53,7 @@ module "below" { source = "./below" }
 output "url" { value = 1 }
 "#;
 
-/// A directory `site` that has been applied, with a workspace.
+/// Returns an applied directory `site` with a second workspace.
 fn applied() -> Workspace {
     let w = Workspace::with(&[
         ("site/main.tf", MAIN),
@@ -79,7 +78,7 @@ fn knows_the_working_directory() {
             ],
         ),
         ("state show 'terraform_data.e", &["terraform_data.each[\"x y\"]"]),
-        // A bash replaces what is behind the sign.
+        // Bash replaces only the part after the equals sign.
         (
             "plan -target=module",
             &["module.below", "module.below.terraform_data.deep"],
@@ -92,13 +91,13 @@ fn knows_the_working_directory() {
         found.dedup();
         assert_eq!(found, expected, "{line}");
     }
-    // Somewhere else there is nothing of it, and no error either.
+    // Another directory has none of these candidates, and no error either.
     assert!(complete_in(&w, "monoform state show ").is_empty());
     assert!(complete_in(&w, "monoform -chdir=nowhere state show ").is_empty());
     assert!(complete_in(&w, "monoform state show 'never closed").is_empty());
 }
 
-/// Runs a script of a shell in the directory that has been applied, with the program on the path.
+/// Runs a shell script in the applied directory, with the program on the search path.
 fn in_shell(shell: &str, arguments: &[&str]) -> Vec<String> {
     let w = applied();
     let bin = w.home().join("bin");
@@ -137,7 +136,7 @@ fn works_in_zsh() {
     if needs("zsh", "completion::works_in_zsh").is_none() {
         return;
     }
-    // Completion needs a terminal: what it hands over is looked at instead.
+    // Completion needs a terminal, so the test replaces the functions that take the candidates.
     let script = "compdef() { print -r -- compdef $@ }; compadd() { print -r -- $names $partial }
         source <(monoform completion zsh)
         try() { words=($@); CURRENT=$#words; PREFIX=$words[-1]; _monoform_completion }

@@ -1,10 +1,9 @@
-//! `docs`: pages about what is built in, with examples that can be copied.
+//! `docs`: pages about built-in resources and functions, with examples that can be copied.
 
 use std::collections::BTreeSet;
 
 use support::{Workspace, needs};
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("docs::pages_say_what_there_is", pages),
     ("docs::examples_are_valid", examples),
@@ -21,7 +20,7 @@ fn pages() {
         "  length: number, decided by the provider if it is not set\n",
         "\nDecided by the provider:\n\n  id: string\n",
     ]);
-    // One name, two kinds.
+    // A resource and a data source may have the same name.
     w.run(&["docs", "local_file"]).ok().shows(&[
         "local_file: resource of",
         "local_file: data source of",
@@ -48,7 +47,7 @@ fn pages() {
     assert_eq!(std::fs::read_dir(w.dir()).expect("a directory").count(), 0);
 }
 
-/// The example of a page without its indent.
+/// Returns the example of a page without its indent.
 fn example(page: &str) -> String {
     let (_, rest) = page.split_once("\nExample:\n\n").expect("an example");
     let lines = rest.lines().take_while(|line| !line.is_empty());
@@ -75,7 +74,7 @@ fn examples() {
     }
 }
 
-/// The values of an attribute in a page.
+/// Returns the values of an attribute in a page.
 fn values<'p>(page: &'p str, attribute: &str) -> Vec<&'p str> {
     let begin = format!(" {attribute}=\"");
     let parts = page.split(begin.as_str()).skip(1);
@@ -110,7 +109,7 @@ fn site() {
             assert!(names.contains(link), "{name}: {link}");
         }
     }
-    // What the search leads to is there.
+    // Each target of the search index exists.
     let script = w.read("site/search.js");
     let entries = script
         .lines()

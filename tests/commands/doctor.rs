@@ -1,4 +1,4 @@
-//! `doctor`: what is wrong, what mends it, and nothing else.
+//! `doctor`: problems and their remedies, and nothing else.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -6,7 +6,6 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use serde_json::Value as Json;
 use support::Workspace;
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("doctor::a_sound_directory_has_no_problems", sound),
     ("doctor::each_problem_has_its_mend", problems),
@@ -80,16 +79,17 @@ fn problems() {
         let finding = finding.unwrap_or_else(|| panic!("{subject} {found}: {document:#}"));
         assert!(text(finding, "mend").contains(mend), "{finding}");
     }
-    // For people, the same.
+    // The output for people has the same problems.
     let ran = w.run(&["doctor"]);
     assert_eq!(ran.status, 1, "{}", ran.all());
     assert!(ran.stdout.contains("problems, "), "{}", ran.all());
     assert!(ran.stdout.contains("force-unlock an-id"), "{}", ran.all());
-    // And nothing was changed.
+    // `doctor` changes nothing.
     assert_eq!(fs::read_dir(w.dir()).expect("a directory").count(), before);
 }
 
-/// Which proxy counts for a host, or by which entry none does. The services of the host are known, so that it is not asked.
+/// Tests the proxy that applies to a host, or the entry by which none does. The services of the host are known from the CLI
+/// configuration, so the host is not asked.
 fn proxies() {
     for (variables, told) in [
         (

@@ -1,4 +1,4 @@
-//! What commands print with `-json`, against the JSON Schemas that `help json` shows.
+//! Output of commands with `-json`, checked against the JSON Schemas that `help json` shows.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,6 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 use support::{Ran, Workspace};
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("documents::fit_their_schemas", fit),
     ("documents::each_command_with_json_has_a_schema", complete),
@@ -14,7 +13,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("documents::a_schema_refuses_what_is_missing_and_unknown", strict),
 ];
 
-/// The schemas, as the executable prints them.
+/// The schemas that the executable prints.
 struct Documents {
     schemas: Schemas,
     compiler: Compiler,
@@ -48,7 +47,7 @@ impl Documents {
         }
     }
 
-    /// A command succeeds, or not, and its document fits.
+    /// Checks the document of a command against its schema, and returns it.
     #[track_caller]
     fn of(&mut self, name: &str, ran: &Ran) -> Value {
         let document = ran.json();
@@ -235,7 +234,7 @@ fn fit() {
     );
     d.of("graph", &w.run(&["graph", "-json", "-type=plan"]).ok());
     d.stream(&w.run(&["destroy", "-json", "-auto-approve"]).ok());
-    // Mistakes, with the lines that they are in.
+    // Configurations with mistakes, whose documents have lines of the source.
     w.write("untidy.tf", "locals {\n  a = upper(\n}\n");
     d.of("fmt", &w.run(&["fmt", "-json"]));
     d.of("validate", &w.run(&["validate", "-json"]));
@@ -255,7 +254,7 @@ fn fit() {
     assert_eq!(d.used, all, "a document that no command was seen to print");
 }
 
-/// The documents that `help json` lists, with the commands that print them.
+/// Returns the documents that `help json` lists, with the commands that print them.
 fn named(w: &Workspace) -> Vec<(String, String)> {
     let page = w.run(&["help", "json"]).ok().stdout;
     let mut out: Vec<(String, String)> = Vec::new();
@@ -272,7 +271,7 @@ fn named(w: &Workspace) -> Vec<(String, String)> {
     out
 }
 
-/// Each command that has the flag is named by a document.
+/// Each command that has the flag is listed with a document.
 fn complete() {
     let w = Workspace::new();
     let commands: Vec<String> = named(&w)

@@ -1,8 +1,7 @@
-//! `explain`: where values come from, what a plan does, and what depends on what.
+//! `explain`: origins of values, effects of a plan, and dependencies.
 
 use support::Workspace;
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("explain::where_values_come_from", where_values_come_from),
     ("explain::what_a_plan_does", what_a_plan_does),
@@ -59,7 +58,7 @@ fn where_values_come_from() {
     let w = workspace();
     w.run(&["get"]).ok();
     w.write("terraform.tfvars", "size = \"large\"\n");
-    // Without a state, too.
+    // Before there is a state.
     w.run(&["explain", "terraform_data.base"]).ok().shows(&[
         "Declared at main.tf:11. Its provider is terraform.io/builtin/terraform.",
         "None in the state yet.",
@@ -154,7 +153,7 @@ fn what_a_plan_does() {
             "requires_replacement": false,
         })
     );
-    // What the configuration does not have any more.
+    // Resources that the configuration no longer has.
     w.write("main.tf", "");
     w.run(&["explain", "terraform_data.base"]).ok().shows(&[
         "Not in the configuration. Its provider is terraform.io/builtin/terraform.",

@@ -1,4 +1,4 @@
-//! What is compared of what a program does: facts, not prose, and nothing that is different in every run.
+//! The compared facts of a program's run, without prose and without values that differ in every run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// What is different in every run, by the names it gets instead.
+/// Placeholders for values that differ in every run.
 pub struct Masks {
     dir: String,
 }
@@ -19,7 +19,7 @@ impl Masks {
         }
     }
 
-    /// Text with one name for all identifiers, and one name for either program.
+    /// Replaces all identifiers by one name, and the names of both programs by one.
     pub fn text(&self, text: &str) -> String {
         let text = text.replace(&self.dir, "DIR");
         let text = text.replace("Terraform", "Monoform").replace("terraform ", "monoform ");
@@ -29,7 +29,7 @@ impl Masks {
         let mut rest = &*text;
         while !rest.is_empty() {
             if let Some(id) = rest.get(..36).filter(|t| is_uuid(t)) {
-                // Those that the seeds bring are as they are everywhere.
+                // Identifiers of the seeds are the same everywhere.
                 out.push_str(if id.starts_with("00000000-") { id } else { "ID" });
                 rest = &rest[36..];
             } else {
@@ -49,7 +49,7 @@ fn is_uuid(text: &str) -> bool {
     })
 }
 
-/// Standard output without usage texts, and with warnings reduced to their summaries.
+/// Returns standard output without usage texts, and with warnings reduced to their summaries.
 pub fn output(text: &str) -> String {
     if text.starts_with("Usage: ") {
         return String::new();
@@ -57,7 +57,7 @@ pub fn output(text: &str) -> String {
     text.trim_matches('\n').to_owned()
 }
 
-/// The summaries of errors.
+/// Returns the summaries of errors.
 pub fn errors(text: &str) -> Vec<String> {
     let summaries: Vec<String> = text
         .lines()
@@ -71,7 +71,7 @@ pub fn errors(text: &str) -> Vec<String> {
     text.lines().find(prose).map(str::to_owned).into_iter().collect()
 }
 
-/// The objects of a stream, in an order that does not depend on what was faster.
+/// Returns the objects of a stream in an order that does not depend on the speed of operations.
 pub fn stream(text: &str) -> Vec<String> {
     let mut out: Vec<(String, String)> = Vec::new();
     let mut run = 0;
@@ -114,9 +114,9 @@ pub fn stream(text: &str) -> Vec<String> {
     out.into_iter().map(|(_, text)| text).collect()
 }
 
-/// Which files there are, and what the states among them say.
+/// Lists the files, with the content of the states among them.
 ///
-/// `counted` is false where the program was free to write snapshots in between, so that the last one's number depends on
+/// `counted` is false if the program may write snapshots at any time, so that the last one's serial number depends on
 /// its pace.
 pub fn files(dir: &Path, masks: &Masks, counted: bool) -> String {
     let mut found = BTreeMap::new();
@@ -128,7 +128,7 @@ pub fn files(dir: &Path, masks: &Masks, counted: bool) -> String {
         if name.ends_with("environment") {
             let _ = writeln!(out, "  {text}");
         } else if !name.contains(".TIME.")
-            // Two changes in the same second share a backup or not, as luck will have it.
+            // Two changes in the same second may or may not share a backup.
             && let Ok(mut state) = serde_json::from_str::<Value>(&text)
             && state.get("serial").is_some()
         {
@@ -165,7 +165,7 @@ fn describe(state: &Value, text: &str, masks: &Masks, out: &mut String) {
     }
 }
 
-/// FNV-1a: enough to see a difference.
+/// Returns the FNV-1a hash of bytes: enough to see a difference.
 fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -177,7 +177,7 @@ fn collect(root: &Path, dir: &Path, out: &mut BTreeMap<String, PathBuf>) {
         let path = entry.expect("an entry").path();
         let name = path.strip_prefix(root).expect("a path inside").display().to_string();
         if path.is_dir() {
-            // Plugins and modules are another matter, and so is what init remembers.
+            // Other tests cover plugins, modules and the record of init.
             if !matches!(&*name, ".terraform/providers" | ".terraform/modules") {
                 collect(root, &path, out);
             }
@@ -190,7 +190,7 @@ fn collect(root: &Path, dir: &Path, out: &mut BTreeMap<String, PathBuf>) {
     }
 }
 
-/// `x.1234567890.backup` as `x.TIME.backup`.
+/// Returns `x.TIME.backup` for `x.1234567890.backup`.
 fn masked_time(name: &str) -> String {
     let parts: Vec<&str> = name.split('.').collect();
     let masked = parts.iter().map(|part| {

@@ -1,14 +1,13 @@
-//! Every command with every flag that its help shows: it exists, and is refused with a reason where it is misused.
+//! Every command with every flag of its help: the flag exists, and its misuse is refused with a reason.
 
 use support::Workspace;
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("flags::each_is_refused_well_when_it_is_misused", misused),
     ("flags::each_command_refuses_what_it_does_not_know", unknown),
 ];
 
-/// The commands that the help names, with their subcommands.
+/// Returns the commands that the help lists, with their subcommands.
 pub fn commands(w: &Workspace) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     for name in names(&w.run(&["-help"]).ok().stdout, "  ", ":") {
@@ -25,7 +24,7 @@ pub fn commands(w: &Workspace) -> Vec<Vec<String>> {
     all
 }
 
-/// The first words of indented lines below titles that end so.
+/// Returns the first words of indented lines below titles with this end.
 fn names(page: &str, indent: &str, title: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut inside = false;
@@ -42,9 +41,9 @@ fn names(page: &str, indent: &str, title: &str) -> Vec<String> {
     found
 }
 
-/// The flags of a page: the name, and whether it has a value.
+/// Returns the flags of a page: the name, and true if the flag has a value.
 pub fn flags(page: &str) -> Vec<(String, bool)> {
-    // Each begins behind an empty line.
+    // Each flag follows an empty line.
     let shown = page.split("\n\n").filter_map(|part| {
         let line = part
             .lines()

@@ -1,9 +1,8 @@
-//! States as other programs have written them: of older releases, and with what is left of a replacement.
+//! States that other programs have written: of older releases, and with the rest of a replacement.
 
 use serde_json::{Value, json};
 use support::Workspace;
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     (
         "foreign_states::objects_of_an_older_release_are_equal_and_hashes_of_them_are_not",
@@ -34,8 +33,8 @@ fn with_state(configuration: &str, resources: &[Value]) -> Workspace {
     Workspace::with(&[("main.tf", configuration), ("terraform.tfstate", &state.to_string())])
 }
 
-/// Terraform 1.16 added an attribute to `terraform_data`. What is made of a whole object cannot tell that from a change; what
-/// stores the object itself can.
+/// Terraform 1.16 added an attribute to `terraform_data`. A value that is computed from a whole object cannot tell that from
+/// a change; a copy of the object can.
 fn objects_of_an_older_release_are_equal_and_hashes_of_them_are_not() {
     let trigger = json!({"id": "i", "input": {"data": "hello"}, "output": {"data": "hello"}, "triggers_replace": null});
     let ty = json!(["object", {
@@ -46,7 +45,7 @@ fn objects_of_an_older_release_are_equal_and_hashes_of_them_are_not() {
         "id": "i", "input": dynamic(&trigger["input"]), "output": dynamic(&trigger["output"]), "triggers_replace": null,
     });
     let whole = json!({"id": "w", "input": null, "output": null, "triggers_replace": {"value": trigger, "type": ty}});
-    // The SHA-1 of the object as JSON, without the attribute.
+    // The SHA-1 of the object as JSON, without the new attribute.
     let hash = json!({"value": "246ba94895da2c856beb7fa1b17e68132e594b3c", "type": "string"});
     let hashed = json!({"id": "h", "input": null, "output": null, "triggers_replace": hash});
     let configuration = r#"
@@ -73,7 +72,8 @@ resource "terraform_data" "hashed" {
     assert!(!plan.stdout.contains("# terraform_data.whole"), "{}", plan.stdout);
 }
 
-/// As in the plan. The number that Terraform says depends on which objects go first: of five it may say three.
+/// The number is that of the plan. Terraform's number depends on the order in which objects are destroyed: of five it may
+/// count three.
 fn deposed_objects_are_counted_when_they_are_destroyed() {
     let of = |id: &str| object(&json!({"id": id, "input": null, "output": null, "triggers_replace": null}));
     let deposed = |id: &str, key: &str| {

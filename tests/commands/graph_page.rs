@@ -1,22 +1,21 @@
-//! `graph -format=html`: the page has all resources, their order, and what a plan does to them, and needs nothing else.
+//! `graph -format=html`: the page has all resources, their order and the plan's changes, and needs no other file.
 
 use serde_json::{Value as Json, json};
 use support::{Workspace, needs};
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("graph_page::it_has_what_the_plan_does", what_the_plan_does),
     ("graph_page::it_has_hundreds_of_resources", hundreds),
     ("graph_page::a_browser_draws_and_searches_it", in_a_browser),
 ];
 
-/// The data of a page.
+/// Returns the data of a page.
 fn data(page: &str) -> Json {
     let (_, rest) = page.split_once("id=\"data\">").expect("data");
     let (text, rest) = rest.split_once("</script>").expect("an end");
     assert!(!text.contains('<'), "{text}");
     assert!(rest.contains("draw();\n</script>"));
-    // Nothing is loaded from anywhere: the name of the SVG namespace is no address.
+    // The page loads nothing: the name of the SVG namespace is no address.
     let addresses = page.matches("://").count();
     assert_eq!(addresses, page.matches("http://www.w3.org/2000/svg").count());
     assert!(!page.contains("src=") && !page.contains("href="));
@@ -68,7 +67,7 @@ fn what_the_plan_does() {
         .fails_with(&["Incompatible options"]);
 }
 
-/// A configuration of 300 resources, each with a reference to another.
+/// Returns a configuration of 300 resources, each with a reference to another.
 fn three_hundred() -> Workspace {
     let resource = |n: usize| match n {
         0 => "resource \"terraform_data\" \"r0\" {}\n".to_owned(),
@@ -88,8 +87,8 @@ fn hundreds() {
     assert_eq!(page["edges"].as_array().map(Vec::len), Some(299));
 }
 
-/// What is done in the page: search, and a click on what was found. The results stand in the title, where a dump of the page has
-/// them.
+/// Script that searches in the page and clicks on a result. It puts its findings into the title, which a dump of the page
+/// contains.
 const IN_PAGE: &str = r#"<script>
 const lit = () => [...document.querySelectorAll("g.node:not(.off)")].map((g) => g.dataset.address);
 const listed = () => [...document.querySelectorAll("li:not(.gone)")].length;

@@ -1,9 +1,9 @@
 //! The commands of each guide, word for word and in order, in an empty home and a directory with a configuration.
 //!
-//! A block of code without a language is a script for bash. A comment before it says what is different about it:
+//! A block of code without a language is a script for bash. A comment before it marks exceptions:
 //!
-//! - `<!-- not run: REASON -->`: it needs a network, a program or a right that a test does not have.
-//! - `<!-- needs: PROGRAM -->`: it is left out where that program is not installed.
+//! - `<!-- not run: REASON -->`: the block needs a network, a program or a right that a test does not have.
+//! - `<!-- needs: PROGRAM -->`: the block is left out if that program is not installed.
 //!
 //! Blocks in another language, and those of a session that shows something, have the language's name, or `text`.
 
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::Trial;
 use support::{Workspace, lean, which};
 
-/// One test a guide that has commands.
+/// Makes one test for each guide that has commands.
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for path in guides() {
@@ -94,7 +94,7 @@ fn run(blocks: &[Block]) {
     );
     std::fs::create_dir(w.dir().join("bin")).expect("a directory");
     symlink(lean(), w.dir().join("bin/monoform")).expect("a link");
-    // Variables that a block exports are for that block. What it writes is there for the next ones.
+    // Variables that a block exports are for that block. Files that it writes are there for the next ones.
     let mut script = "set -euo pipefail\nexport PATH=$PWD/bin:$PATH\ncd prod\n".to_owned();
     for block in blocks.iter().filter(|block| block.is_run()) {
         let _ = writeln!(

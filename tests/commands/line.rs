@@ -1,10 +1,9 @@
-//! The command line itself: where flags may stand, completion, help, names, near names.
+//! The command line itself: places of flags, completion, help, names, near names.
 
 use std::os::unix::fs::symlink;
 
 use support::{Ran, Workspace, monoform};
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("line::two_flags_stand_anywhere", two_flags_stand_anywhere),
     (
@@ -57,7 +56,7 @@ fn two_flags_stand_anywhere() {
     ] {
         w.run(args).ok();
     }
-    // As values of other flags they are no values, as with Terraform.
+    // As the value of another flag they are no flags, as in Terraform.
     w.run(&["plan", "-out", "-no-color"])
         .fails_with(&["flag needs an argument: -out"]);
     let ran = w.run(&["show", "nowhere", "-no-color"]);
@@ -123,7 +122,7 @@ fn called_as_terraform_it_says_terraform() {
         ran.all()
     );
     assert!(!ran.stdout.contains("onoform"), "{}", ran.all());
-    // Problems that are found far below the command line name the program, too.
+    // Errors from far below the command line name the program, too.
     w.write(
         "main.tf",
         "removed {\n  from = terraform_data.one\n  lifecycle {\n    destroy = false\n  }\n}\n",

@@ -1,4 +1,4 @@
-//! The live area of a terminal: there while something runs, gone without remains afterwards, and in no pipe.
+//! The live area of a terminal: visible while something runs, gone without remains afterwards, and never in a pipe.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("live_area::can_be_turned_off", off),
 ];
 
-/// Three objects that are created when there is a file `go`, and thirty others.
+/// Configuration of three objects whose creation waits for a file `go`, and thirty others.
 const SLOW: &str = r#"
 resource "terraform_data" "quick" {
   count = 30
@@ -32,7 +32,7 @@ resource "terraform_data" "slow" {
 "#;
 
 fn on(w: &Workspace, rows: u16, columns: u16, args: &[&str]) -> Terminal {
-    // In a session of its own, the terminal sends it the signals that keys stand for.
+    // In a session of its own, the terminal sends the program the signals of keys.
     let mut command = w.command("setsid");
     Terminal::sized(command.args(["--ctty", monoform()]).args(args), rows, columns)
 }
@@ -41,7 +41,7 @@ fn applying(w: &Workspace, rows: u16, columns: u16) -> Terminal {
     on(w, rows, columns, &["apply", "-auto-approve"])
 }
 
-/// The row of the heading, of which there is one.
+/// Returns the row of the only heading.
 fn heading(rows: &[String], begin: &str) -> Option<usize> {
     let mut found = rows.iter().enumerate().filter(|(_, row)| row.starts_with(begin));
     let (at, _) = found.next()?;
@@ -49,7 +49,7 @@ fn heading(rows: &[String], begin: &str) -> Option<usize> {
     Some(at)
 }
 
-/// The lines about objects, without what differs from run to run, in an order that does not.
+/// Returns the lines about objects, without parts that differ from run to run, in a fixed order.
 fn compared<'l>(lines: impl IntoIterator<Item = &'l str>) -> BTreeMap<String, usize> {
     let mut out = BTreeMap::new();
     for line in lines {
@@ -63,7 +63,7 @@ fn compared<'l>(lines: impl IntoIterator<Item = &'l str>) -> BTreeMap<String, us
     out
 }
 
-/// Whether a line says that an operation takes longer than usual, as it does on a busy machine.
+/// Returns true for the message that an operation takes longer than usual, as it does on a busy machine.
 fn is_slow(line: &str) -> bool {
     line.contains(": Still ")
 }
@@ -94,13 +94,13 @@ fn what_runs() {
     }
     assert!(rows[at + 4..].iter().all(String::is_empty), "{}", rows.join("\n"));
     assert_eq!(usize::from(terminal.cursor().0), at, "the cursor is at the heading");
-    // It is drawn below what was written, again and again.
+    // Each drawing is below the lines that were written meanwhile.
     terminal.shows(|now| heading(now, "Applying: 30/33 done, 3 running, ").is_some_and(|here| now[here] != rows[at]));
     w.write("go", "");
     let (status, lines, _) = terminal.leaves();
     assert!(status.success());
     no_remains(&lines);
-    // What stays is what a pipe gets, each line whole.
+    // The remaining lines are those of a pipe, each of them whole.
     let piped = Workspace::with(&[("main.tf", SLOW), ("go", "")]);
     let ran = piped.run(&["apply", "-auto-approve"]).ok();
     let (seen, expected) = (compared(lines.iter().map(String::as_str)), compared(ran.stdout.lines()));
@@ -163,7 +163,7 @@ fn resized() {
     );
 }
 
-/// What is shown after the terminal was resized has the new width.
+/// Lines after a resize of the terminal have the new width.
 fn wide_prose() {
     let text = "data \"external\" \"slow\" {\n  program = [\"sh\", \"-c\", \"while [ ! -e go ]; do sleep 0.05; done; echo '{}'\"]\n}\n\noutput \"o\" {\n  value = data.external.slow.result\n}\n";
     let w = Workspace::with(&[("main.tf", text)]);

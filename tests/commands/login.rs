@@ -1,4 +1,4 @@
-//! `login` and `logout`, beside Terraform where that is installed: the same requests, files and exit statuses.
+//! `login` and `logout` compared with Terraform, if that is installed: the same requests, files and exit statuses.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("login::a_browser_is_opened", browser),
 ];
 
-/// The programs to compare: what only one of them does is a mistake.
+/// Returns the programs to compare.
 fn programs() -> Vec<String> {
     let theirs = which("terraform").map(|path| path.display().to_string());
     [Some(monoform().to_owned()), theirs].into_iter().flatten().collect()
@@ -28,7 +28,7 @@ fn programs() -> Vec<String> {
 
 type Bodies = Arc<Mutex<Vec<String>>>;
 
-/// A host with both ways to get a token. What was posted to it is kept.
+/// Starts a host with both ways to get a token, which keeps the bodies of its requests.
 fn host(services: &'static str) -> (Server, Bodies) {
     let bodies = Bodies::default();
     let posted = bodies.clone();
@@ -83,7 +83,7 @@ fn stored(w: &Workspace) -> Value {
     serde_json::from_slice(&std::fs::read(path).expect("the file")).expect("JSON")
 }
 
-/// Runs a program with input, the rest of its output behind what `watch` has read.
+/// Runs a program with input; `watch` reads the beginning of its output.
 fn with_input(
     w: &Workspace,
     program: &str,
@@ -102,11 +102,11 @@ fn with_input(
     let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut rest = String::new();
     for line in input.lines() {
-        // Terraform loses what is written before it asks.
+        // Terraform loses input that is written before it asks.
         if input.lines().count() > 1 {
             until_asked(&mut stdout, &mut rest);
         }
-        // A program may have ended without asking.
+        // The program may have ended without asking.
         let _ = stdin.write_all(format!("{line}\n").as_bytes());
     }
     drop(stdin);
@@ -117,14 +117,14 @@ fn with_input(
     all
 }
 
-/// Reads until there is a question more, or nothing.
+/// Reads until another question or the end.
 fn until_asked(stdout: &mut BufReader<ChildStdout>, seen: &mut String) {
     let mut line = Vec::new();
     while stdout.read_until(b':', &mut line).is_ok_and(|read| read > 0) && !line.ends_with(b"Enter a value:") {}
     seen.push_str(&String::from_utf8_lossy(&line));
 }
 
-/// The address that the browser is sent to, with its parameters by name.
+/// Returns the address for the browser, with its parameters by name.
 fn address(stdout: &mut BufReader<ChildStdout>) -> (String, Vec<(String, String)>) {
     for line in stdout.lines() {
         let line = line.expect("text").trim().to_owned();
@@ -140,7 +140,7 @@ fn address(stdout: &mut BufReader<ChildStdout>) -> (String, Vec<(String, String)
     panic!("no address was printed");
 }
 
-/// Goes where a browser would be sent to after the login.
+/// Requests the address to which the host would redirect the browser after the login.
 fn come_back(parameters: &[(String, String)], code: &str) {
     let get = |name: &str| &parameters.iter().find(|(n, _)| n == name).expect(name).1;
     let back = get("redirect_uri")
@@ -187,7 +187,7 @@ fn by_code() {
         let mut sent: Vec<&str> = body.split('&').map(|p| p.split_once('=').expect("a value").0).collect();
         sent.sort_unstable();
         seen.push((names, sent.join(" ")));
-        // A code that the host does not take.
+        // The host rejects this code.
         let ran = with_input(&w, &program, &["login", &host], "YES\n", |stdout| {
             come_back(&address(stdout).1, "other");
         });
@@ -293,7 +293,7 @@ fn refusals() {
         let text = format!("Credentials for {host} are manually configured");
         run(&["login", &host], "yes\n").fails_with(&[&text]);
         run(&["logout", &host], "").fails_with(&[&text]);
-        // Without its directory the file is not written.
+        // Without its directory the file cannot be written.
         std::fs::remove_file(w.home().join(".terraformrc")).expect("it is there");
         std::fs::remove_dir_all(w.home().join(".terraform.d")).expect("it is there");
         run(&["login", &host], "yes\npage-token\n").fails_with(&["Failed to save API token"]);
@@ -332,7 +332,7 @@ fn logout() {
     }
 }
 
-/// The CLI configuration may describe a host that does not describe itself.
+/// The CLI configuration may have the services of a host that has no service discovery.
 fn host_block() {
     let (server, _) = host("{}");
     for program in programs() {

@@ -1,10 +1,9 @@
-//! Logs: their form, what is in them, and what is not.
+//! Logs: their form, their content, and what they must not contain.
 
 use serde_json::Value as Json;
 
 use support::Workspace;
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("logs::lines_have_one_form", lines_have_one_form),
     ("logs::json_has_an_object_a_line", json_has_an_object_a_line),
@@ -18,7 +17,7 @@ pub const TESTS: &[(&str, fn())] = &[
 
 const MAIN: &str = "resource \"terraform_data\" \"a\" {\n  input = 1\n}\n";
 
-/// `2026-01-02T03:04:05.678Z [INFO]  cli: …`
+/// Returns true for a line like `2026-01-02T03:04:05.678Z [INFO]  cli: …`.
 fn is_line(line: &str) -> bool {
     let levels = ["[TRACE] ", "[DEBUG] ", "[INFO]  ", "[WARN]  ", "[ERROR] "];
     line.len() > 33 && line.as_bytes()[10] == b'T' && line[23..].starts_with("Z ") && levels.contains(&&line[25..33])
@@ -42,7 +41,7 @@ fn lines_have_one_form() {
     ] {
         assert!(log.contains(text), "{text} is not in\n{log}");
     }
-    // Calls about objects of our own providers share messages, those about the provider do not.
+    // Calls about objects of built-in providers share messages, those about the provider do not.
     let batched = |request: &str| {
         let calls = log.lines().filter(|line| line.contains(&format!("request={request} ")));
         calls.map(|line| line.contains("batched=true")).collect::<Vec<_>>()
@@ -217,7 +216,7 @@ module "m" {{
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// The log among what was written to standard error: the errors that are shown there are for the person who knows the secrets.
+/// Returns the log lines of standard error: errors that are shown there are for a user who knows the secrets.
 fn log_lines(text: &str) -> String {
     text.lines()
         .filter(|line| is_line(line))

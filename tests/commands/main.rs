@@ -1,19 +1,19 @@
-//! The commands around the engine, against transcripts of Terraform: the same results, exit statuses and files.
+//! The commands around the engine, compared with transcripts of Terraform: the same results, exit statuses and files.
 //!
 //! A file in `transcripts/` holds scenarios. A scenario begins with `== name: seed`: a fresh copy of `seeds/seed`. Its steps
-//! are shell lines in which `tf` is the program; what came of each is written below it:
+//! are shell lines in which `tf` is the program, each with its result below it:
 //!
-//! - `$ line`: everything it printed on standard output, two blanks in front.
-//! - `$~ line`: only the first line of that, where the rest is prose, which every program says in its own words.
+//! - `$ line`: the whole standard output, indented by two blanks.
+//! - `$~ line`: only its first line, if the rest is prose, which each program words for itself.
 //! - `$! line`: only the exit status.
-//! - `$- line`: nothing of what it printed: it is a step on the way.
-//! - `$j line`: standard output is a stream of JSON objects; what changes from run to run is left out.
+//! - `$- line`: nothing: the step only prepares others.
+//! - `$j line`: standard output is a stream of JSON objects; values that differ from run to run are left out.
 //!
-//! In all of them `! text` is the summary of an error and `[n]` an exit status other than 0. At the end of a scenario stand
-//! the files there are (`@ name`) and for each state what it says, with a checksum of its bytes.
+//! In all of them `! text` is the summary of an error and `[n]` an exit status other than 0. The end of a scenario lists the
+//! files (`@ name`) and the content of each state, with a checksum of its bytes.
 //!
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform-1.16 cargo test --test commands` writes them again, with the
-//! program of that name and our plugins for it; nothing else here needs it. What has no transcript is in [`own`],
+//! program of that name and the built-in plugins; only recording needs it. Tests without a transcript are in [`own`],
 //! [`guides`], [`line`], [`live_area`], [`logs`], [`shown`], [`foreign_states`] and [`backend`].
 
 #![allow(
@@ -66,9 +66,9 @@ struct Scenario {
     file: String,
     name: String,
     seed: String,
-    /// The steps, as written, and what is recorded below each.
+    /// Steps as written, each with its recorded result.
     steps: Vec<(String, String)>,
-    /// What is left at the end.
+    /// Files at the end.
     left: String,
 }
 
@@ -157,11 +157,11 @@ fn read(file: &Path) -> Vec<Scenario> {
     out
 }
 
-/// What a program does in a scenario, in the form of a transcript.
+/// Plays a scenario with a program and returns the result in the form of a transcript.
 fn play(scenario: &Scenario, program: &Path, recording: bool) -> Scenario {
     let seed = format!("tests/commands/seeds/{}", scenario.seed);
     let mut w = Workspace::copy_of(&seed);
-    // A copy leaves states out, as what somebody left behind; here they are part of the seed.
+    // A copy leaves states out, as leftovers of runs by hand; here they are part of the seed.
     let state = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join(&seed)
         .join("terraform.tfstate");

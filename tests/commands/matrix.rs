@@ -1,14 +1,14 @@
-//! Every command with every flag that its help shows, and where it is seen that the flag does its work: `matrix.txt`.
+//! Every command with every flag of its help, and the test in which the flag has its effect: `matrix.txt`.
 //!
 //! A line of that file is a command, or one of its flags with one of these:
 //!
 //! - `tests/FILE NAME`: the test, or the scenario of a transcript, in which the flag is used.
 //! - `scene NAME`: a scene of this file, which uses the flag with each command that has it.
 //! - `like COMMAND`: the flag is read and used by the same code as that of the other command.
-//! - `$ LINE | TEXT | ...`: a shell line, in which `tf` is the program, in a directory that was applied; each text must be in what
-//!   it prints, `! TEXT` must not be there, and `[n]` is its exit status if that is not 0.
+//! - `$ LINE | TEXT | ...`: a shell line, in which `tf` is the program, in a directory that was applied; the output must contain
+//!   each text and not `! TEXT`, and `[n]` is an exit status other than 0.
 //!
-//! Misuse of each flag is in `flags.rs`; what a wrong value is and which flags contradict each other is beside the flags' own tests.
+//! Misuse of each flag is tested in `flags.rs`; wrong values and contradictory flags beside the flags' own tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::symlink;
@@ -24,7 +24,6 @@ use crate::flags::{commands, flags};
 
 const ROWS: &str = include_str!("matrix.txt");
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("matrix::each_flag_has_a_row", rows_are_complete),
     ("matrix::rows_name_tests_that_use_the_flag", named_tests_use_the_flags),
@@ -59,7 +58,7 @@ fn rows() -> Vec<Row> {
     out
 }
 
-/// A test for each shell line.
+/// Makes a test for each shell line.
 pub fn trials() -> Vec<Trial> {
     let lines = rows().into_iter().filter_map(|row| {
         let line = row.shown.strip_prefix("$ ")?;
@@ -91,7 +90,7 @@ output "size" {
 const SUITE: &str =
     "run \"one\" {\n  assert {\n    condition     = output.size == 1\n    error_message = \"no\"\n  }\n}\n";
 
-/// A directory that was applied.
+/// Returns a directory that was applied.
 fn applied() -> Workspace {
     let w = Workspace::with(&[
         ("main.tf", MAIN),
@@ -109,7 +108,7 @@ fn applied() -> Workspace {
 
 fn play(line: &str) -> Result<(), Failed> {
     let mut parts = line.split(" | ");
-    // A pipe is part of the shell line.
+    // A pipe belongs to the shell line.
     let mut shell = parts.next().unwrap_or_default().to_owned();
     let mut expected = parts.peekable();
     while let Some(next) = expected.next_if(|part| part.starts_with("tf ")) {
@@ -138,7 +137,7 @@ fn play(line: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The commands with their flags, as the help shows them.
+/// Returns the commands with their flags, as the help shows them.
 fn shown(w: &Workspace) -> BTreeMap<String, Vec<String>> {
     let all = commands(w).into_iter().map(|path| {
         let words: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -169,7 +168,7 @@ fn rows_are_complete() {
     assert_eq!(rows.len(), listed.len(), "a row is there twice");
 }
 
-/// The part of a file that is a test, or a scenario of a transcript.
+/// Returns the part of a file that is a test, or a scenario of a transcript.
 fn section<'t>(text: &'t str, file: &str, name: &str) -> Option<&'t str> {
     let begins = |line: &str| match file.ends_with(".rs") {
         true => line.trim_start_matches("pub ").starts_with("fn "),
@@ -201,7 +200,7 @@ fn section<'t>(text: &'t str, file: &str, name: &str) -> Option<&'t str> {
     start.and_then(|start| text.get(start..))
 }
 
-/// Whether a text has a flag as a word.
+/// Returns true if a text has a flag as a word.
 fn uses(text: &str, flag: &str) -> bool {
     text.match_indices(flag).any(|(at, _)| {
         let after = text[at + flag.len()..].chars().next();
@@ -234,7 +233,7 @@ fn named_tests_use_the_flags() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Of several values of a flag that has one, the last one counts, as everywhere in Terraform.
+/// Of several values of a single-valued flag the last one counts, as in Terraform.
 fn twice() {
     let w = applied();
     w.run(&["plan", "-out=a", "-out=b"]).ok();
@@ -261,7 +260,7 @@ fn color() {
             ));
         }
     }
-    // A terminal for all of them: it takes a while until the last process has let go of one.
+    // One terminal for all commands: the last process takes a while to let go of one.
     let mut shell = w.command("sh");
     shell.args(["-c", &script]);
     let (_, _, bytes) = Terminal::start(&mut shell).ends();
@@ -276,7 +275,7 @@ fn color() {
     }
 }
 
-/// What a command needs beside its flags.
+/// Returns the arguments that a command needs beside its flags.
 fn arguments(command: &str) -> &'static [&'static str] {
     match command {
         "apply" | "destroy" => &["-auto-approve"],
@@ -293,7 +292,7 @@ fn arguments(command: &str) -> &'static [&'static str] {
     }
 }
 
-/// `-lock=false` works while another command has the lock; `-lock-timeout` waits for it, and says so.
+/// `-lock=false` works while another command has the lock; `-lock-timeout` waits for it, with a message.
 fn lock() {
     let w = Workspace::with(&[(
         "main.tf",
@@ -316,7 +315,7 @@ fn lock() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the apply has not begun");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // These lock only where they create, delete or move a state; the console has its own copy.
+    // These commands lock only if they create, delete or move a state; the console has its own copy.
     let elsewhere = [
         "console",
         "init",
@@ -350,7 +349,7 @@ fn lock() {
     holder.wait().expect("the end of the apply");
 }
 
-/// `-var` and `-var-file` set the variables that the configuration is loaded with, in each command that has them.
+/// `-var` and `-var-file` set the variables with which the configuration is loaded, in each command that has them.
 fn variables() {
     let w = Workspace::with(&[
         (

@@ -1,11 +1,11 @@
-//! What Terraform has no transcript of: options of ours and of OpenTofu's, writes that fail, and locks that are held.
+//! Behaviour without a transcript of Terraform: options that only Monoform or OpenTofu has, writes that fail, and locks
+//! that are held.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use support::{Ran, Workspace, monoform};
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("own::a_large_plan_is_summarised", a_large_plan_is_summarised),
     ("own::exclude", exclude),
@@ -91,7 +91,7 @@ fn exclude() {
         .fails_with(&["Invalid combination of arguments"]);
     w.run(&["plan", "-exclude=data.x"])
         .fails_with(&["Invalid exclude \"data.x\""]);
-    // A saved plan remembers.
+    // A saved plan records the exclusion.
     w.run(&["plan", "-exclude=terraform_data.c", "-out=p"]).ok();
     let plan = w.run(&["show", "-json", "p"]).ok().json();
     assert_eq!(plan["complete"], false);
@@ -101,7 +101,7 @@ fn exclude() {
         "{}",
         ran.all()
     );
-    // When everything goes, what is excluded stays with what it needs.
+    // In a destroy, an excluded object stays with its dependencies.
     w.run(&["destroy", "-auto-approve", "-exclude=terraform_data.b"]).ok();
     let listed = w.run(&["state", "list"]).ok().stdout;
     assert_eq!(listed, "terraform_data.a\nterraform_data.b\n");
@@ -143,13 +143,13 @@ fn a_write_that_fails_changes_nothing() {
         let before = w.read("terraform.tfstate");
         w.write("new.json", &before.replace("\"one\"", "\"uno\""));
         w.write("extra.tf", "resource \"terraform_data\" \"extra\" {}\n");
-        // No file may grow beyond a kilobyte: like a disk that is full.
+        // No file may grow beyond a kilobyte, as on a full disk.
         let ran = shell(&w, &format!("trap '' XFSZ; ulimit -f 1; tf {command}"));
         assert_eq!(ran.status, 1, "{command}: {}", ran.all());
         assert_eq!(w.read("terraform.tfstate"), before, "{command}");
         let listed = w.run(&["state", "list"]).ok().stdout;
         assert_eq!(listed.lines().count(), 8, "{command}: {listed}");
-        // What was begun is no hindrance later.
+        // A write that was begun does not hinder later ones.
         let ran = shell(&w, &format!("tf {command}")).ok();
         assert_ne!(w.read("terraform.tfstate"), before, "{command}: {}", ran.all());
     }
@@ -240,7 +240,7 @@ fn interrupts_in_a_stream() {
         .collect();
     assert!(types.iter().any(|t| t == "log"), "{types:?}");
     assert_eq!(types.last().map(String::as_str), Some("diagnostic"), "{types:?}");
-    // What was begun is in the state, and what was not begun is not.
+    // Operations that were begun are in the state, others are not.
     assert_eq!(w.run(&["state", "list"]).ok().stdout, "terraform_data.first\n");
 }
 
@@ -303,9 +303,7 @@ fn a_state_beside_the_configuration() {
     );
 }
 
-/// Which provider configurations there are, and who uses an ephemeral output, may be known to tests alone: what they need is
-/// installed all the same.
-/// A pipe can be read once: what loads the configuration and what plans must not read it both.
+/// A pipe can be read only once, so loading the configuration and planning must not both read it.
 fn variable_file_from_a_pipe_sets_module_source_and_value() {
     let w = Workspace::new();
     w.write(
@@ -322,6 +320,8 @@ fn variable_file_from_a_pipe_sets_module_source_and_value() {
     assert!(ran.stdout.contains("+ both = \"from m large\""), "{}", ran.stdout);
 }
 
+/// Tests alone may have the provider configurations of a module and the users of its ephemeral outputs: the module's
+/// providers are installed all the same.
 fn a_module_that_only_tests_complete() {
     let module = "terraform {\n  required_providers {\n    null = {\n      source = \"hashicorp/null\"\n      configuration_aliases \
                   = [null.mine]\n    }\n  }\n}\nresource \"null_resource\" \"a\" {\n  provider = null.mine\n}\noutput \"o\" {\n  value \
@@ -335,7 +335,7 @@ fn a_module_that_only_tests_complete() {
         .fails_with(&["Provider configuration not present", "Ephemeral output not allowed"]);
 }
 
-/// A circle is an error, and can be looked at.
+/// A cycle is an error, and `graph` can draw it.
 fn cycles_are_drawn() {
     let text = "locals {\n  a = local.b\n  b = local.a\n}\nresource \"terraform_data\" \"x\" {\n  input = local.a\n}\n";
     let w = Workspace::with(&[("main.tf", text)]);
@@ -480,7 +480,7 @@ fn documents_that_only_we_have() {
     );
 }
 
-/// Such a plan has failed before it began, so there is nothing to sum up, as in Terraform 1.16.
+/// Such a plan fails before it begins, so there is no summary, as in Terraform 1.16.
 fn an_action_that_is_not_configured() {
     let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
     let invoke = "-invoke=action.local_command.a";
@@ -495,7 +495,7 @@ fn an_action_that_is_not_configured() {
         .fails_with(&["-invoke is not supported here"]);
 }
 
-/// What Terraform 1.16 has of machine-readable output and of `console -scope`.
+/// Tests the machine-readable output and `console -scope` of Terraform 1.16.
 fn documents_of_workspaces_and_objects() {
     let w = Workspace::with(&[
         (
@@ -528,7 +528,7 @@ fn documents_of_workspaces_and_objects() {
             "diagnostics": [],
         })
     );
-    // A name on the disk that cannot be is no reason not to select another one.
+    // An invalid name on the disk does not prevent the selection of another workspace.
     w.write(".terraform/environment", "a/b");
     w.run(&["plan"]).fails_with(&["Invalid workspace name"]);
     let listed = w.run(&["workspace", "list", "-json"]);
@@ -547,7 +547,7 @@ fn documents_of_workspaces_and_objects() {
         refused.json()["diagnostics"][0]["summary"],
         "Failed to parse command-line flags"
     );
-    // A plan is applied where it was made for.
+    // A plan is applied in the workspace that it was made for.
     w.run(&["plan", "-out=p", "-var=nothing=1"])
         .fails_with(&["Value for undeclared variable"]);
     w.run(&["plan", "-refresh-only", "-detailed-exitcode", "-out=p"]).ok();
@@ -592,7 +592,7 @@ Plan: 75 to add, 0 to change, 0 to destroy.
 ";
     assert!(shown.starts_with(expected), "{shown}");
     assert!(!shown.contains("nobody wants to read"), "{shown}");
-    // The saved plan is whole, and can be shown both ways.
+    // The saved plan is complete, and can be shown in both forms.
     assert!(w.run(&["show", "-summary", "p"]).ok().stdout.starts_with(expected));
     w.run(&["show", "p"]).ok().shows(&["nobody wants to read"]);
     w.run(&["apply", "-auto-approve", "-summary"])
@@ -614,7 +614,7 @@ Plan: 75 to add, 0 to change, 0 to destroy.
     ] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
-    // What it cannot be combined with.
+    // Options that contradict the summary.
     let ran = w.run(&["plan", "-summary", "-json"]);
     assert!(
         ran.status == 1 && ran.stdout.contains("Incompatible options"),

@@ -1,5 +1,5 @@
-//! Commands that only read: they answer on configurations that are not finished, keep their results apart from warnings, and run
-//! nothing that came with the configuration.
+//! Commands that only read: they work on unfinished configurations, keep their results apart from warnings, and run no program
+//! that came with the configuration.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,7 +8,6 @@ use std::process::Stdio;
 
 use support::{Ran, Workspace, monoform, words};
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("reading::broken_configurations_are_answered_with_warnings", broken),
     ("reading::operations_still_refuse_them", operations),
@@ -31,7 +30,7 @@ pub const TESTS: &[(&str, fn())] = &[
 
 const MODULE: &str = "variable \"v\" {}\noutput \"o\" {\n  value = var.v\n}\n";
 
-/// Configurations with errors that only matter where they are evaluated, and a piece of the warning.
+/// Configurations with errors that matter only in an evaluation, and a part of the warning.
 const BROKEN: &[(&str, &str, &str)] = &[
     (
         "missing argument",
@@ -65,7 +64,7 @@ fn workspace(main: &str) -> Workspace {
     Workspace::with(&[("main.tf", main), ("sub/main.tf", MODULE)])
 }
 
-/// The result of `console` with this input.
+/// Runs `console` with this input.
 fn console(w: &Workspace, input: &str) -> Ran {
     let mut child = w
         .command(monoform())
@@ -109,7 +108,7 @@ fn broken() {
             assert!(!said.contains("Error:"), "{name}: {command:?}\n{}", ran.all());
         }
     }
-    // What cannot be followed is left out of a graph.
+    // References that cannot be followed are left out of a graph.
     let w = workspace(
         "resource \"terraform_data\" \"a\" {\n  input = terraform_data.no.id\n}\nresource \"terraform_data\" \"b\" {\n  input = terraform_data.a.id\n}\n",
     );
@@ -134,7 +133,7 @@ fn operations() {
             );
         }
     }
-    // What cannot be read stops those that read, too.
+    // Configurations that cannot be parsed stop these commands, too.
     let w = workspace("resource \"terraform_data\" \"a\" {\n  input = \n}\n");
     for command in [&["providers"][..], &["graph"], &["get"], &["init"]] {
         w.run(command).fails_with(&["Invalid expression"]);
@@ -152,11 +151,11 @@ fn expected_providers() {
     plan.fails_with(&["as the root module it has none", "add a provider block with that alias"]);
 }
 
-/// Of each command whose standard output scripts capture, it is the same with and without a warning.
+/// Standard output that scripts capture is the same with and without a warning.
 fn captured() {
     const MAIN: &str = "terraform {\n  required_providers {\n    null = { source = \"hashicorp/null\" }\n\n  }\n}\n\
                         resource \"null_resource\" \"a\" {}\noutput \"o\" {\n  value = 1\n}\nmodule \"m\" {\n  source = \"./sub\"\n  v = 1\n}\n";
-    // A second name for one provider is warned about wherever the configuration is loaded.
+    // A second name for one provider causes a warning wherever the configuration is loaded.
     let doubled = MAIN.replace(
         "    null = { source = \"hashicorp/null\" }\n\n",
         "    null = { source = \"hashicorp/null\" }\n    zero = { source = \"hashicorp/null\" }\n",
@@ -206,7 +205,7 @@ fn captured() {
 }
 
 fn program(w: &Workspace, path: &str) {
-    // It leaves a mark if it is run.
+    // The program leaves a mark if it is run.
     w.write(
         path,
         &format!("#!/bin/sh\ntouch {}\n", w.dir().join("was-run").display()),
@@ -242,12 +241,12 @@ fn own_plugins() {
     }
     assert_eq!(console(&w, "1\n").status, 1);
     assert!(!w.exists("was-run"));
-    // A setting lets it run; this one is no provider at all.
+    // A setting allows the program to run; this one is no provider at all.
     let set = workspace(main).env("MONOFORM_LOCAL_PLUGINS", "1");
     program(&set, &mirrored);
     assert_eq!(set.run(&["validate"]).status, 1);
     assert!(set.exists("was-run"));
-    // So does init, which records its checksum, until the file changes.
+    // So does `init`, which records the checksum; a changed file is then refused.
     w.run(&["init"]).ok();
     assert!(!w.exists("was-run") && w.read(".terraform.lock.hcl").contains("h1:"));
     assert_eq!(w.run(&["validate"]).status, 1);
@@ -340,7 +339,7 @@ fn cli_configuration() {
         "{}",
         ran.all()
     );
-    // An installation method that is right still limits where providers come from.
+    // A valid installation method still limits the sources of providers.
     let w = workspace("resource \"strange_thing\" \"a\" {}\n");
     w.write(
         "rc",
@@ -389,7 +388,7 @@ fn unmatched() {
         w.run(&["plan", "-strict-addresses", &replace])
             .fails_with(&["No match for -replace"]);
     }
-    // An exclusion that protects nothing is a mistake in any case.
+    // An exclusion that protects nothing is always a mistake.
     w.run(&["plan", "-exclude=terraform_data.oen"])
         .fails_with(&["No match for -exclude"]);
     let w = w.env("MONOFORM_STRICT_ADDRESSES", "1");
@@ -423,7 +422,7 @@ fn json_paths() {
     assert!(text.contains("Invalid index for module instance"), "{text}");
 }
 
-/// No text of a library, and one name for the program.
+/// Messages contain no text of a library, and only one name of the program.
 fn texts() {
     let w = workspace(
         "resource \"terraform_data\" \"a\" {}\nlocals {\n  a = file(\"x\\u0000y\")\n}\noutput \"a\" {\n  value = local.a\n}\n",
@@ -457,13 +456,13 @@ fn texts() {
         let w = Workspace::with(&[("s", text)]);
         w.run(&["state", "push", "s"]).fails_with(&[told]);
     }
-    // An argument of the very name is no suggestion.
+    // An argument of the same name is no suggestion.
     let w = workspace(
         "variable \"o\" {\n  type    = object({ size = number })\n  default = null\n}\noutput \"x\" {\n  value = var.o.size\n}\n",
     );
     let ran = w.run(&["plan"]);
     assert!(ran.status == 1 && !ran.stderr.contains("Did you mean"), "{}", ran.all());
-    // The command that helps comes before the directories.
+    // The command that helps is named before the directories.
     let w = workspace("resource \"strange_thing\" \"a\" {}\n");
     let ran = w.run(&["plan"]);
     let (init, dirs) = (

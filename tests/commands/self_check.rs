@@ -1,11 +1,10 @@
-//! `self-check` of an executable without a pack, and the manual page. Packs are in `tests/install`.
+//! `self-check` of an executable without a pack, and the manual page. Packs are tested in `tests/install`.
 
 use std::io::Write as _;
 use std::process::Stdio;
 
 use support::{Workspace, lean, monoform, needs};
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("self_check::says_what_the_executable_is", whole),
     ("self_check::finds_a_copy_that_was_cut_off", cut_off),
@@ -32,7 +31,7 @@ fn whole() {
     assert_eq!(found["executable"]["platform"], version["platform"]);
     assert_eq!(found["executable"]["version"], version["monoform_version"]);
     assert_eq!(found["executable"]["checksum"], "not checked");
-    // What the tools of the system say of this build.
+    // The system's tools confirm the properties of this build.
     if let Some(readelf) = needs("readelf", "self_check::whole") {
         let segments = w.run_program(readelf, &["-lW", monoform()]).ok().stdout;
         let expected = if segments.contains("INTERP") {
@@ -53,7 +52,7 @@ fn cut_off() {
     use std::os::unix::fs::PermissionsExt as _;
     let w = Workspace::new();
     let mut bytes = std::fs::read(lean()).expect("the executable");
-    // The table of sections, which is not loaded, is last in the file.
+    // The section table, which is not loaded, is last in the file.
     bytes.truncate(bytes.len() - 64);
     let copy = w.dir().join("monoform");
     std::fs::write(&copy, bytes).expect("a copy");
@@ -90,7 +89,7 @@ fn sealed() {
         std::fs::copy(&copy, w.dir().join(name)).expect("a copy with its mode");
         std::fs::write(w.dir().join(name), bytes).expect("written");
     };
-    // A byte that does not run: in the table of sections, which comes before the checksum.
+    // A byte that does not run: in the section table, which comes before the checksum.
     let mut changed = whole.clone();
     let at = changed.len() - 82 - 8;
     changed[at] ^= 1;
@@ -124,7 +123,7 @@ fn sealed() {
     assert!(found.all().contains("its end is missing"), "{}", found.all());
 }
 
-/// The page has no mistakes that the formatter warns of, and shows commands and flags as they are written.
+/// The formatter has no warnings about the page, and commands and flags are printed as they are written.
 fn manual() {
     let w = Workspace::new();
     let page = w.run(&["help", "man"]).ok().stdout;
@@ -145,7 +144,7 @@ fn manual() {
     writer.join().expect("the writer").expect("written");
     assert!(ran.stderr.is_empty(), "{}", ran.all());
     let plain: String = {
-        // Bold letters are printed over themselves.
+        // The formatter prints bold letters twice, with a backspace between them.
         let mut out: Vec<char> = Vec::new();
         let mut letters = ran.stdout.chars();
         while let Some(letter) = letters.next() {

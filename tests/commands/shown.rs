@@ -1,4 +1,4 @@
-//! What the options `-show-sensitive` and `-concise` show and leave out.
+//! Output that the options `-show-sensitive` and `-concise` show and leave out.
 
 use support::Workspace;
 
@@ -150,7 +150,7 @@ fn sensitive_terraform_data() {
     let a = resources.iter().find(|r| r["address"] == "terraform_data.a").unwrap();
     let marks = serde_json::json!({"input": {"k": true}, "output": {"k": true}});
     assert_eq!(a["sensitive_values"], marks);
-    // The old output is shown where the input changes, and everything where it is destroyed.
+    // The old output is shown if the input changes, and everything if the object is destroyed.
     let w = w.env("TF_VAR_secret", "hunter3");
     let changed = hidden(&w, &["plan", "-out=p"]);
     assert!(changed.contains("3 to change"), "{changed}");
@@ -223,7 +223,7 @@ fn concise() {
     let progress = |text: &str| lines.iter().filter(|line| text.contains(**line)).count();
     let ran = w.run(&["apply", "-auto-approve", "-concise"]).ok();
     assert_eq!(progress(&ran.stdout), 0, "{}", ran.all());
-    // What a provisioner says is no progress.
+    // Output of a provisioner is no progress message.
     ran.shows(&[
         "+ resource \"terraform_data\" \"a\"",
         "terraform_data.a (local-exec): said",

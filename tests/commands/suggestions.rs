@@ -1,11 +1,10 @@
-//! What is misspelt on the command line and in a configuration is answered with the name that was probably meant.
+//! Suggestions of the name that was probably meant, for misspelt words on the command line and in a configuration.
 
 use std::io::Write as _;
 use std::process::Stdio;
 
 use support::{Ran, Workspace, monoform, words};
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("suggestions::of_commands_and_flags", commands_and_flags),
     ("suggestions::of_values_of_flags", values),
@@ -23,7 +22,7 @@ module "network" { source = "./network" }
 output "address" { value = 1 }
 "#;
 
-/// A directory that has been applied, with a second workspace.
+/// Returns an applied directory with a second workspace.
 fn applied() -> Workspace {
     let w = Workspace::with(&[
         ("main.tf", MAIN),
@@ -37,7 +36,7 @@ fn applied() -> Workspace {
     w
 }
 
-/// A command fails, and its answer has this suggestion.
+/// Checks that a command fails with this suggestion.
 #[track_caller]
 fn suggests(w: &Workspace, arguments: &[&str], name: &str) {
     let ran = w.run(arguments);
@@ -70,7 +69,7 @@ fn commands_and_flags() {
     ] {
         suggests(&w, arguments, name);
     }
-    // Nothing is near.
+    // No name is near.
     let far = w.run(&["xyzzy"]);
     assert!(far.status == 1 && !far.all().contains("Did you mean"), "{}", far.all());
 }
@@ -159,7 +158,7 @@ fn addresses() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("monoform starts");
-    // It may have ended before it reads anything.
+    // The console may have ended before it reads anything.
     let _ = console.stdin.take().expect("its input").write_all(b"1\n");
     says(
         &support::ran(console.wait_with_output().expect("its output")),
@@ -167,7 +166,7 @@ fn addresses() {
     );
 }
 
-/// Those that have no case in `tests/validate`.
+/// Tests suggestions that have no case in `tests/validate`.
 fn configuration() {
     for (text, name) in [
         (

@@ -1,20 +1,19 @@
-//! Expressions have the values, and the errors, that Terraform's console gives.
+//! Expressions have the values and errors of Terraform's console.
 //!
-//! `expressions/` holds what Terraform 1.16.0-rc2 answered, a file a subject: a line `> EXPRESSION`, then the lines of its
-//! value, or a line `! SUMMARY` for each error. `module/` is the configuration in whose directory the answers were
-//! recorded; what it has no value for is unknown. `scripts/record-expressions` records again, where there is a Terraform.
+//! `expressions/` holds the answers of Terraform 1.16.0-rc2, a file for each subject: a line `> EXPRESSION`, then the lines of
+//! its value, or a line `! SUMMARY` for each error. `module/` is the configuration in whose directory the answers were recorded;
+//! values that it does not have are unknown. `scripts/record-expressions` records again with an installed Terraform.
 //!
-//! Values are compared as they are printed; of errors, the summaries, because the sentences are our own. After what is
-//! wrong in the form of an expression, Terraform also reports what its recovery meets: see [`FOLLOWING`]. Such errors
-//! count only where they are the first.
+//! Values are compared as they are printed; of errors only the summaries, because Monoform has its own sentences. After a syntax
+//! error Terraform also reports the errors of its recovery, see [`FOLLOWING`]: these count only if they come first.
 //!
-//! `since-1.11.txt` lists, with the same answers, where Terraform 1.11.4 answers something else or does not know the expression,
-//! below the change and the release that made it.
+//! `since-1.11.txt` lists, in the same form, the answers of Terraform 1.11.4 that differ or that it does not have, below the
+//! change and the release that made it.
 //!
-//! Where our answer is another one on purpose, `deviations.txt` holds it, below the reason; it must then be that one.
+//! `deviations.txt` holds intended deviations of Monoform, each below its reason; Monoform must then answer exactly that.
 //!
-//! `MONOFORM_EXPRESSIONS=FILE` compares the expressions of another recorded file in place of these: thousands that were
-//! generated for one question, say, of which a few are worth keeping.
+//! `MONOFORM_EXPRESSIONS=FILE` compares the expressions of another recorded file instead: for example thousands that were
+//! generated for one question, of which a few are worth keeping.
 
 #![allow(
     clippy::disallowed_methods,
@@ -49,7 +48,7 @@ use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, 
 use state::State;
 use syntax::Diagnostics;
 
-/// Summaries that follow from an earlier error of the parser.
+/// Summaries of errors that follow from an earlier error of the parser.
 const FOLLOWING: &[&str] = &[
     "! Invalid expression",
     "! Extra characters after expression",
@@ -57,7 +56,7 @@ const FOLLOWING: &[&str] = &[
     "! Unexpected endif directive",
 ];
 
-/// What is compared of an answer.
+/// Returns the compared part of an answer.
 fn compared(answer: &str) -> String {
     let counts = |(i, line): &(usize, &str)| *i == 0 || !FOLLOWING.contains(line);
     let lines: Vec<&str> = answer.lines().enumerate().filter(counts).map(|(_, l)| l).collect();
@@ -95,7 +94,7 @@ fn cases(mut files: Vec<PathBuf>) -> Vec<Case> {
     out
 }
 
-/// Adds what stands in the list of changes only. What stands in both has one answer.
+/// Adds expressions that are only in the list of changes. Those in both have one answer.
 fn add_changed(recorded: &mut Vec<Case>, changed: Vec<Case>) {
     for case in changed {
         match recorded.iter().find(|r| r.expression == case.expression) {
@@ -115,7 +114,7 @@ fn summaries(problems: &Diagnostics) -> String {
     lines.join("\n")
 }
 
-/// The schema of `terraform_data`.
+/// Returns the schema of `terraform_data`.
 fn schemas() -> Schemas {
     let attribute = |ty: Type| AttributeSchema {
         ty: AttributeType::Plain(ty),

@@ -1,4 +1,4 @@
-//! The command `console` on a terminal: what is typed, key by key, and what is seen.
+//! The command `console` on a terminal: typed keys and seen text.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ fn console(dir: &Path) -> Terminal {
     Terminal::start(command.args(["console", "-no-color"]).current_dir(dir))
 }
 
-/// Types a line, and waits for what it gives and the next prompt.
+/// Types a line, and waits for its result and the next prompt.
 fn gives(console: &mut Terminal, line: &str, answer: &str) {
     console.press(line);
     console.press(ENTER);
@@ -31,7 +31,7 @@ fn lines_are_edited_and_recalled() {
     let mut terminal = console(dir.path());
     terminal.sees("> ");
     gives(&mut terminal, "local.n + 1", "21");
-    // The line before, with something behind it; then the one before that, changed in the middle.
+    // The line before, with an addition; then the one before that, changed in the middle.
     gives(&mut terminal, &format!("{UP} * 100"), "120");
     gives(&mut terminal, &format!("{UP}{UP}{LEFT}{LEFT}{LEFT}* 2 "), "41");
     gives(&mut terminal, "\"caf\u{e9}\"", "\"caf\u{e9}\"");

@@ -5,7 +5,7 @@ use support::Workspace;
 
 use crate::{no_orphans, start, until};
 
-/// An action that runs until it is let go, another that comes after it, and a resource that waits for both.
+/// Configuration of an action that runs until a file ends it, another one after it, and a resource that waits for both.
 const SLOW: &str = r#"
 resource "terraform_data" "a" {
   lifecycle {

@@ -1,4 +1,4 @@
-//! Arguments that are wrong, and the exit statuses that programs rely on.
+//! Wrong arguments, and the exit statuses that programs rely on.
 
 use crate::{no_orphans, refused};
 use support::Workspace;
@@ -66,7 +66,7 @@ fn any_number_of_operations_at_a_time() {
         let args = if command == "plan" { &args[..3] } else { &args[..] };
         w.run(args).ok()
     };
-    // Zero is the default, and what is more than can run is as good as no limit.
+    // Zero selects the default, and a huge number is as good as no limit.
     for count in ["0", "9223372036854775807"] {
         with("plan", count).shows(&["3 to add"]);
         with("apply", count).shows(&["3 added"]);
@@ -150,7 +150,7 @@ fn nobody_there_to_approve() {
     assert!(!w.exists("terraform.tfstate"));
     w.run(&["apply", "-no-color", "-auto-approve"]).ok();
     refused(&w, &["destroy", "-no-color", "-input=false"], &["-auto-approve"]);
-    // Nothing to approve: nothing to ask.
+    // Nothing to approve, so no question.
     w.run(&["apply", "-no-color", "-input=false"]).ok();
     no_orphans(&w);
 }

@@ -1,4 +1,4 @@
-//! A clock that is wrong: long past, or jumping forward and back while a command runs.
+//! A wrong clock: long past, or jumping forward and back while a command runs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use support::{Ran, Workspace, monoform, needs};
 
 use crate::{WAITING, no_orphans, start, until};
 
-/// Replaces the functions that tell the time of day by ones that add to it.
+/// Replacement of the functions that return the time of day, with an offset.
 const SHIM: &str = r"
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -47,11 +47,11 @@ int gettimeofday(struct timeval *t, void *zone) {
 }
 ";
 
-/// The environment variable that the replaced functions read: seconds, or [`JUMPING`].
+/// Environment variable with the offset of the replaced functions: seconds, or [`JUMPING`].
 const CLOCK: &str = "CLOCK_OF_THE_TEST";
 const JUMPING: &str = "jumping";
 
-/// The library that replaces the clock, or nothing where there is no C compiler: the test is skipped by name then.
+/// Builds the library that replaces the clock; without a C compiler the test is skipped by name.
 fn library(w: &Workspace, test: &str) -> Option<PathBuf> {
     needs("cc", test)?;
     let (source, library) = (w.home().join("clock.c"), w.home().join("clock.so"));
@@ -64,7 +64,7 @@ fn library(w: &Workspace, test: &str) -> Option<PathBuf> {
     Some(library)
 }
 
-/// A command with another clock, of ours and of its plugins.
+/// Returns a command with another clock, for the program and its plugins.
 fn with_clock(w: &Workspace, library: &PathBuf, clock: &str, args: &[&str]) -> Command {
     let mut command = w.command(monoform());
     command.args(args).env("LD_PRELOAD", library).env(CLOCK, clock);
@@ -133,7 +133,7 @@ resource "terraform_data" "last" {
     no_orphans(&w);
 }
 
-/// Starts an apply that holds the lock of the state, and runs until it is killed or told to go on.
+/// Starts an apply that holds the state lock until it is killed or released.
 fn holder(w: &Workspace, library: &PathBuf, clock: &str) -> Running {
     let run = Running::start(&mut with_clock(
         w,

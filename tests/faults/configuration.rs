@@ -3,7 +3,7 @@
 use crate::{files, refused};
 use support::Workspace;
 
-/// What commands say of a configuration that only this file makes up.
+/// Checks the errors of commands about a configuration of one file.
 #[track_caller]
 fn mistaken(config: &str, texts: &[&str]) {
     let w = Workspace::with(&[("main.tf", config)]);

@@ -1,7 +1,8 @@
-//! `kill -9` at any moment, of the core, of a plugin, or of both: what exists afterwards is in the state, or is named by the
-//! next command. What really exists is seen in a directory: each object is a file there.
+//! `kill -9` at any moment, of the core, of a plugin, or of both: every object that exists afterwards is in the state, or is
+//! reported by the next command. The objects are files in one directory.
 //!
-//! `MONOFORM_CRASH_ROUNDS` says how many applies are killed, `MONOFORM_SEED` when; `scripts/crash` is the long form.
+//! `MONOFORM_CRASH_ROUNDS` is the number of killed applies, `MONOFORM_SEED` selects the moments; `scripts/crash` is the long
+//! form.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -34,7 +35,8 @@ fn killed_at_any_moment_the_state_and_what_is_named_are_what_exists() {
     eprintln!("local: {counts}");
 }
 
-/// The same for another program, with our providers, to compare: `MONOFORM_CRASH_PEER` is its path. Nothing is asserted.
+/// Runs the rounds on another program with the built-in providers, for comparison: `MONOFORM_CRASH_PEER` is its path. Nothing
+/// is asserted.
 #[test]
 fn what_another_program_loses() {
     let Ok(peer) = std::env::var("MONOFORM_CRASH_PEER") else {
@@ -59,7 +61,7 @@ fn what_another_program_loses() {
         window: setting("MONOFORM_CRASH_WINDOW", 400_000),
     };
     for version in 0..setting("MONOFORM_CRASH_ROUNDS", 50) {
-        // Each begins anew: what one round has lost is not to be counted again.
+        // Each round starts afresh, so that a loss is not counted twice.
         for name in [
             "terraform.tfstate",
             "terraform.tfstate.backup",
@@ -82,7 +84,7 @@ fn an_interrupted_creation_is_named_by_whatever_comes_next() {
         let journal = w.dir().join(".terraform.tfstate.journal");
         let mode = std::fs::metadata(&journal).expect("a journal").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        // While it runs, others see its results, and leave the journal alone.
+        // While the apply runs, other commands see its results and leave the journal alone.
         let listed = w.run(&["state", "list"]).ok();
         assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.all());
         kill(&[run.id()]);
@@ -116,7 +118,7 @@ fn an_interrupted_creation_is_named_by_whatever_comes_next() {
                 .iter()
                 .find(|r| r["name"] == "waiting");
             assert_eq!(waiting.expect("it is there")["instances"][0]["status"], "tainted");
-            // Also when everything has been told.
+            // Also after everything has been reported.
             let again = w.run(&["plan", "-no-color"]).ok();
             assert!(
                 again.stdout.contains("terraform_data.waiting is tainted"),
@@ -158,7 +160,7 @@ fn a_plan_without_the_lock_sees_what_a_crash_left_and_changes_nothing() {
 
 #[test]
 fn another_directory_replaces_what_a_kill_has_cut_short() {
-    // Without the directory there is no journal: the state was saved on the way.
+    // Without the directory there is no journal, and the state is saved during the apply.
     let w = Workspace::with(&[("main.tf", crate::WAITING)]);
     let run = start(&w, &["apply", "-no-color", "-auto-approve"]);
     until("the provisioner runs", || w.exists("started"));
@@ -211,7 +213,7 @@ fn a_creation_without_an_answer_is_named_by_this_run_and_the_next() {
     );
     drop(std::fs::OpenOptions::new().read(true).write(true).open(&fifo));
     no_orphans(&w);
-    // Who reads changes nothing.
+    // Read-only commands change nothing.
     w.run(&["plan", "-no-color", "-lock=false", "-refresh=false"]);
     assert!(journal.exists());
     std::fs::remove_file(&fifo).expect("a file");
@@ -304,13 +306,13 @@ resource "terraform_data" "later" {
     assert!(unmounted.is_ok_and(|o| o.status.success()));
     let (full, rescued, _) = checked.expect("it runs");
     let full = full.fails_with(&["Cannot write the journal", "o space left on device"]);
-    // There may be room to write down that all of the first ones begin, but not what became of them: then nothing else begins.
+    // There may be room to record that all of the first operations begin, but not their results: then no other begins.
     assert!(
         !full.stdout.contains("terraform_data.later: Creating"),
         "{}",
         full.all()
     );
-    // All that was created is in the state that was rescued, or in the one on the disk.
+    // All created objects are in the rescued state, or in the one on the disk.
     let created = full
         .stdout
         .lines()

@@ -1,4 +1,4 @@
-//! `fmt`: which files it touches, what it says, and how it ends.
+//! `fmt`: the files it changes, its messages and its exit statuses.
 
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

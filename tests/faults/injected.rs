@@ -1,5 +1,5 @@
-//! Errors and kills at every moment at which a file is written: `strace` makes one system call after the other fail, or ends the
-//! program there. Whatever that is, what exists is known afterwards, and the way out is named.
+//! Errors and kills at every write of a file: `strace` makes one system call after the other fail, or ends the program there. In
+//! all cases the existing objects are known afterwards, and the message names the remedy.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use support::{Ran, Workspace, monoform, ran};
 
 use crate::no_orphans;
 
-/// The system calls by which a state and its journal come to the disk.
+/// System calls that bring a state and its journal to the disk.
 const CALLS: &[&str] = &["fdatasync", "fsync", "rename", "ftruncate", "unlink", "fallocate"];
 
-/// Runs a command in which something happens at one system call. `when` counts in each thread for itself.
+/// Runs a command with a fault at one system call. `when` counts the calls of each thread separately.
 fn injected(w: &Workspace, call: &str, what: &str, when: usize, paths: &[PathBuf], args: &[&str]) -> (Ran, bool) {
     let trace = w.home().join("trace");
     let mut command = w.command("strace");
@@ -45,7 +45,7 @@ fn crash_test(w: &Workspace) -> CrashTest<'_> {
 
 const VARIABLES: [&str; 2] = ["-var=objects=4", "-var=version_of_all=1"];
 
-/// The files that hold a state; their names are what people see in messages.
+/// Returns the files that hold a state, by the names that messages have.
 fn files_of(w: &Workspace) -> Vec<PathBuf> {
     let dir = w.dir().canonicalize().expect("a directory");
     [
@@ -58,11 +58,11 @@ fn files_of(w: &Workspace) -> Vec<PathBuf> {
     .collect()
 }
 
-/// After a run with a fault, nothing that exists is unknown.
+/// Fails the test if a run with a fault leaves an object that is not known.
 fn nothing_is_lost(w: &Workspace, ran: &Ran, what: &str) {
     w.write("log", &ran.all());
     let outcome = crash_test(w).compare(1, 4);
-    // A state that could not be written is in the rescue file; what is there is known, too.
+    // A state that could not be written is in the rescue file, whose objects are known, too.
     let rescued: BTreeSet<String> = match w.exists("errored.tfstate") {
         true => crash::files_in(&w.read("errored.tfstate")),
         false => BTreeSet::new(),
@@ -89,7 +89,7 @@ fn an_error_at_any_write_loses_nothing_and_names_the_way_out() {
                 let w = Workspace::with(&[("main.tf", crash::CONFIG)]);
                 let mut args = vec!["apply", "-no-color", "-auto-approve"];
                 args.extend(VARIABLES);
-                // Other files are written, too: pipes and sockets among them.
+                // The program writes to other files, too, such as pipes and sockets.
                 let paths = if *call == "write" { files_of(&w) } else { Vec::new() };
                 let (ran, happened) = injected(&w, call, &format!("error={error}"), when, &paths, &args);
                 if !happened {
@@ -104,7 +104,7 @@ fn an_error_at_any_write_loses_nothing_and_names_the_way_out() {
                     assert!(told, "{what}: {}", ran.all());
                 }
                 nothing_is_lost(&w, &ran, &what);
-                // It goes on from there.
+                // The next apply completes the work.
                 let mut args = vec!["apply", "-no-color", "-auto-approve"];
                 args.extend(VARIABLES);
                 w.run(&args).ok();
@@ -143,17 +143,17 @@ fn killed_at_any_write_an_apply_loses_nothing() {
     eprintln!("{kills} kills");
 }
 
-/// The addresses in a state file, and in another one if it is there.
+/// Returns the addresses in a state file, and in another one if it exists.
 fn addresses(w: &Workspace, flag: &[&str]) -> BTreeSet<String> {
     let mut args = vec!["state", "list"];
     args.extend(flag);
     w.run(&args).stdout.lines().map(str::to_owned).collect()
 }
 
-/// What a command makes of a state with `a` and `b`, in two files with `-state-out`.
+/// A command that changes a state with the objects `a` and `b`.
 struct Edit {
     args: &'static [&'static str],
-    /// Whether the objects that are there afterwards are those of before, under the old or the new name.
+    /// Addresses after the command.
     after: &'static [&'static str],
 }
 
@@ -213,7 +213,7 @@ fn killed_at_any_write_a_command_on_the_state_leaves_the_old_or_the_new_one() {
                 let what = format!("{:?} killed at {call} {when}: {}", edit.args, ran.all());
                 let seen = addresses(&w, &[]);
                 assert!(seen == before || seen == after, "{seen:?}, {what}");
-                // The next command that changes it goes on with one of the two.
+                // The next command that changes the state continues with one of the two.
                 w.run(&["state", "rm", "-dry-run", "terraform_data.b"]).ok();
                 let seen = addresses(&w, &[]);
                 assert!(seen == before || seen == after, "{seen:?}, {what}");
@@ -280,7 +280,7 @@ fn an_import_that_is_killed_is_named_or_done() {
             let told = next.all().contains("import random_integer.i with ");
             named += usize::from(told);
             if addresses(&w, &[]).is_empty() && !told {
-                // It had not begun: nothing of it is on the disk.
+                // The operation had not begun: the disk has no trace of it.
                 assert!(!next.all().contains("earlier run"), "{}", next.all());
             }
             let again = w.run(&args);

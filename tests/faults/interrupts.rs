@@ -1,4 +1,4 @@
-//! Being stopped: gently, at once, and without warning.
+//! Interrupts: gentle, immediate, and without warning.
 
 use std::process::Command;
 use std::time::Instant;
@@ -46,7 +46,7 @@ fn an_interrupted_apply_stops_and_saves() {
                 apply.all()
             );
         }
-        // The command was cut short, and nobody says that it was completed.
+        // The command was cut short, and no message says that it was completed.
         let words = apply
             .stderr
             .replace('│', " ")
@@ -74,7 +74,7 @@ fn an_interrupted_apply_stops_and_saves() {
             apply.all()
         );
 
-        // What is done is kept, what was being done is tainted, what was not begun is not there.
+        // Completed operations are kept, the one in progress is tainted, others have not begun.
         let found = inputs(&w);
         assert_eq!(
             found.iter().map(|f| f.0.as_str()).collect::<Vec<_>>(),
@@ -88,7 +88,7 @@ fn an_interrupted_apply_stops_and_saves() {
         );
         assert_eq!(found[1].2, "tainted");
 
-        // The next run goes on from there.
+        // The next run completes the work.
         w.write("go", "");
         let next = w.run(&["apply", "-no-color", "-auto-approve"]).ok();
         assert!(
@@ -101,7 +101,7 @@ fn an_interrupted_apply_stops_and_saves() {
 
 #[test]
 fn a_second_interrupt_in_a_provisioner_leaves_the_object_tainted() {
-    // A command that signals do not end, and that nobody waits for after the second one.
+    // A command that ignores signals, and that is not waited for after the second one.
     let config = WAITING.replace("touch started;", "trap '' INT TERM HUP; touch started;");
     let w = Workspace::with(&[("main.tf", &config)]);
     let mut run = start(&w, &["apply", "-no-color", "-auto-approve"]);
@@ -243,7 +243,7 @@ output "o" {
     let mut plan = start(&w, &["plan", "-no-color", "-out=the.plan"]);
     let mut writer = crate::open_when_read(&fifo);
     crate::interrupt(&mut plan);
-    // The read that is running may finish.
+    // The read in progress may finish.
     std::io::Write::write_all(&mut writer, b"main.tf\n").expect("the pipe takes it");
     drop(writer);
     let plan = plan.ends();
@@ -261,14 +261,14 @@ fn killed_without_warning() {
     until("the provisioner runs", || w.exists("started"));
     apply.signal(Signal::SIGKILL);
     assert_eq!(apply.ends().status, -1);
-    // Our plugins notice; the command that one of them runs is not ours, and ends when it wants.
+    // Built-in plugins notice the end; a command that one of them runs is a foreign program, and ends by itself.
     until("our plugins end", || {
         !crate::processes(&w).iter().any(|p| p.contains("internal-plugin"))
     });
     w.write("go", "");
     no_orphans(&w);
 
-    // The lock went with its holder, and the state can be used.
+    // The lock is released with its holder, and the state can be used.
     let next = w.run(&["apply", "-no-color", "-auto-approve"]).ok();
     assert!(next.stdout.contains("Apply complete!"), "{}", next.all());
     w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
@@ -286,7 +286,7 @@ fn nothing_is_left_behind_by_commands_that_go_well() {
         w.run(command).ok();
         no_orphans(&w);
     }
-    // Sockets, certificates and the like neither.
+    // No sockets, certificates or the like either.
     let root = w.dir().parent().expect("a parent").to_owned();
     let mut left: Vec<_> = std::fs::read_dir(&root)
         .expect("a directory")

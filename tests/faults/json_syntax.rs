@@ -1,7 +1,7 @@
-//! Configurations in the JSON syntax: what is wrong with them is said as Terraform says it, in the same place.
+//! Configurations in the JSON syntax: errors are Terraform's, in the same place.
 //!
-//! `json_syntax.json` holds documents and what `terraform validate -json` says of each. To record it again, run the test
-//! with `RECORD_WITH_TERRAFORM=1` and terraform on the PATH.
+//! `json_syntax.json` holds documents and the output of `terraform validate -json` for each. To record it again, run the
+//! test with `RECORD_WITH_TERRAFORM=1` and terraform on the PATH.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use support::{Workspace, monoform};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/json_syntax.json");
 
-/// Severity, summary and place of everything a program says of a document.
+/// Returns severity, summary and place of each diagnostic of a document.
 fn said(program: &str, document: &str) -> Value {
     let w = Workspace::with(&[("main.tf.json", document)]);
     let ran = w.run_program(program, &["validate", "-json"]);
@@ -45,12 +45,12 @@ fn problems_are_those_of_terraform() {
         let document = case["document"].as_str().expect("a document");
         let said = said(monoform(), document);
         let expected = case["said"].as_array().expect("a list");
-        // We go on where Terraform stops: to providers that nobody has here.
+        // Monoform goes on where Terraform stops: to providers that are not available here.
         let mut told = said.as_array().expect("a list").clone();
         if !expected.is_empty() {
             told.retain(|d| d[1] != "Provider not available");
         }
-        // Of a document that is no JSON only the first problem is told; Terraform goes on.
+        // Of a document that is no JSON only the first error is reported; Terraform goes on.
         let broken = serde_json::from_str::<Value>(document).is_err();
         let fits = told.iter().all(|d| expected.contains(d)) && !told.is_empty();
         if !(fits && (broken || expected.iter().all(|d| told.contains(d)))) {

@@ -1,4 +1,5 @@
-//! `kill -9` while an apply is running: what was saved stays, and what exists is known. See also [`crate::crashes`].
+//! `kill -9` during an apply: the saved state stays, and every object that exists is known. See also
+//! [`crate::crashes`].
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use crate::{WAITING, no_orphans, start, until};
 use nix::sys::signal::Signal;
 use support::Workspace;
 
-/// The identifiers of the objects in the state, as far as it can be read at this moment.
+/// Returns the IDs of the objects in the state, if it can be read at this moment.
 fn saved(w: &Workspace) -> BTreeSet<String> {
     let text = std::fs::read_to_string(w.dir().join("terraform.tfstate")).unwrap_or_default();
     let Ok(state) = serde_json::from_str::<serde_json::Value>(&text) else {
@@ -20,7 +21,7 @@ fn saved(w: &Workspace) -> BTreeSet<String> {
         .collect()
 }
 
-/// The identifiers of what exists: each object makes a file when it is created.
+/// Returns the IDs of the objects that exist: each object makes a file when it is created.
 fn existing(w: &Workspace) -> BTreeSet<String> {
     let entries = std::fs::read_dir(w.dir().join("out")).expect("a directory");
     entries
@@ -85,12 +86,12 @@ resource "terraform_data" "n" {
         until("something is saved", || !saved(&w).is_empty());
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         std::thread::sleep(Duration::from_millis((random >> 33) % 1500));
-        // What was saved at this moment must be there after the end.
+        // Objects that were saved at this moment must be there after the end.
         let before = saved(&w);
         apply.signal(Signal::SIGKILL);
         apply.ends();
         no_orphans(&w);
-        // The first command that locks the state makes up for a write that was cut short.
+        // The first command that locks the state repairs a write that was cut short.
         w.run(&["plan", "-no-color"]).ok();
         let listed = w.run(&["state", "pull"]).ok();
         let state: serde_json::Value = serde_json::from_str(&listed.stdout).expect("JSON");

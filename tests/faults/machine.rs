@@ -1,4 +1,4 @@
-//! What the machine does not provide, and what earlier runs have left there.
+//! Resources that the machine does not provide, and leftovers of earlier runs.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use crate::{WAITING, no_orphans, start, until};
 use support::running::Running;
 use support::{Workspace, monoform, needs, ran};
 
-/// What is named like a temporary file or directory of ours.
+/// Returns the files and directories that are named like temporary ones of Monoform.
 fn temporary(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir)
         .expect("a directory")
@@ -67,7 +67,7 @@ fn leftovers_of_a_killed_run_are_swept_by_the_next() {
     fs::write(sockets.join("socket"), "").expect("a file");
     let state = w.dir().join(".monoform-dead02.tmp");
     fs::write(&state, "{}").expect("a file");
-    // Somebody holds this one.
+    // This file is in use.
     let used = w.dir().join(".monoform-used01.tmp");
     fs::write(&used, "{}").expect("a file");
     let holder = File::open(&used).expect("a file");
@@ -114,7 +114,7 @@ fn fewer_threads_than_wanted_are_an_error_and_no_crash() {
     for dir in [w.dir(), w.home(), w.dir().parent().expect("a parent").to_owned()] {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).expect("permissions");
     }
-    // The executable must be where this user can find it.
+    // The executable must be where this user can read it.
     let executable = w.home().join("monoform");
     fs::hard_link(monoform(), &executable)
         .or_else(|_| fs::copy(monoform(), &executable).map(drop))
@@ -122,11 +122,11 @@ fn fewer_threads_than_wanted_are_an_error_and_no_crash() {
     let (mut worked, mut refused) = (0, 0);
     for limit in [1, 2, 3, 4, 6, 8, 10, 14, 20, 30, 60, 200] {
         let mut command = w.command("setpriv");
-        // A user who has no other processes.
+        // A user without other processes.
         command.args(["--reuid=61517", "--regid=61517", "--clear-groups", "prlimit"]);
         command.arg(format!("--nproc={limit}")).arg(&executable);
         let ran = ran(command.args(["plan", "-no-color"]).output().expect("it starts"));
-        // A plugin whose runtime gets no thread panics; its last lines are quoted, with the limit that is the cause.
+        // A plugin whose runtime gets no thread panics; its last lines are quoted, with the limit as the cause.
         let named = ran.stderr.contains("ulimit -u");
         assert!(
             !ran.stderr.contains("CRASH") && (named || !ran.stderr.contains("panicked")),
@@ -145,7 +145,8 @@ fn fewer_threads_than_wanted_are_an_error_and_no_crash() {
     assert!(worked > 0 && refused > 0, "{worked} worked, {refused} refused");
 }
 
-/// The limit does not hold for root, and everything else of a user counts, so the command runs as a user that nobody is.
+/// The limit does not apply to root, and counts all other processes of a user, so the command runs as a user without
+/// any.
 #[test]
 fn a_low_limit_of_processes_is_named() {
     const TEST: &str = "a_low_limit_of_processes_is_named";

@@ -1,11 +1,11 @@
-//! Everything that can go wrong around us: each fault gets a clear message and the right exit status, and nothing on disk
-//! changes that should not.
+//! Faults of the environment: each has a clear message and the right exit status, and no file changes that should not.
 //!
-//! [`actions`]: actions that are stopped. [`configuration`]: what people write. [`arguments`]: what they type. [`states`], [`plans`]: files that are damaged, held
-//! or not ours. [`formatting`]: files that are rewritten. [`writing`]: where output goes. [`plugins`]: plugins that misbehave.
-//! [`interrupts`]: being stopped, gently or not. [`kills`], [`crashes`]: `kill -9`, and what the next command knows. [`machine`]: what the machine does not provide.
-//! [`clock`]: a clock that is wrong. [`prompts`]: questions. [`injected`]: errors and kills at every write.
-//! [`suites`]: suites of tests that are stopped, or leave something behind. [`panics`]: bugs of our own. [`processes`]: plugins and readers that misbehave later on. [`secrets`]: where they are found.
+//! [`actions`]: actions that are stopped. [`configuration`]: mistakes in configurations. [`arguments`]: mistakes on the command line.
+//! [`states`], [`plans`]: files that are damaged, locked or foreign. [`formatting`]: files that are rewritten. [`writing`]: output that
+//! cannot be written. [`plugins`]: plugins that misbehave. [`interrupts`]: interrupts, gentle or not. [`kills`], [`crashes`]: `kill -9`,
+//! and the knowledge of the next command. [`machine`]: missing resources of the machine. [`clock`]: a wrong clock. [`prompts`]: questions.
+//! [`injected`]: errors and kills at every write. [`suites`]: test suites that are stopped, or leave objects behind. [`panics`]: bugs of
+//! Monoform. [`processes`]: plugins and readers that misbehave later. [`secrets`]: places where secrets are found.
 
 #![allow(
     clippy::disallowed_methods,
@@ -49,7 +49,7 @@ use nix::sys::signal::Signal;
 use support::running::{Running, until};
 use support::{Ran, Workspace};
 
-/// The files of a workspace by name, with their contents.
+/// Returns the files of a workspace by name, with their contents.
 fn files(w: &Workspace) -> BTreeMap<PathBuf, Vec<u8>> {
     fn walk(dir: &Path, out: &mut BTreeMap<PathBuf, Vec<u8>>) {
         for entry in std::fs::read_dir(dir).expect("a directory") {
@@ -78,12 +78,13 @@ fn refused(w: &Workspace, args: &[&str], texts: &[&str]) -> Ran {
     ran
 }
 
-/// The processes that were started in a workspace, whoever started them: they have its home directory in their environment.
+/// Returns the command lines of the processes that were started in a workspace, by whomever: the workspace's home directory is in their
+/// environment.
 fn processes(w: &Workspace) -> Vec<String> {
     numbered_processes(w).into_iter().map(|(_, line)| line).collect()
 }
 
-/// The same with their IDs.
+/// Returns the IDs and command lines of the processes of a workspace.
 fn numbered_processes(w: &Workspace) -> Vec<(u32, String)> {
     let mark = format!("HOME={}", w.home().display()).into_bytes();
     let Ok(entries) = std::fs::read_dir("/proc") else {
@@ -93,7 +94,7 @@ fn numbered_processes(w: &Workspace) -> Vec<(u32, String)> {
         let environment = std::fs::read(path.join("environ")).ok()?;
         environment.split(|b| *b == 0).any(|v| v == mark).then_some(())?;
         let line = std::fs::read(path.join("cmdline")).ok()?;
-        // What has ended, but was not asked about yet, has no command line.
+        // A process that has ended and was not waited for has no command line.
         let id = path.file_name()?.to_str()?.parse().ok()?;
         (!line.is_empty()).then(|| (id, String::from_utf8_lossy(&line).replace('\0', " ")))
     };
@@ -114,24 +115,23 @@ fn no_orphans(w: &Workspace) {
     }
 }
 
-/// Starts monoform in the background.
 fn start(w: &Workspace, args: &[&str]) -> Running {
     Running::monoform(w, args)
 }
 
-/// Interrupts a command and waits until it says so: two signals that come before that may count as one.
+/// Interrupts a command and waits for its message: two signals before it may count as one.
 #[track_caller]
 fn interrupt(run: &mut Running) {
     run.signal(Signal::SIGINT);
     run.sees("Interrupt received.");
 }
 
-/// Opens a FIFO for writing as soon as a program reads it. The reader waits until something is written, or this is closed.
+/// Opens a FIFO for writing as soon as a program reads it. The reader waits until something is written, or the file is closed.
 #[track_caller]
 fn open_when_read(fifo: &Path) -> std::fs::File {
     let mut opened = None;
     until("a program reads the pipe", || {
-        // Without a reader, this is refused.
+        // A FIFO without a reader refuses this.
         let mut options = std::fs::OpenOptions::new();
         opened = options.write(true).custom_flags(nix::libc::O_NONBLOCK).open(fifo).ok();
         opened.is_some()
@@ -139,7 +139,7 @@ fn open_when_read(fifo: &Path) -> std::fs::File {
     opened.expect("it is open")
 }
 
-/// Puts a script into the plugin directory of a workspace's user.
+/// Writes a script into the plugin directory of a workspace's user.
 fn script_plugin(w: &Workspace, name: &str, script: &str) -> PathBuf {
     let dir = w.home().join(".terraform.d/plugins");
     std::fs::create_dir_all(&dir).expect("a directory");
@@ -149,7 +149,7 @@ fn script_plugin(w: &Workspace, name: &str, script: &str) -> PathBuf {
     path
 }
 
-/// A resource whose creation takes until the test says so: it makes a file `started`, and waits for a file `go`.
+/// Configuration of a resource whose creation makes a file `started` and waits for a file `go`.
 const WAITING: &str = r#"
 resource "terraform_data" "before" {
   input = "done before"

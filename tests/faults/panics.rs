@@ -1,4 +1,4 @@
-//! A bug in this program: the state is saved, a report without values is written, and the status says so.
+//! Bugs of Monoform: the state is saved, a report without values is written, and the exit status tells of the bug.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -8,7 +8,8 @@ use support::{Workspace, monoform, needs};
 
 use crate::{no_orphans, until};
 
-/// Makes the system refuse a random number to the core once, when there is a file `panic`: to ask for one then is a panic.
+/// Library that makes the system refuse a random number to the core once, if there is a file `panic`: the request is then
+/// a panic.
 const NO_RANDOM: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -33,7 +34,7 @@ ssize_t getrandom(void *buffer, size_t length, unsigned flags) {
 }
 "#;
 
-/// What is computed after the provisioner needs a random number.
+/// Configuration with a random number that is computed after the provisioner.
 const RANDOM: &str = r#"
 variable "planted" {
   default = "planted-secret-4711"
@@ -70,7 +71,7 @@ fn a_panic_saves_the_state_and_writes_a_report_without_values() {
     assert!(apply.stderr.contains("MONOFORM CRASH"), "{}", apply.all());
     no_orphans(&w);
 
-    // What was done is saved, and the lock is released.
+    // Completed operations are saved, and the lock is released.
     assert!(w.read("terraform.tfstate").contains("done before"), "{}", apply.all());
     assert!(!w.exists(".terraform.tfstate.lock.info"));
 
@@ -101,6 +102,6 @@ fn a_panic_saves_the_state_and_writes_a_report_without_values() {
             "{secret}\n{text}"
         );
     }
-    // The next one goes on.
+    // The next run completes the work.
     w.run(&["apply", "-no-color", "-auto-approve"]).ok();
 }

@@ -21,7 +21,7 @@ fn a_stale_one() {
         &["apply", "-no-color", "the.plan"],
         &["stale", "has been changed since the plan was made"],
     );
-    // The one that was made for this state can be applied, once.
+    // The plan of this state can be applied, once.
     w.run(&["plan", "-no-color", "-out=the.plan", "-var=v=2"]).ok();
     w.run(&["apply", "-no-color", "the.plan"]).ok();
     refused(&w, &["apply", "-no-color", "the.plan"], &["stale"]);
@@ -29,7 +29,7 @@ fn a_stale_one() {
         w.state()["resources"][0]["instances"][0]["attributes"]["input"]["value"],
         2
     );
-    // And so can none made for a state of another life.
+    // A plan of a state with another lineage cannot be applied either.
     w.run(&["plan", "-no-color", "-out=the.plan", "-var=v=3"]).ok();
     let state = w.read("terraform.tfstate");
     let lineage = w.state()["lineage"].as_str().expect("a lineage").to_owned();
@@ -51,7 +51,7 @@ fn damaged_ones() {
         refused(&w, &["apply", "-no-color", "damaged.plan"], &["damaged.plan"]);
         refused(&w, &["show", "-no-color", "damaged.plan"], &["damaged.plan"]);
     }
-    // A byte that differs, anywhere: it is found, or does not matter, but nothing worse.
+    // One changed byte, anywhere: it is found, or does not matter, but nothing worse.
     for at in (0..whole.len()).step_by(whole.len() / 25 + 1) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x55;
@@ -83,7 +83,7 @@ fn one_whose_configuration_has_gone() {
             .mode();
         assert_eq!(mode & 0o777, 0o600, "a plan holds every value, secrets too");
     }
-    // What was planned is applied, whatever the files say by now.
+    // A saved plan is applied as planned, whatever the files now contain.
     std::fs::remove_file(w.dir().join("main.tf")).expect("a file");
     w.run(&["apply", "-no-color", "the.plan"]).ok();
     assert_eq!(
@@ -161,7 +161,7 @@ fn one_made_by_terraform() {
             &["terraform.plan", "Terraform"],
         );
     }
-    // And the other way round.
+    // The other way round, too.
     w.run_program("terraform", &["apply", "-no-color", "the.plan"])
         .fails_with(&["the.plan"]);
     assert!(!w.exists("terraform.tfstate"));

@@ -1,4 +1,4 @@
-//! Plugins that do not do what plugins do.
+//! Plugins that do not follow the protocol.
 
 use crate::{no_orphans, refused, script_plugin};
 use support::Workspace;

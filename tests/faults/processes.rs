@@ -1,4 +1,4 @@
-//! Plugins that hang, flood, or speak nonsense after they have started well, and readers that go away: nothing is left behind.
+//! Plugins that hang, flood, or send nonsense after a good start, and readers that go away: nothing is left behind.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use support::{Workspace, monoform};
 
 use crate::{no_orphans, script_plugin, start, until};
 
-/// What is in the directory for temporary files beside the working directory and the home directory.
+/// Returns the content of the temporary directory beside the working directory and the home directory.
 fn left(w: &Workspace) -> Vec<String> {
     let root = w.dir().parent().expect("a parent").to_owned();
     let names = std::fs::read_dir(root).expect("a directory");
@@ -21,7 +21,7 @@ fn left(w: &Workspace) -> Vec<String> {
     names
 }
 
-/// The processes of a workspace whose command lines have this text.
+/// Returns the IDs of a workspace's processes whose command lines have this text.
 pub fn ids(w: &Workspace, text: &str) -> Vec<u32> {
     let mark = format!("HOME={}", w.home().display()).into_bytes();
     let entries = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
@@ -37,12 +37,12 @@ pub fn ids(w: &Workspace, text: &str) -> Vec<u32> {
 
 pub fn signal(ids: &[u32], signal: &str) {
     for id in ids {
-        // It may be gone already.
+        // The process may be gone already.
         let _ = Command::new("kill").args(["-s", signal, &id.to_string()]).output();
     }
 }
 
-/// A resource whose provider is stopped while it waits for a pipe, so that it answers nothing.
+/// Writes a configuration whose provider is stopped while it waits for a pipe, so that it answers nothing.
 fn hanging(w: &Workspace) {
     let fifo = w.dir().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
@@ -99,7 +99,7 @@ fn an_answer_after_the_cancellation_changes_nothing() {
     signal(&plugin, "STOP");
     crate::interrupt(&mut apply);
     apply.signal(Signal::SIGINT);
-    // It wakes up, and has its answer, while the core is ending.
+    // The plugin wakes up and gets its data while the core is ending.
     fifo.write_all(b"late\n").expect("the pipe takes it");
     drop(fifo);
     signal(&plugin, "CONT");
@@ -124,7 +124,7 @@ fn a_plugin_that_is_killed_is_named_with_its_end() {
     assert_eq!(left(&w), Vec::<String>::new());
 }
 
-/// Our own provider behind a script, as an installed plugin with another name.
+/// Installs a built-in provider behind a script, as a plugin with another name.
 fn behind(w: &Workspace, before: &str) {
     script_plugin(
         w,
@@ -137,7 +137,7 @@ fn behind(w: &Workspace, before: &str) {
 #[test]
 fn a_plugin_that_floods_its_log_stops_nobody() {
     let w = Workspace::new();
-    // Lines without end, and one that never ends.
+    // Endless lines, and one line that never ends.
     behind(&w, "(yes 'a line of the log' >&2) &\n(tr '\\0' 'x' < /dev/zero >&2) &");
     let began = Instant::now();
     for args in [&["plan", "-no-color"][..], &["apply", "-no-color", "-auto-approve"]] {
@@ -197,7 +197,7 @@ fn errors_that_nobody_reads_change_no_status_and_lose_nothing() {
     assert!([0, 141].contains(&run(&["apply", "-no-color", "-auto-approve"])));
     assert!(w.read("terraform.tfstate").contains("done before"));
     assert_eq!(run(&["state", "show", "nothing.there"]), 1);
-    // Not even open.
+    // A standard output that is not even open.
     let mut command = w.command("sh");
     command.args([
         "-c",

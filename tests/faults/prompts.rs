@@ -27,7 +27,7 @@ resource "terraform_data" "a" {
 const PLAIN: &str = "resource \"terraform_data\" \"a\" {\n  input = 1\n}\n";
 
 fn terminal(w: &Workspace, args: &[&str]) -> Terminal {
-    // In a session of its own, the terminal sends it the signals that keys stand for.
+    // In a session of its own, the terminal sends the program the signals of keys.
     Terminal::start(w.command("setsid").args(["--ctty", monoform()]).args(args))
 }
 
@@ -63,7 +63,7 @@ fn answers_come_through_a_pipe() {
     let ran = piped(&w, &args, "no\n");
     assert_eq!(ran.status, 1);
     assert!(ran.stdout.contains("Destroy cancelled."), "{}", ran.all());
-    // As with Terraform, -input=false and TF_INPUT are about variables, not about approval.
+    // As in Terraform, -input=false and TF_INPUT are about variables, not about approval.
     let args = ["destroy", "-no-color", "-input=false", "-var=n=5", "-var=secret=hidden"];
     piped(&w, &args, "yes\n").ok();
     let w = w.env("TF_INPUT", "false");
@@ -113,7 +113,7 @@ fn a_sensitive_value_is_not_echoed_and_a_wrong_one_asked_again() {
     screen.sees("var.n\n  Enter a value: ");
     screen.press("7\r");
     screen.sees("var.secret\n  Enter a value: ");
-    // Keys pressed before that would be shown.
+    // Keys pressed earlier would be shown.
     screen.hides();
     screen.press("hunter2\r");
     screen.sees("Only 'yes' will be accepted to approve.\n\n  Enter a value: ");
@@ -226,7 +226,7 @@ output "o" {
         assert!(!all.contains(foreign), "{foreign:?} in {all:?}");
     }
     assert!(all.contains("\x1b[1m"), "our own colours are there: {all:?}");
-    // What programs read is exact.
+    // Output for programs is exact.
     let exact = "first\u{1b}[2J\nsecond\u{7}\u{1b}]0;title\u{7}\u{202e}";
     assert_eq!(w.run(&["output", "-raw", "o"]).ok().stdout, exact);
     assert_eq!(w.run(&["output", "-json", "o"]).ok().json(), exact);

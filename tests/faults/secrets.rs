@@ -1,5 +1,5 @@
-//! Secrets of every kind are planted, and everything that is written, logged and printed is searched for them: only the state, its
-//! backup, a saved plan and the journal may have them.
+//! Planted secrets of every kind, searched for in everything that is written, logged and printed: only the state, its backup, a
+//! saved plan and the journal may have them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -82,7 +82,7 @@ output "secret" {
 }
 "#;
 
-/// What has a secret: what it is, and which.
+/// Places that have a secret, each with the secret's name.
 type Finds = BTreeSet<(String, &'static str)>;
 
 fn search(what: &str, text: &[u8], finds: &mut Finds) {
@@ -93,7 +93,7 @@ fn search(what: &str, text: &[u8], finds: &mut Finds) {
     }
 }
 
-/// Files that may have secrets: the state and what belongs to it, and what the test itself wrote.
+/// Returns true for files that may have secrets: the state and its companions, and files that the test itself wrote.
 fn may(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     use std::os::unix::fs::PermissionsExt as _;
@@ -126,7 +126,7 @@ fn search_files(dir: &Path, finds: &mut Finds) {
     }
 }
 
-/// The command lines of all processes that were started for a workspace.
+/// Searches the command lines of all processes that were started for a workspace.
 fn search_processes(home: &Path, finds: &mut Finds) {
     let mark = format!("HOME={}", home.display()).into_bytes();
     let Ok(entries) = std::fs::read_dir("/proc") else {
@@ -223,7 +223,7 @@ fn credentials_of_a_backend_are_in_its_record_and_nowhere_else() {
     let mut finds = Finds::new();
     let setting = format!("-backend-config=password={BACKEND}");
     w.write("backend.hcl", &format!("password = \"{BACKEND}\"\n"));
-    // What a person types is in the command line of that command, and in no other.
+    // Typed values are in the command line of that command, and in no other.
     for args in [
         &["init", "-backend-config=backend.hcl"][..],
         &["plan", "-no-color"],

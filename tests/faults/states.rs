@@ -1,4 +1,4 @@
-//! States that are damaged, held by somebody else, or cannot be written.
+//! States that are damaged, locked by another program, or cannot be written.
 
 use std::process::Command;
 
@@ -38,7 +38,7 @@ fn a_truncated_state() {
             ],
         );
     }
-    // The way out leads through the backup, if there is one.
+    // The remedy uses the backup, if there is one.
     w.write("terraform.tfstate", &whole);
     w.write("main.tf", "resource \"terraform_data\" \"a\" {\n  input = \"y\"\n}\n");
     w.run(&["apply", "-no-color", "-auto-approve"]).ok();
@@ -76,7 +76,7 @@ fn a_stale_pending_snapshot_is_told_and_kept() {
         })
         .collect();
     assert_eq!(kept.len(), 1);
-    // One with a higher serial is a write that was cut short.
+    // A pending snapshot with a higher serial is a write that was cut short.
     let next = newest.replace("\"z\"", "\"recovered\"");
     let serial: serde_json::Value = serde_json::from_str(&newest).expect("JSON");
     let serial = serial["serial"].as_u64().expect("a number");
@@ -96,7 +96,7 @@ fn a_state_that_is_not_for_us() {
     w.write("terraform.tfstate", &whole.replace("\"version\": 4", "\"version\": 5"));
     refused(&w, &["plan", "-no-color"], &["terraform.tfstate", "version"]);
     w.write("terraform.tfstate", &whole.replace("1.16.0", "99.0.0"));
-    // The version of the program that wrote it is only a remark: the version of the format decides.
+    // The version of the program that wrote a state is information only: the version of the format decides.
     w.run(&["plan", "-no-color"]).ok().shows(&["No changes."]);
     w.write("terraform.tfstate", "[]");
     refused(&w, &["plan", "-no-color"], &["terraform.tfstate"]);
@@ -128,7 +128,7 @@ fn a_lock_that_another_monoform_holds() {
             .fails_with(&["Error acquiring the state lock", "Operation: OperationTypeApply"]);
     }
     w.run(&["plan", "-no-color", "-lock=false"]).ok();
-    // One that waits gets its turn.
+    // A waiting command gets the lock once it is free.
     let mut patient = start(&w, &["plan", "-no-color", "-lock-timeout=60s", "-detailed-exitcode"]);
     patient.sees("Acquiring state lock. This may take a few moments...");
     w.write("go", "");
@@ -159,7 +159,7 @@ fn a_lock_that_terraform_holds() {
     w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
 }
 
-/// A command without the right to write where it may not: root has that right usually.
+/// Returns a command that may not write into protected directories: root loses the capabilities that usually allow it.
 fn humble(w: &Workspace, args: &[&str]) -> Option<Command> {
     let root = Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout == b"0\n");
     if !root {
@@ -216,7 +216,7 @@ resource "terraform_data" "a" {
         saved["resources"][0]["instances"][0]["attributes"]["input"]["value"],
         "precious"
     );
-    // The next run names the file, as long as the state does not have what is in it.
+    // The next run names the file, as long as the state lacks its content.
     std::fs::remove_file(w.dir().join("states")).expect("a file");
     std::fs::create_dir(w.dir().join("states")).expect("a directory");
     let state = w.dir().join("states/s.tfstate");
@@ -238,7 +238,7 @@ resource "terraform_data" "a" {
     assert!(!named());
     std::fs::remove_dir_all(w.dir().join("states")).expect("a directory");
     w.write("states", "");
-    // The same again: what could not be saved the first time is kept.
+    // A second failure keeps the state that could not be saved the first time.
     let first = w.read("errored.tfstate");
     std::fs::remove_file(w.dir().join("states")).expect("a file");
     std::fs::create_dir(w.dir().join("states")).expect("a directory");
@@ -266,7 +266,7 @@ fn where_the_working_directory_is_read_only_the_state_goes_elsewhere_and_the_pla
     let dir = w.dir().display().to_string();
     let mounted = mount(&["--bind", &dir]) && mount(&["-o", "remount,bind,ro"]);
     let run = mounted.then(|| w.run(&["apply", "-no-color", "-auto-approve", "-state=../home/states/s.tfstate"]));
-    // It may be mounted though not read-only.
+    // The directory may be mounted without being read-only.
     let _ = Command::new("umount").arg(w.dir()).output();
     let Some(run) = run else {
         support::skip(TEST, "mount", "a directory cannot be made read-only");

@@ -1,4 +1,4 @@
-//! Suites of tests: what they create is destroyed, or named and kept in a state file, whatever stops them.
+//! Test suites: their objects are destroyed, or reported and kept in a state file, however the run is stopped.
 
 use std::process::Command;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 use support::Workspace;
 use support::running::Running;
 
-/// A module that makes an object, and one whose object takes until there is a file `go`.
+/// A module that makes an object, and one whose object waits for a file `go`.
 const MODULE: &str = r#"
 variable "waits" {
   default = false
@@ -76,7 +76,7 @@ fn one_interrupt_finishes_the_run_and_destroys() {
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    // What was left out did not pass.
+    // Tests that were left out did not pass.
     assert_eq!(test.status, 1, "{text}");
     assert_eq!(left_files(&w), [""; 0]);
     no_orphans(&w);
@@ -147,7 +147,7 @@ fn what_a_killed_test_has_left_is_told_and_kept_by_the_next() {
     assert_eq!(objects(&w, "errored_test.main.tftest.hcl.tfstate"), ["made"]);
     let second = objects(&w, "errored_test.main.tftest.hcl.second.tfstate");
     assert!(second.contains(&"made".to_owned()), "{second:?}");
-    // It is told once, and a test that is not killed leaves no journal.
+    // The report comes once, and a test that is not killed leaves no journal.
     let again = w.run(&["test", "-no-color"]).ok().all();
     assert!(!again.contains("earlier"), "{again}");
     assert!(!w.exists(".terraform/test_journals"));
@@ -193,13 +193,13 @@ fn a_state_that_was_left_is_not_overwritten() {
     assert_eq!(w.read("errored_test.tests_a.tftest.hcl.tfstate"), first);
     assert_ne!(w.read("errored_test.tests_a.tftest.hcl.2.tfstate"), first);
 
-    // It is a state that commands can work with.
+    // The kept state is one that commands can use.
     w.write("fixed/main.tf", "");
     let fixed = w.run(&["state", "list", "-state=errored_test.tests_a.tftest.hcl.tfstate"]);
     assert_eq!(fixed.ok().stdout, "terraform_data.a\n");
 }
 
-/// A suite whose second run reads a pipe.
+/// Returns a suite whose second run reads a pipe.
 fn reading() -> Workspace {
     let w = Workspace::with(&[
         ("main.tf", MODULE),
@@ -217,7 +217,7 @@ fn reading() -> Workspace {
     w
 }
 
-/// Starts the suite, and waits until its second run reads the pipe: it goes on when the file is dropped.
+/// Starts the suite, and waits until its second run reads the pipe: the run goes on when the file is dropped.
 fn until_it_reads(w: &Workspace) -> (Running, std::fs::File) {
     let mut test = start(w, &["test", "-no-color"]);
     test.sees("run \"one\"... pass");

@@ -1,4 +1,4 @@
-//! Where output goes: full devices, readers that have gone away, pipes and devices named as files.
+//! Faults of outputs: full devices, readers that have gone away, pipes and devices named as files.
 
 use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
@@ -62,7 +62,7 @@ const PRINTING: &[&[&str]] = &[
     &["apply", "-json", "-auto-approve"],
 ];
 
-/// A command that reads an expression, which is configuration of one line, too.
+/// Returns a command with an input that is an expression, and also a configuration of one line.
 fn command(w: &Workspace, args: &[&str]) -> Command {
     let input = w.dir().join("input");
     std::fs::write(&input, "[1,2]\n").expect("a file");
@@ -95,7 +95,7 @@ fn a_reader_that_has_gone_away_is_no_error_to_report() {
         assert_eq!(ran.status, expected, "{args:?}: {}", ran.all());
         assert!(!ran.stderr.contains("Error"), "{args:?}: {}", ran.all());
     }
-    // What the command does is done nevertheless.
+    // The command completes its work nevertheless.
     w.write("main.tf", &CONFIG.replace("\"x\"", "\"y\""));
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

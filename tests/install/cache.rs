@@ -29,7 +29,7 @@ fn one_download_for_many() {
         "{lock}"
     );
 
-    // With a lock file and what it wants in the cache, nobody is asked anything.
+    // With a lock file and the locked package in the cache, no server is asked.
     server.requests();
     std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
     let init = w.run(&["init", "-no-color"]).ok();
@@ -41,7 +41,7 @@ fn one_download_for_many() {
     assert_eq!(server.requests(), [""; 0]);
     assert_eq!(w.read(".terraform.lock.hcl"), lock);
 
-    // What the cache has is believed for the lock file's sake only.
+    // Packages in the cache are trusted only if the lock file has their checksums.
     let fresh = |w: &Workspace| {
         std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
         let _ = std::fs::remove_file(w.dir().join(".terraform.lock.hcl"));

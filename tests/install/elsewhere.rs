@@ -1,4 +1,4 @@
-//! Packages for other machines: `providers lock`, `providers mirror`, and what is installed from such a mirror.
+//! Packages for other machines: `providers lock`, `providers mirror`, and installation from such a mirror.
 
 use crate::{requiring, serve, workspace};
 use support::Workspace;
@@ -59,7 +59,8 @@ fn locked_for_several_platforms() {
     w.run(&["init"]).ok();
     assert_eq!(w.read(".terraform.lock.hcl"), text, "init has nothing to add");
 
-    // A package that is not what was locked; a constraint that the lock file does not meet; what is nowhere.
+    // A package without the locked checksum; a constraint that the lock file does not meet; a platform without
+    // packages.
     w.run(&["providers", "lock", "-platform=linux_vax"])
         .fails_with(&["Could not retrieve providers", "for linux_vax"]);
     w.write("main.tf", &requiring(&server, &[("acme/anvil", "~> 2.0")]));
@@ -97,7 +98,7 @@ fn a_mirror_is_enough_to_install_from() {
     w.write("file", "");
     w.run(&["providers", "mirror", "file/mirror"])
         .fails_with(&["Cannot use the output directory", "not a directory"]);
-    // It is made, with its parents.
+    // The directory is made, with its parents.
     w.run(&["providers", "mirror", "a/b/mirror"]).ok();
     assert!(w.exists(&format!("a/b/mirror/{anvil}/index.json")));
     let here = platform();
@@ -112,7 +113,7 @@ fn a_mirror_is_enough_to_install_from() {
             "- Mirroring {anvil}...\n  - Selected v1.2.0 to meet constraints ~> 1.0\n  - Downloading package for {here}...\n"
         ),
         format!("- Mirroring {rocket}...\n  - Selected v0.1.0 with no constraints\n"),
-        // Others that install from the mirror do not have it built in.
+        // Other programs that install from the mirror do not have the provider built in.
         format!(
             "- Mirroring hashicorp/null...\n  - Selected v3.2.3 with no constraints\n  - Downloading package for {here}...\n"
         ),
@@ -130,9 +131,9 @@ fn a_mirror_is_enough_to_install_from() {
         archives["archives"]["plan9_mips"]["url"],
         "terraform-provider-anvil_1.2.0_plan9_mips.zip"
     );
-    // A later run finds what is there, and adds to it.
+    // A later run finds the existing packages, and adds to them.
     w.run(&["providers", "mirror", "../mirror"]).ok();
-    // A lock file must go with the configuration.
+    // A lock file must match the configuration.
     w.write(
         ".terraform.lock.hcl",
         &format!("provider \"{anvil}\" {{\n  version = \"0.9.0\"\n}}\n"),
@@ -173,7 +174,7 @@ fn a_mirror_is_enough_to_install_from() {
     );
 }
 
-/// Has this server answer for the registry of the public.
+/// Makes this server answer for the public registry.
 fn public_registry_at(w: &Workspace, server: &Server) {
     let services = format!(
         "services = {{ \"providers.v1\" = \"https://{}/v1/providers/\" }}",
@@ -219,7 +220,7 @@ fn a_lock_file_for_one_platform_is_warned_about() {
     // Nothing is new the second time.
     let again = w.run(&["init", "-no-color"]).ok();
     assert!(!again.stdout.contains("Incomplete lock file"), "{}", again.all());
-    // What a registry has signed is for all platforms.
+    // Checksums that a registry has signed are for all platforms.
     let server = serve(Registry::new().with("acme/anvil", "1.2.0", "one"));
     let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
     let init = w.run(&["init", "-no-color"]).ok();

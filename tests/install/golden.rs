@@ -1,5 +1,5 @@
-//! What people are told when a provider cannot be found, chosen, verified or started: every message whole, as it is in
-//! `golden.txt`. With `MONOFORM_BLESS` in the environment the file is written instead, to be read before it is committed.
+//! Messages about a provider that cannot be found, selected, verified or started: each in full, as in `golden.txt`. With
+//! `MONOFORM_BLESS` in the environment the file is written instead, to be read before it is committed.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::path::Path;
 use support::Workspace;
 use support::registry::platform;
 
-/// A plugin that ends at once; as good as any where it is not started.
+/// Writes a plugin that ends at once, which suffices for tests that do not start it.
 fn plugin(w: &Workspace, path: &str) {
     w.write(path, "#!/bin/sh\necho 'no such luck' >&2\nexit 3\n");
     let file = w.dir().join(path);
@@ -28,7 +28,7 @@ fn locked(source: &str, version: &str, hash: &str) -> String {
     format!("provider \"{source}\" {{\n  version = \"{version}\"\n  hashes  = [\"{hash}\"]\n}}\n")
 }
 
-/// What a case prepares, and what is run.
+/// Preparation of a workspace, and the command to run.
 struct Case {
     name: &'static str,
     prepare: fn(Workspace) -> Workspace,
@@ -236,7 +236,7 @@ const CASES: &[Case] = &[
     }),
 ];
 
-/// A text with dots in place of what stands between two others.
+/// Replaces the text between two others by dots.
 fn without(text: &str, before: &str, after: &str) -> String {
     let parts = text.split_once(before);
     let parts = parts.and_then(|(head, rest)| Some((head, rest.split_once(after)?.1)));
@@ -260,7 +260,7 @@ fn every_message() {
         }
         let ran = w.run(&args);
         assert_eq!(ran.status, 1, "{name}: {}", ran.all());
-        // Lines are broken by the width of a terminal, and paths are not equally long everywhere: lists stay, prose is joined.
+        // The terminal's width determines line breaks, and paths differ in length: lists stay, prose is joined.
         let root = w.dir().parent().expect("a parent").display().to_string();
         let mut message = String::new();
         for line in ran.stderr.trim().lines() {
@@ -272,7 +272,7 @@ fn every_message() {
             }
             let _ = writeln!(message, "{line}");
         }
-        // Neither where this was built, nor what is built in by now.
+        // Neither the build directory nor the list of built-in plugins belongs to the messages.
         let beside = Path::new(support::monoform()).parent().expect("a directory");
         let message = message
             .replace(&root, "ROOT")

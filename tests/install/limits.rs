@@ -1,4 +1,4 @@
-//! What is too large, and who is too slow.
+//! Limits of size and time: packages that are too large, servers that are too slow.
 
 use crate::{requiring, workspace};
 use support::Workspace;

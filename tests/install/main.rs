@@ -1,5 +1,5 @@
-//! Providers from anywhere: registries, network mirrors, archives on this machine, the plugin cache; on the real executable,
-//! against servers that the tests make.
+//! Installation of providers: registries, network mirrors, archives on this machine, the plugin cache; by the real
+//! executable, from servers of the tests.
 
 #![allow(
     clippy::disallowed_methods,
@@ -33,7 +33,7 @@ use support::Workspace;
 use support::registry::Registry;
 use support::server::Server;
 
-/// The path of an installed package below `.terraform/providers` or a cache.
+/// Returns the path of an installed package below `.terraform/providers` or a cache.
 fn package(server: &Server, provider: &str, version: &str) -> String {
     format!(
         "{}/{provider}/{version}/{}",
@@ -42,12 +42,12 @@ fn package(server: &Server, provider: &str, version: &str) -> String {
     )
 }
 
-/// A server that answers as a registry.
+/// Starts a server that answers as a registry.
 fn serve(registry: Registry) -> Server {
     Server::https(move |request| registry.answer(request))
 }
 
-/// A configuration that requires these providers, each with a constraint that may be empty.
+/// Returns a configuration that requires these providers, each with a constraint that may be empty.
 fn requiring(server: &Server, providers: &[(&str, &str)]) -> String {
     let line = |(provider, constraint): &(&str, &str)| {
         let name = provider.rsplit('/').next().expect("a name");
@@ -65,7 +65,7 @@ fn requiring(server: &Server, providers: &[(&str, &str)]) -> String {
     format!("terraform {{\n  required_providers {{\n{lines}  }}\n}}\n")
 }
 
-/// A workspace with a configuration, where the server's certificate is trusted.
+/// Returns a workspace with a configuration and trust in the server's certificate.
 fn workspace(server: &Server, configuration: &str) -> Workspace {
     let w = Workspace::with(&[("main.tf", configuration), ("../roots.pem", &server.certificate)]);
     let roots = w.dir().join("../roots.pem");

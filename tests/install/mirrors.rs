@@ -1,11 +1,11 @@
-//! Network mirrors and filesystem mirrors, and which of them counts for which provider.
+//! Network mirrors and filesystem mirrors, and the selection between them for each provider.
 
 use crate::{requiring, serve, workspace};
 use support::Workspace;
 use support::registry::{Registry, platform, sha256, zip};
 use support::server::{Reply, Server};
 
-/// A mirror that has version 1.0.0 and 1.1.0 of `example.com/acme/anvil`, the newer one without checksums.
+/// Starts a mirror with versions 1.0.0 and 1.1.0 of `example.com/acme/anvil`, the newer one without checksums.
 fn mirror(sum: impl Fn(&[u8]) -> String + Send + Sync + 'static) -> Server {
     Server::https(move |request| {
         let platform = platform();
@@ -106,7 +106,7 @@ fn archives_on_this_machine() {
         platform()
     );
     assert_eq!(w.read(&program), "packed");
-    // An archive that was changed is not taken for the one that was locked.
+    // A changed archive is not taken for the locked one.
     std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
     std::fs::write(dir.join(&name), zip(&[("terraform-provider-anvil_v1.4.0", b"changed")])).unwrap();
     w.run(&["init"]).fails_with(&[

@@ -1,4 +1,4 @@
-//! OCI registries: mirrors of providers, packages of modules, and the logins that they ask for.
+//! OCI registries: mirrors of providers, packages of modules, and authentication.
 
 use std::sync::OnceLock;
 
@@ -12,12 +12,12 @@ use crate::workspace;
 const PROVIDER: &str = "terraform {\n  required_providers {\n    anvil = {\n      source  = \"example.com/acme/anvil\"\n      \
                         version = \"~> 1.0\"\n    }\n  }\n}\n";
 
-/// The archive of a provider whose program has this content.
+/// Returns the archive of a provider whose program has this content.
 fn anvil(content: &str) -> Vec<u8> {
     zip(&[("terraform-provider-anvil", content.as_bytes())])
 }
 
-/// The archive of a module.
+/// Returns the archive of a module with this output.
 fn module(value: &str) -> Vec<u8> {
     let file = format!("output \"value\" {{\n  value = \"{value}\"\n}}\n");
     zip(&[
@@ -26,12 +26,13 @@ fn module(value: &str) -> Vec<u8> {
     ])
 }
 
-/// A call of the module at an address, whose value is an output.
+/// Returns a configuration that calls the module at an address and has its value as an output.
 fn call(source: &str) -> String {
     format!("module \"m\" {{\n  source = \"{source}\"\n}}\n\noutput \"value\" {{\n  value = module.m.value\n}}\n")
 }
 
-/// Two versions of a provider, one with build metadata, and two of a module, beside tags that are no versions.
+/// Returns artifacts: two versions of a provider, one with build metadata, and two of a module, beside tags that are no
+/// versions.
 fn artifacts(access: Access) -> Artifacts {
     let mut artifacts = Artifacts::new(access);
     let platform = platform();
@@ -50,7 +51,7 @@ fn artifacts(access: Access) -> Artifacts {
     artifacts
 }
 
-/// A registry on this machine with these artifacts.
+/// Starts a registry with these artifacts.
 fn serve(artifacts: Artifacts) -> Server {
     let address: &'static OnceLock<String> = Box::leak(Box::default());
     let server = Server::https(move |request| artifacts.answer(request, address.get().map_or("", String::as_str)));
@@ -58,7 +59,7 @@ fn serve(artifacts: Artifacts) -> Server {
     server
 }
 
-/// A workspace in which providers come from a mirror in this registry, with more in its CLI configuration.
+/// Returns a workspace whose providers come from a mirror in this registry, with more in its CLI configuration.
 fn mirrored(server: &Server, more: &str, configuration: &str) -> Workspace {
     let w = workspace(server, configuration);
     let config = format!(
@@ -70,7 +71,7 @@ fn mirrored(server: &Server, more: &str, configuration: &str) -> Workspace {
     w
 }
 
-/// The `oci_credentials` for a registry.
+/// Returns the `oci_credentials` block for a registry.
 fn login(server: &Server, body: &str) -> String {
     format!("oci_credentials \"{}\" {{\n{body}\n}}\n", server.host())
 }
@@ -93,7 +94,7 @@ fn providers_from_a_mirror() {
     assert_eq!(w.read(&installed), "1.1.0");
     assert!(w.read(".terraform.lock.hcl").contains("h1:"));
 
-    // Nothing is asked again, and an older version is had by its constraint.
+    // Nothing is requested again, and a constraint selects an older version.
     server.requests();
     w.run(&["init"]).ok();
     assert_eq!(server.requests(), [""; 0]);
@@ -222,7 +223,7 @@ fn logins() {
             .run(&["init"])
             .fails_with(&["(401)", "a login may be missing", &server.host()]);
 
-        // What container tools have stored.
+        // Credentials that container tools have stored.
         let w = mirrored(&server, "", &both);
         let stored = format!(
             "{{\"auths\": {{\"{}\": {{\"auth\": \"dXNlcjpodW50ZXIy\"}}}}}}",
@@ -270,7 +271,7 @@ fn tokens_and_helpers() {
         .fails_with(&["docker-credential-absent", "no such program on the PATH"]);
 }
 
-/// The registry server of Debian, with what is uploaded to it.
+/// Tests Debian's registry server, with uploaded artifacts.
 #[test]
 fn a_real_registry() {
     const TEST: &str = "oci::a_real_registry";
@@ -365,7 +366,6 @@ fn a_real_registry() {
     assert!(w.read(".terraform/modules/m/main.tf").contains("\"one\""));
 }
 
-/// A server that ends with the test.
 struct Running(std::process::Child);
 
 impl Drop for Running {

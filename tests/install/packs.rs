@@ -8,7 +8,7 @@ use support::{Ran, Workspace};
 
 use crate::packs_keys::{PRIVATE, PUBLIC, PUBLIC_OF_ANOTHER};
 
-/// A provider of a third party: a copy of this executable, which serves the plugin that the file is named after.
+/// Provider of a third party: a copy of this executable, which serves the plugin that the file is named after.
 const PROVIDER: &str = "example.com/acme/null";
 
 const MAIN: &str = "terraform {
@@ -29,7 +29,7 @@ fn executable_name() -> String {
     "terraform-provider-null_v3.2.3".to_owned()
 }
 
-/// A machine where the provider is installed.
+/// Returns a machine on which the provider is installed.
 fn with_provider() -> Workspace {
     let w = Workspace::with(&[("main.tf", MAIN)]);
     let dir = (w.home().join(".terraform.d/plugins").join(PROVIDER).join("3.2.3")).join(support::registry::platform());
@@ -38,7 +38,7 @@ fn with_provider() -> Workspace {
     w
 }
 
-/// The pack that such a machine makes, and the machine.
+/// Makes a pack on such a machine; returns the machine and the pack.
 fn packed(args: &[&str]) -> (Workspace, PathBuf) {
     let w = with_provider();
     let out = w.dir().join("site");
@@ -79,7 +79,7 @@ fn a_packed_provider_needs_no_installation() {
         "{lock}"
     );
     apply(&b, &site).ok().shows(&["No changes."]);
-    // Without a place to unpack into, from memory.
+    // Without a directory to unpack into, the provider runs from memory.
     let c = Workspace::with(&[("main.tf", MAIN), (".terraform.lock.hcl", &lock)]).env("MONOFORM_UNPACK_DIR", "none");
     apply(&c, &site).ok().shows(&["1 added"]);
     assert!(unpacked(&c).is_empty());
@@ -94,7 +94,7 @@ fn a_packed_provider_needs_no_installation() {
         );
         assert!(!c.run(command).ok().all().contains("carries"));
     }
-    // The lock file is that of a machine where the package is installed: there nothing changes.
+    // The lock file is that of a machine with the installed package, where it does not change.
     let d = with_provider();
     d.write(".terraform.lock.hcl", &lock);
     d.run_program(support::lean(), &["init", "-no-color", "-lockfile=readonly"])
@@ -178,7 +178,7 @@ fn packages_are_fetched_from_the_registry_in_the_locked_version() {
         .run(&["pack", "-no-color", "-list", "two"])
         .ok()
         .shows(&["anvil v1.0.0", "anvil v1.2.0"]);
-    // A package that is not the locked one is not packed.
+    // A package without the locked checksum is not packed.
     let wrong: String = lock
         .lines()
         .filter(|line| !line.contains("zh:"))
@@ -191,7 +191,7 @@ fn packages_are_fetched_from_the_registry_in_the_locked_version() {
     let refused = third.run(&["pack", "-no-color", "-out=site"]);
     refused.fails_with(&["Could not retrieve providers", "none of the checksums", "1.0.0"]);
     assert!(!third.exists("site"));
-    // A locked version that the configuration does not allow.
+    // The configuration does not allow the locked version.
     third.write("main.tf", &anvil.replace("~> 1.0", "~> 1.1"));
     third
         .run(&["pack", "-no-color", "-out=site"])
@@ -209,7 +209,7 @@ fn a_locked_package_must_be_the_packed_one() {
             .fails_with(&["Provider checksum mismatch", "the pack"]);
     }
     assert_eq!(b.read(".terraform.lock.hcl"), lock);
-    // A version that it does not carry.
+    // A version that the pack does not carry.
     let b = Workspace::with(&[("main.tf", &MAIN.replace("~> 3.0", ">= 4.0"))]);
     b.run_program(&site, &["plan", "-no-color"]).fails_with(&[
         "Provider not available",
@@ -223,7 +223,7 @@ fn what_was_unpacked_is_whole_whatever_happened() {
     let (_a, site) = packed(&[]);
     let b = Workspace::with(&[("main.tf", MAIN)]);
     b.run_program(&site, &["init", "-no-color"]).ok();
-    // Many that want it at the same time.
+    // Many processes unpack at the same time.
     let plans: Vec<_> = (0..20)
         .map(|_| {
             let mut command = b.command(&site);
@@ -244,7 +244,7 @@ fn what_was_unpacked_is_whole_whatever_happened() {
     };
     let dir = b.home().join(".cache/monoform/packed");
     let file = dir.join(name).join(executable_name());
-    // Cut off, as after a crash of the machine; and changed without another size, with and without a lock file.
+    // Cut off, as after a crash of the machine; and changed with the same size, with and without a lock file.
     std::fs::write(&file, "").expect("written");
     apply(&b, &site).ok().shows(&["1 added"]);
     let mut bytes = std::fs::read(&file).expect("read");
@@ -296,7 +296,7 @@ fn a_damaged_pack_is_refused() {
         let flag = damaged.display().to_string();
         let verified = a.run(&["pack", "-verify", "-no-color", &flag]);
         verified.fails_with(&["Cannot verify the pack", "damaged", "copy it again"]);
-        // As an executable it is the same program, and says why it carries nothing.
+        // As an executable it is the same program, and reports why the pack cannot be used.
         make_executable(&damaged);
         let checked = a.run_program(&damaged, &["self-check", "-json"]);
         assert_eq!(checked.status, 1, "{what}: {}", checked.all());
@@ -367,7 +367,7 @@ fn packs_are_signed_listed_taken_over_and_unpacked() {
         "{checked:#}"
     );
     assert!(checked["pack"]["verified_bytes"].as_u64() > Some(0), "{checked:#}");
-    // The same inputs give the same bytes, and so does what is taken over.
+    // The same inputs give the same bytes, and so do providers that are taken over from a pack.
     pack(&["-out=again", "-sign=private.pem"]).ok();
     pack(&["-out=over", "-from=site", "-sign=private.pem"]).ok();
     let bytes = |name: &str| std::fs::read(a.dir().join(name)).expect("read");
@@ -377,7 +377,7 @@ fn packs_are_signed_listed_taken_over_and_unpacked() {
     pack(&["-out=x", "-executable=main.tf"]).fails_with(&["not an executable of Monoform"]);
     pack(&["-out=x", "-provider=example.com/acme/null@>=9"]).fails_with(&["example.com/acme/null"]);
     assert!(!a.exists("x"));
-    // A mirror for others.
+    // A mirror for other programs.
     a.run_program(lean, &["unpack", "-from=site", "mirror"]).ok();
     let file = (a.dir().join("mirror").join(PROVIDER).join("3.2.3")).join(support::registry::platform());
     assert!(file.join(executable_name()).is_file());
@@ -414,7 +414,7 @@ fn an_update_is_carried_as_a_difference() {
     assert!(size("update") < 10_000, "{} bytes", size("update"));
     pack(&["-update=update", "-out=refused", "-trust=other.pem", "site"]).fails_with(&["not trusted"]);
     assert!(!a.exists("refused"));
-    // The old pack brings itself up to date.
+    // The old pack updates itself.
     a.run_program(
         a.dir().join("site"),
         &["pack", "-update=update", "-out=made", "-trust=public.pem"],

@@ -9,7 +9,7 @@ use support::registry::Registry;
 
 use crate::packs_keys::{PRIVATE, PUBLIC, PUBLIC_OF_ANOTHER};
 
-/// A directory with a configuration in `envs/prod`, which calls local modules inside and outside of it.
+/// Returns a directory with a configuration in `envs/prod`, which calls local modules inside and outside of it.
 fn repository() -> Workspace {
     let w = Workspace::with(&[
         (
@@ -56,7 +56,7 @@ fn pack(w: &Workspace, args: &[&str]) -> support::Ran {
     w.run_program(support::lean(), &[&["pack", "-no-color"], args].concat())
 }
 
-/// The paths of all files and links below a directory.
+/// Returns the paths of all files and links below a directory.
 fn files(dir: &Path) -> Vec<String> {
     fn below(dir: &Path, prefix: &str, out: &mut Vec<String>) {
         for entry in std::fs::read_dir(dir).expect("a directory") {
@@ -123,7 +123,7 @@ fn a_configuration_is_carried_without_states_and_secrets() {
     b.run_program(&site, &["-chdir=here/envs/prod", "apply", "-no-color", "-auto-approve"])
         .ok()
         .shows(&["said = \"inside, outside, prod\""]);
-    // What is there and the same stays; what differs is replaced only where that is wanted.
+    // Equal files stay; files that differ are replaced only on request.
     b.run_program(&site, &["unpack", "-config=envs/prod", "here"])
         .ok()
         .shows(&["is there already"]);
@@ -175,7 +175,7 @@ fn a_carried_cli_configuration_counts_where_a_machine_has_none() {
     let b = crate::workspace(&server, &other);
     b.run_program(&site, &["init", "-no-color"])
         .fails_with(&["names no source that it may be installed from"]);
-    // The machine's own file counts instead.
+    // The machine's own file has precedence.
     b.write("../home/.terraformrc", "disable_checkpoint = true\n");
     let asked = b.run_program(&site, &["init", "-no-color"]);
     assert_eq!(asked.status, 1, "{}", asked.all());
@@ -229,7 +229,7 @@ fn a_carried_cli_configuration_is_written_out() {
     assert!(!b.exists("more.tfrc"));
 }
 
-/// A workspace with a pack that is signed with the key in `../public.pem`, and one that is not signed.
+/// Returns a workspace with a pack that is signed with the key in `../public.pem`, and one that is not signed.
 fn signed_and_unsigned() -> Workspace {
     let server = crate::serve(Registry::new().with("acme/anvil", "1.0.0", "one"));
     let a = crate::workspace(&server, &crate::requiring(&server, &[("acme/anvil", "1.0.0")]));
@@ -269,13 +269,13 @@ fn a_pack_that_is_not_trusted_is_not_used() {
             "MONOFORM_PACK_TRUST",
         ]);
     }
-    // What is not used can be looked at.
+    // An untrusted pack can be listed.
     run("unsigned", "../public.pem", &["pack", "-list", "-no-color"])
         .ok()
         .shows(&["acme/anvil v1.0.0", "Pack not trusted", "it is not signed"]);
 }
 
-/// Every command that uses what is in a pack refuses one that is not trusted.
+/// Every command that uses the content of a pack refuses an untrusted one.
 #[test]
 fn every_door_checks_trust() {
     let a = signed_and_unsigned();
@@ -310,13 +310,13 @@ fn every_door_checks_trust() {
     let trusting = |args: &[&str]| run("../public.pem", lean, args);
     for door in doors {
         trusting(door).fails_with(&["is not trusted: it is not signed", "MONOFORM_PACK_TRUST"]);
-        // A key file that cannot be read is an error, and trusts nobody.
+        // A key file that cannot be read is an error, and trusts no pack.
         run("../missing.pem", lean, door).fails_with(&["missing.pem cannot be used", "MONOFORM_PACK_TRUST"]);
         for made in ["mirror", "x", "x.tfrc"] {
             assert!(!a.exists(made), "{door:?} has made {made}");
         }
     }
-    // The executable itself is a pack that is not trusted.
+    // The executable itself is an untrusted pack.
     let of_pack = |program: &str, args: &[&str]| run("../public.pem", &a.dir().join(program), args);
     for door in [
         &["unpack", "mirror"][..],
@@ -329,12 +329,12 @@ fn every_door_checks_trust() {
     of_pack("signed", &["self-check", "-no-color"])
         .ok()
         .shows(&["signed with the key", "Nothing is damaged."]);
-    // What is trusted passes through each of them, and an option has precedence over the environment.
+    // A trusted pack passes through each of them, and an option has precedence over the environment.
     trusting(&["unpack", "-from=signed", "mirror"]).ok();
     trusting(&["pack", "-verify", "signed"]).ok();
     trusting(&["pack", "-verify", "-trust=../other.pem", "signed"]).fails_with(&["it is signed with the key"]);
     trusting(&["pack", "-out=x", "-from=signed"]).ok();
-    // A name of a key file that is no text is not a variable that is not set.
+    // A key file's name that is not UTF-8 does not count as an unset variable.
     use std::os::unix::ffi::OsStrExt as _;
     let mut command = a.command(lean);
     command.args(["unpack", "-from=unsigned", "other"]);

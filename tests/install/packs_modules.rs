@@ -1,4 +1,4 @@
-//! Packs that carry modules: from a machine with a network to one without.
+//! Packs that carry modules from a machine with a network to one without.
 
 use support::Workspace;
 use support::registry::zip;
@@ -6,7 +6,8 @@ use support::server::{Reply, Server};
 
 use crate::site::Site;
 
-/// A registry with the module `acme/net/aws`, whose package has it in a directory and calls another module from elsewhere.
+/// Starts a registry with the module `acme/net/aws`, whose package has the module in a subdirectory and calls another one
+/// from elsewhere.
 fn registry() -> Server {
     let nested = zip(&[("main.tf", b"output \"said\" {\n  value = \"nested\"\n}\n")]);
     let plain = zip(&[
@@ -73,7 +74,7 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
         "/plain.zip",
     ]);
     on_a(&["pack", "-no-color", "-verify", "site"]).ok();
-    // The same inputs give the same bytes, and so does what is taken over.
+    // The same inputs give the same bytes, and so do modules that are taken over from a pack.
     on_a(&["pack", "-no-color", "-modules", "-out=again"]).ok();
     on_a(&["pack", "-no-color", "-from=site", "-out=over"]).ok();
     let bytes = |name: &str| std::fs::read(a.dir().join(name)).expect("read");
@@ -85,7 +86,7 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
         std::fs::copy(a.dir().join("site"), b.0.dir().join("site")).expect("a copy");
         b
     };
-    // Without init, and then nothing is left to be done by it.
+    // Without `init`, which then has nothing left to do.
     let b = site(&calls(&server, "~> 1.0", ""));
     b.run("site", &["validate"]).ok();
     b.run("site", &["apply", "-auto-approve"]).ok().shows(&[SAID]);
@@ -93,7 +94,7 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
     assert!(b.0.exists(".terraform/modules/net.nested/main.tf"));
     b.run("site", &["init"]).ok();
     b.run("site", &["plan"]).ok().shows(&["No changes."]);
-    // Another constraint: what is installed no longer fits, and the pack has nothing that does.
+    // Another constraint: the installed version no longer fits, and the pack has none that does.
     b.0.write("main.tf", &calls(&server, ">= 2.0", ""));
     let command = format!("monoform pack -out=FILE \"-module={host}/acme/net/aws@>= 2.0\"");
     for command_line in [&["plan"][..], &["init"]] {
@@ -101,7 +102,7 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
         failed.fails_with(&["module \"net\"", "does not allow: 1.2.0", &command]);
     }
 
-    // With init, which says where modules come from.
+    // With `init`, which names the source of the modules.
     let b = site(&calls(&server, "~> 1.0", ""));
     let init = b.run("site", &["init"]).ok();
     init.shows(&[
@@ -110,7 +111,7 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
     ]);
     b.run("site", &["plan"]).ok().shows(&[SAID]);
 
-    // Where the data directory cannot be written, in a directory of the user.
+    // If the data directory cannot be written, in a directory of the user.
     let b = Site(site(&calls(&server, "~> 1.0", "")).0.env("TF_DATA_DIR", "/proc/none"));
     b.run("site", &["plan"]).ok().shows(&[SAID]);
     b.run("site", &["plan"]).ok().shows(&[SAID]);
@@ -119,7 +120,7 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
     b.run("site", &["apply", "saved"]).ok().shows(&[SAID]);
 }
 
-/// A module whose files every function that reads files reads.
+/// A module whose files are read by every function that reads files.
 const FUNCTIONS: &str = r#"
 output "read" {
   value = join(" ", concat(
@@ -186,7 +187,7 @@ fn modules_are_read_from_memory_where_nothing_can_be_written() {
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
-    // Where they can be installed.
+    // In a directory where the modules can be installed.
     let installed = site();
     let expected = shown(&installed.run("site", &["plan"]).ok());
     assert!(installed.0.exists(".terraform/modules/a/inner/text.txt"));
@@ -198,7 +199,7 @@ fn modules_are_read_from_memory_where_nothing_can_be_written() {
     let path = |name: &str| format!("\".terraform/modules/{name}/inner, .terraform/modules/{name}/shared\",");
     assert_eq!(expected, [read, path("a"), path("b")]);
 
-    // A link in its place that leads nowhere: no directory can be made there, by anyone.
+    // A link that leads nowhere: no directory can be made at its place, by anyone.
     let b = site();
     let data_dir = b.0.dir().join(".terraform");
     std::os::unix::fs::symlink("/proc/none", &data_dir).expect("a link");
@@ -210,7 +211,7 @@ fn modules_are_read_from_memory_where_nothing_can_be_written() {
     b.run("site", &["apply", "saved"]).ok();
     assert_eq!(shown(&b.run("site", &["output"]).ok()), expected);
     b.run("site", &["plan"]).ok().shows(&["No changes."]);
-    // What the pack lacks is still an error.
+    // A module that the pack lacks is still an error.
     b.0.write("main.tf", &configuration.replace("functions", "others"));
     b.run("site", &["plan"])
         .fails_with(&["This executable carries other modules, but not", "/others.zip"]);
@@ -235,7 +236,7 @@ fn modules_that_tests_name_are_carried() {
     let site = a.dir().join("site");
     b.run_program(&site, &["test", "-no-color"]).ok().shows(&["1 passed"]);
     b.run_program(&site, &["test", "-no-color"]).ok().shows(&["1 passed"]);
-    // What another command installs for a call that is new leaves them as they are.
+    // Modules that another command installs for a new call leave the existing ones as they are.
     let call = format!("module \"plain\" {{\n  source = \"{}\"\n}}\n", server.url("/plain.zip"));
     b.write("main.tf", &call);
     b.run_program(&site, &["plan", "-no-color"])
@@ -273,7 +274,7 @@ fn a_module_that_a_pack_lacks_is_carried_by_the_command_in_the_error() {
     carry("update");
     b.run("site", &["pack", "-update=update", "-out=newer"]).ok();
     b.run("newer", &["apply", "-auto-approve"]).ok().shows(&[SAID]);
-    // The update is what is new, and not the executable.
+    // The update contains only the new parts, and not the executable.
     let length = |name: &str| std::fs::metadata(a.dir().join(name)).expect("a file").len();
     assert!(length("update") * 10 < length("site"), "{}", length("update"));
 }
@@ -283,7 +284,7 @@ fn the_modules_of_a_pack_make_a_mirror() {
     let server = registry();
     let a = crate::workspace(&server, &calls(&server, "1.0.0", ""));
     let on_a = |args: &[&str]| a.run_program(support::lean(), args);
-    // What is installed there is packed, whatever is newer.
+    // The installed version is packed, although a newer one exists.
     on_a(&["init", "-no-color"]).ok();
     a.write("main.tf", &calls(&server, "~> 1.0", ""));
     on_a(&["pack", "-no-color", "-modules", "-out=site"]).ok();

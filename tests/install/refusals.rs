@@ -1,11 +1,12 @@
-//! What is not installed, and what people are told.
+//! Packages that are not installed, and the errors.
 
 use crate::{requiring, workspace};
 use support::Workspace;
 use support::registry::{Key, Registry, platform, sha256, zip};
 use support::server::{Reply, Request, Server};
 
-/// The error of an `init`, without its frame, with HOST for the registry, PLATFORM, and KEY for the ID of the key.
+/// Returns the error of an `init` without its frame, with HOST for the registry, PLATFORM, and KEY for the ID of the
+/// key.
 #[track_caller]
 fn error_of(w: &Workspace, server: &Server, key: &str) -> String {
     let ran = w.run(&["init", "-no-color"]);
@@ -20,7 +21,7 @@ fn error_of(w: &Workspace, server: &Server, key: &str) -> String {
         .replace(key, "KEY")
 }
 
-/// What `init` says of a registry that answers somehow else.
+/// Returns the error of `init` with a registry whose answers differ.
 #[track_caller]
 fn refusal(
     registry: Registry,
@@ -214,10 +215,10 @@ fn versions_and_providers_that_are_not_there() {
         error.starts_with(query) && error.contains("HOST has no provider HOST/acme/nothing"),
         "{error}"
     );
-    // Somebody who is not trusted.
+    // A server whose certificate is not trusted.
     let w = Workspace::with(&[("main.tf", &requiring(&server, &[("acme/anvil", "")]))]);
     w.run(&["init"]).fails_with(&["cannot be listed", "SSL_CERT_FILE"]);
-    // Somebody who wants to know who asks.
+    // A server that requires authentication.
     let server = Server::https(|request| match request.path() {
         "/.well-known/terraform.json" => Reply::json(r#"{"providers.v1":"/v1/"}"#),
         _ => Reply::status(401),

@@ -1,4 +1,4 @@
-//! Registries of providers.
+//! Provider registries.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -47,7 +47,7 @@ fn from_nothing_to_an_upgrade() {
         .unwrap()
         .collect();
     assert_eq!(left.len(), 1, "nothing is left beside the packages: {left:?}");
-    // One sum of what is installed, and all that the registry has signed.
+    // One checksum of the installed package, and all that the registry has signed.
     let lock = w.read(".terraform.lock.hcl");
     assert_eq!(lock.matches("h1:").count(), 2, "{lock}");
     for line in sums.lines() {
@@ -55,14 +55,14 @@ fn from_nothing_to_an_upgrade() {
         assert!(lock.contains(&format!("\"zh:{sum}\",")), "{lock}");
     }
 
-    // What is installed is not asked for.
+    // An installed package is not requested again.
     server.requests();
     let again = w.run(&["init", "-no-color"]).ok();
     assert!(again.stdout.contains("Using previously-installed"), "{}", again.all());
     assert_eq!(server.requests(), [""; 0]);
     assert_eq!(w.read(".terraform.lock.hcl"), lock);
 
-    // The lock file's version is the one that is installed elsewhere, and the list is not asked for.
+    // Another directory installs the locked version, without a request for the list.
     std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
     w.write(
         "main.tf",
@@ -107,7 +107,7 @@ fn from_nothing_to_an_upgrade() {
     assert!(w.read(".terraform.lock.hcl").contains("\"3.0.0-beta1\""));
 }
 
-/// An answer that differs from the registry's by what came before.
+/// Starts a registry whose answers are changed depending on earlier requests.
 fn changing(change: impl Fn(&str, usize, Reply) -> Reply + Send + Sync + 'static) -> Server {
     let registry = Registry::new().with("acme/anvil", "1.0.0", &"long ".repeat(40_000));
     let seen = Mutex::new(std::collections::BTreeMap::<String, usize>::new());
@@ -145,12 +145,12 @@ fn an_answer_of_another_form_is_explained_in_words() {
 #[test]
 fn networks_that_are_not_perfect() {
     let zip = |path: &str| path.ends_with(".zip");
-    // Twice nothing, then the package.
+    // Twice unavailable, then the package.
     let unavailable = changing(move |path, times, reply| match (zip(path), times) {
         (true, 1 | 2) => Reply::status(503).with("Retry-After", "0"),
         _ => reply,
     });
-    // Who asks for the package is sent on.
+    // The request for the package is redirected.
     let elsewhere = changing(move |path, times, reply| match (zip(path), times) {
         (true, 1) => Reply::redirect(path),
         _ => reply,
@@ -182,7 +182,7 @@ fn networks_that_are_not_perfect() {
     }
 }
 
-/// A package that would not fit into the memory that installing it may take.
+/// The package is larger than the memory that installing it may take.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_does_not_grow_with_the_package() {

@@ -1,4 +1,5 @@
-//! `providers serve`: a mirror directory and a pack, as a network mirror and as a registry, for Monoform and for Terraform.
+//! `providers serve`: a mirror directory and a pack, served as a network mirror and as a registry to Monoform and
+//! Terraform.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,7 +8,8 @@ use support::registry::{platform, zip};
 use support::serving::{Serving, certificate, connect_from};
 use support::{Ran, Workspace};
 
-/// A provider that runs: a copy of this executable, which serves the plugin that the file is named after.
+/// Configuration with a provider that runs: a copy of this executable, which serves the plugin that the file is named
+/// after.
 const MAIN: &str = "terraform {
   required_providers {
     null = {
@@ -21,7 +23,7 @@ resource \"null_resource\" \"a\" {
 }
 ";
 
-/// A machine with a mirror that has a package unpacked and one as an archive, and a certificate.
+/// Returns a machine with a certificate and a mirror that has one package unpacked and one as an archive.
 fn machine() -> Workspace {
     let (certificate, key) = certificate();
     let w = Workspace::with(&[("main.tf", MAIN), ("cert.pem", &certificate), ("key.pem", &key)]);
@@ -38,7 +40,7 @@ fn machine() -> Workspace {
 
 const TLS: [&str; 2] = ["-tls-cert=cert.pem", "-tls-key=key.pem"];
 
-/// A machine that installs from the server, and trusts its certificate.
+/// Returns a machine that installs from the server and trusts its certificate.
 fn client(server: &Workspace, main: &str, cli_config: &str) -> Workspace {
     let w = Workspace::with(&[("main.tf", main), ("../home/.terraformrc", cli_config)]);
     let roots = server.dir().join("cert.pem");
@@ -51,7 +53,7 @@ fn registry(host: &str) -> String {
     )
 }
 
-/// Installs by both, as far as Terraform is there, and runs the provider. Returns the lock files.
+/// Installs and runs the provider with both programs, if Terraform is installed. Returns the lock files.
 fn installs(server: &Workspace, cli_config: &str, how: &str) -> Vec<String> {
     let apply = ["apply", "-no-color", "-auto-approve"];
     let w = client(server, MAIN, cli_config);
@@ -77,7 +79,7 @@ fn a_mirror_directory_is_served_as_a_network_mirror_and_as_a_registry() {
     let serving = Serving::of(&a, &[TLS[0], TLS[1], "mirror"]);
     installs(&a, &serving.network_mirror(), "verified checksum");
     installs(&a, &registry(&serving.host), "self-signed");
-    // Archives are served as they are, and to a host that is the server itself.
+    // Archives are served unchanged, by the mirror and by the registry.
     let host = &serving.host;
     let anvil = "terraform {\n  required_providers {\n    anvil = {\n      source = \"example.com/acme/anvil\"\n    }\n  }\n}\n";
     let w = client(&a, anvil, &serving.network_mirror());
@@ -88,7 +90,7 @@ fn a_mirror_directory_is_served_as_a_network_mirror_and_as_a_registry() {
     let w = client(&a, anvil, &registry(host));
     w.run(&["init", "-no-color"]).ok();
     assert!(w.read(".terraform.lock.hcl").contains(&format!("zh:{sum}")));
-    // What is added while it runs is served, too.
+    // Packages that are added later are served, too.
     let newer = a.dir().join("mirror/example.com/acme/null/3.3.0").join(platform());
     std::fs::create_dir_all(&newer).expect("a directory");
     std::fs::write(newer.join("terraform-provider-null_v3.3.0"), "newer").expect("written");
@@ -121,7 +123,7 @@ fn packages_whose_programs_are_links_are_served() {
     assert!(!serving.said.contains("Warning"), "{}", serving.said);
     let locks = installs(&a, &serving.network_mirror(), "verified checksum");
     installs(&a, &registry(&serving.host), "self-signed");
-    // What is locked is what a machine has that uses the directory itself.
+    // The locked checksums are those of a machine that uses the directory itself.
     let directory = format!(
         "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
         links.display()
@@ -187,7 +189,7 @@ fn packages_with_other_links_are_not_served_and_named() {
             assert_eq!(status(ty, file).as_deref(), Some("404"), "{ty} {file}");
         }
     }
-    // Once it is mended, the package is served.
+    // Once the directory is repaired, the package is served.
     std::fs::remove_file(dir("beside").join("LICENSE.txt")).expect("removed");
     assert_eq!(status("beside", "1.0.0.json").as_deref(), Some("200"));
     serving.end();
@@ -205,7 +207,7 @@ fn a_pack_is_served() {
     serving.end();
 }
 
-/// Sends a request, as it is written, and returns the answer.
+/// Sends a request as written, and returns the answer.
 fn asked(host: &str, request: &str) -> String {
     let mut stream = TcpStream::connect(host).expect("connected");
     write!(
@@ -251,7 +253,7 @@ fn nothing_but_packages_is_served() {
         assert_eq!(body.is_empty(), request.starts_with("HEAD"), "{request}: {answer}");
         assert!(!answer.contains("secret"), "{request}: {answer}");
     }
-    // A client that says nothing does not keep others from being served, nor the server from ending.
+    // A silent client keeps neither other clients from being served nor the server from ending.
     let silent: Vec<TcpStream> = (0..8).map(|_| TcpStream::connect(host).expect("connected")).collect();
     assert!(asked(host, "GET /.well-known/terraform.json").contains("providers.v1"));
     drop(silent);
@@ -271,7 +273,7 @@ fn readers_that_do_not_read_keep_nobody_out() {
     let serving = Serving::of(&a, &["mirror"]);
     let host = &serving.host;
     let path = format!("/providers/example.com/acme/heavy/{name}");
-    // All places there are, by six clients.
+    // Six clients take all connections.
     let readers: Vec<TcpStream> = (10..16)
         .cycle()
         .take(320)

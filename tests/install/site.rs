@@ -1,4 +1,4 @@
-//! From a machine with a network to one without: what is carried over, what is missing there, and an update.
+//! Transfer from a machine with a network to one without: the carried packages, the missing ones, and an update.
 
 use support::registry::{Registry, zip};
 use support::server::{Reply, Server};
@@ -8,7 +8,7 @@ use support::{Ran, Workspace};
 pub struct Site(pub Workspace);
 
 impl Site {
-    /// Whether there can be one; otherwise the test is skipped.
+    /// Returns true if namespaces are available; otherwise the test is skipped.
     pub fn is_possible(test: &str) -> bool {
         let namespaces = std::process::Command::new("unshare").args(["-rn", "true"]).output();
         let possible = namespaces.is_ok_and(|output| output.status.success());
@@ -18,7 +18,7 @@ impl Site {
         possible
     }
 
-    /// Runs a program of its working directory there.
+    /// Runs a program of the working directory without a network.
     pub fn run(&self, program: &str, args: &[&str]) -> Ran {
         let program = self.0.dir().join(program).display().to_string();
         let args = [&["-rn", "--", &program], args, &["-no-color"]].concat();
@@ -32,7 +32,7 @@ fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
     if !Site::is_possible(test) {
         return;
     }
-    // Providers that are small and run: they start this executable.
+    // Small providers that run: they start this executable.
     let lean = support::lean().display().to_string();
     let serving = |name: &str| format!("#!/bin/sh\nexec '{lean}' internal-plugin provider {name}\n");
     let registry = Registry::new()
@@ -68,7 +68,7 @@ fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
     let applied = b.run("site", &["apply", "-auto-approve"]).ok();
     applied.shows(&["1 added", "said = \"from elsewhere\""]);
 
-    // What is missing is told with the command that brings it.
+    // The error about missing packages has the command that packs them.
     let both = crate::requiring(&server, &[("acme/null", "~> 3.0"), ("acme/time", ">= 0.10, < 1.0")]);
     let (_, rest) = first.split_once("resource").expect("a resource");
     let second = format!("{both}resource \"time_static\" \"t\" {{\n}}\nresource{rest}");
@@ -87,7 +87,7 @@ fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
     let none = b.run("site", &["init", "-mirror=mirror"]);
     none.fails_with(&["There is no version of the provider", required, &command]);
 
-    // In the version of the lock file, where that is carried over before the provider.
+    // In the locked version, if the lock file was carried over before the provider.
     let other = crate::workspace(&server, &second);
     other.run_program(support::lean(), &["init", "-no-color"]).ok();
     b.0.write(".terraform.lock.hcl", &other.read(".terraform.lock.hcl"));
@@ -97,7 +97,7 @@ fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
     b.run("site", &["init"])
         .fails_with(&["Failed to install provider", required, &command]);
 
-    // That command, as it is written, and once more as a difference.
+    // That command as written, and once more as a difference.
     let line = planned.all();
     let line = line
         .lines()

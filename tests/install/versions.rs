@@ -1,5 +1,5 @@
-//! Pins on versions that a built-in provider is not: what is installed, mirrored or cached comes first, then the built-in, which
-//! says so; and what is required without any block.
+//! Pinned versions other than that of a built-in provider: installed, mirrored or cached packages have precedence, then the
+//! built-in provider is used with a message; and providers without a requirement.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ fn null(version: &str) -> String {
     )
 }
 
-/// A filesystem mirror with an archive of null 3.2.4, and the CLI configuration that names it.
+/// Makes a filesystem mirror with an archive of null 3.2.4; returns the CLI configuration for it.
 fn mirrored(w: &Workspace) -> String {
     let dir = w.home().join("mirror/registry.terraform.io/hashicorp/null");
     std::fs::create_dir_all(&dir).expect("a directory");
@@ -44,13 +44,13 @@ fn a_pinned_version_in_a_mirror_or_the_cache_comes_before_the_builtin() {
     has(&init, "- Installed hashicorp/null v3.2.4 (unauthenticated)");
     assert!(w.read(".terraform.lock.hcl").contains("\"3.2.4\""));
 
-    // From the cache, where no mirror has it.
+    // From the cache, if no mirror has it.
     std::fs::remove_dir_all(w.home().join("mirror")).expect("removed");
     std::fs::remove_dir_all(w.dir().join(".terraform")).expect("removed");
     let init = w.run(&["init", "-no-color"]).ok();
     has(&init, "- Using hashicorp/null v3.2.4 from the shared cache directory");
 
-    // From nowhere: the built-in says that it is another version. The lock file stays.
+    // From nowhere: the built-in provider reports that it has another version. The lock file stays.
     let lock = w.read(".terraform.lock.hcl");
     std::fs::remove_dir_all(&cache).expect("removed");
     std::fs::create_dir(&cache).expect("a directory");
@@ -74,7 +74,7 @@ fn a_pinned_version_in_a_mirror_or_the_cache_comes_before_the_builtin() {
         plan.all()
     );
 
-    // Only exactly that version.
+    // Only that exact version.
     let w = w.env("MONOFORM_EXACT_INTERNAL_PLUGINS", "null");
     w.run(&["init"]).fails_with(&["hashicorp/null"]);
     w.run(&["plan"])
@@ -104,14 +104,14 @@ fn a_network_mirror_is_asked_for_a_pinned_version_and_a_registry_is_not() {
         &w.run(&["init", "-no-color"]).ok(),
         "- Installed hashicorp/null v3.2.4 (unauthenticated)",
     );
-    // Neither a version that it lacks nor one for another platform keeps the built-in away.
+    // The built-in provider is used if the mirror lacks the version, or has it only for another platform.
     for version in ["3.2.3", "3.2.2"] {
         let w = workspace(&server, &null(version));
         w.write("../home/.terraformrc", &mirror);
         let line = format!("is built in to Monoform, in place of v{version}");
         has(&w.run(&["init", "-no-color"]).ok(), &line);
     }
-    // Its own version needs nobody.
+    // The built-in version needs no server.
     let w = workspace(&server, &null("~> 3.0"));
     w.write("../home/.terraformrc", &mirror);
     server.requests();
@@ -177,7 +177,7 @@ fn schemas_have_required_providers_without_a_block_and_every_raised_version_is_o
             }
         }
     }
-    // What `SCHEMA_CHANGES` of the table of built-ins must end with.
+    // The last versions in `SCHEMA_CHANGES` of the table of built-in plugins.
     let expected = [("random_password", 3), ("random_string", 2), ("tls_private_key", 1)];
     assert_eq!(raised, expected.into());
     let w = Workspace::with(&[("main.tf", "")]);

@@ -1,6 +1,6 @@
-//! Actions of a Go provider on the newest framework, under Monoform and under Terraform 1.16: the same plans, the same events, the
-//! same things done in the same order, the same states. What Terraform 1.16.0-rc2 does against its own documentation is left out:
-//! actions and provisioners after an operation that has failed, and the warnings of actions that have succeeded.
+//! Actions of a Go provider on the newest framework, under Monoform and under Terraform 1.16: the same plans, events, operations
+//! in the same order, and states. Behaviour of Terraform 1.16.0-rc2 that contradicts its own documentation is left out: actions
+//! and provisioners after a failed operation, and the warnings of actions that have succeeded.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use crate::{build, with_cli_config};
 use support::{Ran, Workspace, monoform};
 
-/// The provider in both protocols.
+/// Builds the provider, under a name for each protocol.
 fn provider() -> &'static PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let built = build("actions", "acts6");
         let other = built.with_file_name("terraform-provider-acts5");
         if !other.exists() {
-            // Of tests that do this at the same time, one succeeds.
+            // Tests do this at the same time, and one of them succeeds.
             let _ = std::fs::hard_link(&built, &other);
         }
         built
@@ -94,7 +94,7 @@ action "acts6_line" "gone" {
 }
 "#;
 
-/// The lines of a stream that are about what is compared, without their times.
+/// Returns the compared lines of a stream, without their times.
 fn events(stream: &str) -> Vec<Value> {
     const COMPARED: [&str; 9] = [
         "planned_change",
@@ -114,7 +114,7 @@ fn events(stream: &str) -> Vec<Value> {
     for mut line in lines.filter(|line| COMPARED.iter().any(|ty| line["type"] == *ty)) {
         let object = line.as_object_mut().expect("an object");
         object.remove("@timestamp");
-        // How long it took, in the hook and in the message.
+        // The duration, in the hook and in the message.
         if let Some(hook) = object.get_mut("hook").and_then(Value::as_object_mut) {
             hook.remove("elapsed_seconds");
         }
@@ -127,7 +127,7 @@ fn events(stream: &str) -> Vec<Value> {
             // Present in any case as of 1.14.
             changes.entry("action_invocation").or_insert(0.into());
             changes.entry("action_fail").or_insert(0.into());
-            // Of an applied destroy plan, the two say different things here.
+            // For an applied destroy plan, the two name different operations here.
             changes.remove("operation");
         }
         out.push(line);
@@ -135,7 +135,7 @@ fn events(stream: &str) -> Vec<Value> {
     out
 }
 
-/// The errors of a stream: their summaries, sorted.
+/// Returns the summaries of the errors in a stream, sorted.
 fn errors(stream: &str) -> Vec<String> {
     let lines = stream
         .lines()
@@ -148,7 +148,7 @@ fn errors(stream: &str) -> Vec<String> {
     out
 }
 
-/// Everything that is compared of one step under one program.
+/// Compared results of one step under one program.
 struct Seen {
     status: i32,
     errors: Vec<String>,
@@ -160,7 +160,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// What has no order: events of resources that do not depend on one another.
+    /// Sorts events of resources that do not depend on one another, which have no order.
     fn sort(&mut self) {
         self.events.sort_by_cached_key(Value::to_string);
         if let Some(invocations) = self.plan["action_invocations"].as_array_mut() {
@@ -168,7 +168,7 @@ impl Seen {
         }
     }
 
-    /// And the order in which things are done.
+    /// Sorts the log of operations, too.
     fn sort_log(&mut self) {
         let lines = |text: &str| -> String {
             let mut lines: Vec<&str> = text.lines().collect();
@@ -201,7 +201,7 @@ fn step(w: &Workspace, program: &str, arguments: &[&str]) -> Seen {
         objects: Value::Null,
     };
     if ran.status != 0 {
-        // How much is told of a plan that has failed is not compared.
+        // The events of a failed plan are not compared.
         seen.events.clear();
         return seen;
     }
@@ -222,7 +222,7 @@ fn step(w: &Workspace, program: &str, arguments: &[&str]) -> Seen {
     ran = run(w, program, &["apply", "-json", "-parallelism=1", "p"]);
     seen.status = ran.status;
     seen.errors.extend(errors(&ran.stdout));
-    // Those of the plan come once more with some releases: what is done is compared.
+    // Some releases repeat the events of the plan: only those of the operations are compared.
     let done = events(&ran.stdout)
         .into_iter()
         .filter(|e| e["type"] != "planned_change" && e["type"] != "planned_action_invocation");
@@ -255,14 +255,14 @@ fn objects(state: &Value) -> Value {
     resources.iter().flat_map(one).collect()
 }
 
-/// Takes the same steps under both, and compares what is seen.
+/// Runs the same steps under both programs, and compares the results.
 #[track_caller]
 fn side_by_side(files: &[(&str, &str)], steps: &[&[&str]]) {
     let (ours, theirs) = (workspace(files), workspace(files));
     for arguments in steps {
         let mut theirs = step(&theirs, "terraform-1.16", arguments);
         let mut ours = step(&ours, monoform(), arguments);
-        // What a user asks for is invoked in any order, and instances are changed in any.
+        // Actions of `-invoke` run in any order, and so do changes of instances.
         let any_order = arguments.iter().any(|a| a.starts_with("-invoke")) || files[0].1.contains("# in any order");
         for seen in [&mut ours, &mut theirs] {
             seen.sort();
@@ -299,7 +299,7 @@ pub fn every_event_of_a_resource() {
             &["-destroy"],
         ],
     );
-    // The same over protocol 5.
+    // The same steps over protocol 5.
     let five = main.replace("acts6", "acts5");
     side_by_side(&[("main.tf", &five)], &[&[], &["-var", "size=2"], &["-destroy"]]);
 }
@@ -591,7 +591,7 @@ action "local_command" "ends" {
 }
 "#;
 
-/// What our `local_command` does, under both programs.
+/// Runs the built-in `local_command` under both programs.
 pub fn our_command_under_both() {
     let told = |program: &str| -> Vec<Value> {
         let w = Workspace::with(&[("main.tf", COMMANDS)]).with_our_plugins();
@@ -605,7 +605,7 @@ pub fn our_command_under_both() {
             let ran = run(&w, program, &[&["apply", "-json", "-auto-approve"], arguments].concat());
             all.push(json!(ran.status));
             all.extend(events(&ran.stdout).into_iter().map(|mut event| {
-                // The identifier of the object is random, and what follows its program's failure is ours.
+                // The object's ID is random, and the text after its program's failure is Monoform's own.
                 if let Some(hook) = event["hook"].as_object_mut() {
                     hook.remove("id_value");
                     hook.remove("error");

@@ -1,4 +1,4 @@
-//! What somebody else writes with our SDK: the example `notes`, built as its author would, as an executable of its own.
+//! A provider of an author who uses the SDK: the example `notes`, built as an executable of its own.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -30,18 +30,18 @@ output "title" {
 }
 "#;
 
-/// The example, built.
+/// Builds the example.
 pub fn notes() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| support::example("notes"))
 }
 
-/// A workspace with the configuration, and a mirror that has the provider.
+/// Returns a workspace with the configuration, and a mirror that has the provider.
 fn workspace() -> Workspace {
     with_mirror(Workspace::with(&[("main.tf", CONFIG)]), "notes", notes())
 }
 
-/// With a mirror that has this provider.
+/// Adds a mirror that has this provider.
 fn with_mirror(w: Workspace, name: &str, executable: &Path) -> Workspace {
     let mirror = w.home().join("mirror");
     let path = format!(
@@ -60,7 +60,7 @@ pub fn the_life_of_a_note() {
     assert_eq!(w.attributes("notes_note", "list")["size"], 11);
     nothing_to_do(&w);
 
-    // Somebody else changes the note; the file is made what the configuration says.
+    // Another program changes the note, and an apply restores it.
     w.write("notes/shopping", "beer\n");
     plans(&w, "0 to add, 1 to change, 0 to destroy", &["beer"]);
     apply(&w, "0 added, 1 changed");
@@ -81,7 +81,7 @@ pub fn the_life_of_a_note() {
     assert!(!w.exists("notes/errands"));
 }
 
-/// An action whose configuration has a write-only argument.
+/// Configuration of an action with a write-only argument.
 const ACTION: &str = r#"
 variable "signature" {
   ephemeral = true
@@ -96,7 +96,7 @@ action "notes_copy" "all" {
 }
 "#;
 
-/// The configuration with an action that the creation of the note triggers.
+/// Returns the configuration with an action that the creation of the note triggers.
 fn with_action() -> String {
     let trigger = "text = \"bread\\nmilk\\n\"\n  lifecycle {\n    action_trigger {\n      events  = [after_create]\n      actions = \
                    [action.notes_copy.all]\n    }\n  }\n";
@@ -136,7 +136,7 @@ pub fn what_is_write_only_is_written_nowhere() {
     assert!(others.is_empty(), "{others:?}");
 }
 
-/// What is done with copies of notes, under this program.
+/// Tests copies of notes under this program.
 fn copied_by(program: &str) {
     let w = workspace();
     w.write("main.tf", &with_action());
@@ -159,7 +159,7 @@ fn copied_by(program: &str) {
         "Apply complete! Resources: 1 added, 0 changed, 0 destroyed. Actions: 1 invoked.",
     ]);
     assert_eq!(w.read("copies-of-shopping/shopping"), "bread\nmilk\n-- me\n");
-    // What is invoked as it was planned has no ephemeral values.
+    // An action that is invoked as planned has no ephemeral values.
     std::fs::remove_dir_all(w.dir().join("copies-of-shopping")).expect("a directory");
     let invoke = ["apply", "-no-color", "-auto-approve", "-invoke=action.notes_copy.all"];
     w.run_program(program, &invoke)
@@ -194,7 +194,7 @@ pub fn terraform_uses_it() {
     nothing_to_do(&w);
 }
 
-/// Memos, and what a note says for the time of a run: it names the directory of the second provider.
+/// Configuration of memos, and of a note during a run: it names the directory of the second provider.
 const MEMO: &str = r#"
 terraform {
   required_providers {
@@ -256,7 +256,7 @@ output "lamps" {
 const SIGN: &str = "  sign {\n    text = \"High Street\"\n  }\n";
 const TWO_SIGNS: &str = "  sign {\n    text = \"Main Street\"\n  }\n  sign {\n    text = \"Main Street\"\n  }\n";
 
-/// Blocks that the provider fills in where the configuration has none: planned, kept, configured in part, and left again.
+/// Blocks that the provider computes if the configuration has none: planned, kept, configured in part, and left out again.
 pub fn computed_blocks_as_under_terraform() {
     let executable = support::example("streets");
     let new = || with_mirror(Workspace::new(), "streets", &executable);
@@ -272,7 +272,7 @@ pub fn computed_blocks_as_under_terraform() {
         new,
         &[STREET, STREET, &longer, &with_lamps, &longer, &with_signs, &unknown],
     );
-    // One more than its schema allows.
+    // One more than the schema allows.
     let too_many = with_signs.replace(TWO_SIGNS, &format!("{TWO_SIGNS}{SIGN}"));
     let refusals = [true, false].map(|ours| {
         let w = new();
@@ -297,10 +297,10 @@ pub fn computed_blocks_as_under_terraform() {
     assert_eq!(refusals[0].0, 1, "{refusals:?}");
 }
 
-/// The example, waiting for others.
+/// A running example in debug mode.
 struct Waiting {
     process: Child,
-    /// What they must be told.
+    /// Value of the environment variable by which programs attach to it.
     setting: String,
 }
 
@@ -317,7 +317,7 @@ impl Waiting {
         Waiting { process, setting }
     }
 
-    /// Interrupts it, as a person would.
+    /// Interrupts the process, as a user would.
     fn interrupt(mut self) {
         let id = self.process.id().to_string();
         let sent = Command::new("kill").args(["-INT", &id]).status().expect("kill starts");
@@ -327,7 +327,7 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // It is gone already, unless a test failed.
+        // The process is gone already, unless a test failed.
         drop(self.process.kill());
     }
 }

@@ -1,4 +1,4 @@
-//! A pack alone in a directory that it cannot leave: nothing can be written there, and there is no `/proc`, `/dev` or `/tmp`.
+//! A pack alone in a directory that it cannot leave: read-only, and without `/proc`, `/dev` and `/tmp`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use support::{Ran, Workspace};
 
 use crate::{install_in_mirror, kinds};
 
-/// Three providers in Go, on each of the official modules.
+/// Three providers in Go, one on each of the official modules.
 const KINDS: [&str; 3] = ["raw6", "frame6", "sdk"];
 
-/// The root directory of what is run.
+/// Root directory of the program's run.
 struct Bare {
     root: tempfile::TempDir,
     environment: Vec<(&'static str, String)>,
 }
 
 impl Bare {
-    /// With a program at its top, and with the libraries that it needs, if it needs any.
+    /// Creates a root directory with a program at its top, and with the libraries that it needs, if any.
     fn with(program: &Path) -> Bare {
         let bare = Bare {
             root: tempfile::tempdir().expect("a directory"),
@@ -50,7 +50,7 @@ impl Bare {
         std::fs::write(self.place(Path::new(path)), text).expect("a file");
     }
 
-    /// Runs the program there, in the directory `/cfg`. With `user`, without any privilege.
+    /// Runs the program in the directory `/cfg`; with `user`, without privileges.
     fn run(&self, user: Option<u32>, args: &[&str]) -> Ran {
         let user = user.map_or(String::new(), |id| format!("--userspec={id}:{id} "));
         let script = format!(
@@ -64,7 +64,7 @@ impl Bare {
         support::ran(command.output().expect("unshare starts"))
     }
 
-    /// The paths of everything in it but libraries.
+    /// Returns the paths of all files but libraries.
     fn listing(&self) -> Vec<String> {
         let mut out = Vec::new();
         let mut dirs = vec![self.root.path().to_owned()];
@@ -88,7 +88,7 @@ impl Bare {
     }
 }
 
-/// Root can be in a namespace of mounts; others need one of users as well.
+/// Returns the namespaces for a mount: root needs only one of mounts, other users one of users as well.
 fn namespaces() -> &'static [&'static str] {
     match rustix::process::geteuid().is_root() {
         true => &["-m"],
@@ -96,12 +96,12 @@ fn namespaces() -> &'static [&'static str] {
     }
 }
 
-/// What is packed: a static executable, if the environment names one.
+/// Returns the program to pack: a static executable, if the environment names one.
 fn program() -> PathBuf {
     support::static_monoform().unwrap_or_else(|| support::lean().to_owned())
 }
 
-/// A server that keeps one state.
+/// Starts a server for one state.
 fn state_server() -> Server {
     let states: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::default();
     Server::http(move |request: &Request| {
@@ -155,7 +155,7 @@ pub fn three_providers_and_two_modules() {
         server.url("/outer.zip"),
     );
 
-    // Machine A, which has everything.
+    // Machine A has everything.
     let a = Workspace::with(&[("main.tf", &configuration)]);
     std::fs::write(a.home().join("roots.pem"), &server.certificate).expect("a file");
     let roots = a.home().join("roots.pem").display().to_string();
@@ -183,7 +183,7 @@ pub fn three_providers_and_two_modules() {
     destroyed.shows(&["Destroy complete! Resources: 3 destroyed."]);
     assert_eq!(bare.listing(), ["cfg/main.tf", "site"]);
 
-    // A backend whose block does not say everything, and a state that `init` would have to move.
+    // An incomplete backend block, and a state that `init` would have to migrate.
     let address = format!("    address = \"{}\"\n", states.url("/state"));
     assert!(configuration.contains(&address));
     bare.write("/cfg/main.tf", &configuration.replace(&address, ""));
@@ -194,7 +194,7 @@ pub fn three_providers_and_two_modules() {
         .fails_with(&["Backend initialization required"]);
 }
 
-/// A user without privileges: plugins of ours need no directory at all, and about others the error says what they need.
+/// Built-in plugins need no directory at all, and for others the error tells a user without privileges what they need.
 pub fn without_privileges() {
     if !rustix::process::geteuid().is_root() {
         return support::skip("bare::without_privileges", "root", "is needed to become another user");

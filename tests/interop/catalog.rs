@@ -13,11 +13,11 @@ use support::{Ran, Workspace};
 
 const THEIRS: &str = "terraform-1.16";
 
-/// The same workspace for both, with development overrides for a provider.
+/// Equal workspaces for both programs, with development overrides for a provider.
 pub struct Both {
     pub ours: Workspace,
     pub theirs: Workspace,
-    /// Which Terraform.
+    /// Name of the Terraform to compare.
     pub program: &'static str,
 }
 
@@ -67,7 +67,7 @@ impl Both {
         ran
     }
 
-    /// Both succeed with the same document.
+    /// Checks that both programs succeed with the same document.
     pub fn same_document(&self, args: &[&str]) {
         let [ours, theirs] = self.run(args);
         let [ours, theirs] = [ours.json(), theirs.json()].map(|document| self.comparable(document));
@@ -90,7 +90,7 @@ impl Both {
         );
     }
 
-    /// Plans, and applies the plan: the same plan, the same state, shown in the same way.
+    /// Plans, applies the plan, and checks that plan, state and output are the same.
     pub fn apply(&self, configuration: &str) {
         self.write("main.tf", configuration);
         for ran in self.run(&["plan", "-no-color", "-out=the.plan"]) {
@@ -107,7 +107,7 @@ impl Both {
         self.same_state();
     }
 
-    /// Both fail with an error of this summary.
+    /// Checks that both programs fail with an error of this summary.
     pub fn fails(&self, args: &[&str], summary: &str) {
         for ran in self.run(args) {
             assert_eq!(ran.status, 1, "{}", ran.all());
@@ -119,7 +119,7 @@ impl Both {
         }
     }
 
-    /// The messages about lists in the stream of a query, sorted.
+    /// Returns the messages about lists in a query's stream, sorted, after checking that they are the same.
     fn same_events(&self, args: &[&str]) -> Vec<Value> {
         let [ours, theirs] = self.run(args).map(|ran| {
             let messages = ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON"));
@@ -135,7 +135,7 @@ impl Both {
     }
 }
 
-/// A document without what differs from run to run, or from release to release.
+/// Returns a document without values that differ from run to run, or from release to release.
 fn comparable(mut document: Value) -> Value {
     fn drop(value: &mut Value) {
         match value {
@@ -154,7 +154,7 @@ fn comparable(mut document: Value) -> Value {
                 map.values_mut().for_each(drop);
             }
             Value::Array(list) => list.iter_mut().for_each(drop),
-            // The id of a `terraform_data` is drawn.
+            // The ID of a `terraform_data` is random.
             Value::String(text) if text.len() == 36 && text.split('-').map(str::len).eq([8, 4, 4, 4, 12]) => {
                 "UUID".clone_into(text);
             }
@@ -204,10 +204,10 @@ fn life(both: &Both) {
     let config = |items: &[String]| format!("{HEAD}{}", items.concat());
     let bert = item("b", "name = \"Bert\"\ntags = { x = provider::catalog::shout(\"y\") }");
     both.apply(&config(&[anna("one"), bert.clone()]));
-    // In place, with another identity; then as another object.
+    // Updated in place, with another identity; then replaced.
     both.apply(&config(&[anna("two"), bert.clone()]));
     both.apply(&config(&[anna("two"), bert.replace("Bert", "Bob")]));
-    // By identity: without what is optional for import.
+    // By identity, without the attributes that are optional for import.
     let import = |identity: &str| format!("import {{\n to = catalog_item.c\n identity = {identity}\n}}\n");
     let carl = item("c", "name = \"Carl\"\nnote = \"changed\"");
     both.apply(&config(&[carl.clone(), import("{ id = \"item-carl\" }")]));
@@ -235,12 +235,12 @@ fn life(both: &Both) {
         w.write("terraform.tfstate", &state.to_string());
     }
     both.apply(&config(std::slice::from_ref(&carl)));
-    // Each goes on where the other left off.
+    // Each program continues with the other's state.
     both.theirs.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
     both.ours
         .run_program(THEIRS, &["plan", "-no-color", "-detailed-exitcode"])
         .ok();
-    // An object of another type takes over its new identity.
+    // An object that moved from another type gets its new identity.
     let data = "resource \"terraform_data\" \"old\" {\n  input = \"Dora\"\n}\n".to_owned();
     both.apply(&config(&[carl.clone(), data]));
     for ran in both.run(&["destroy", "-no-color", "-auto-approve"]) {
@@ -321,7 +321,7 @@ pub fn queries_as_in_terraform_1_16() {
         ours.all()
     );
 
-    // What was generated is a configuration that changes nothing but by the imports.
+    // The generated configuration changes nothing except for the imports.
     both.write(
         "all.tfquery.hcl",
         "list \"catalog_item\" \"all\" {\n  provider = catalog\n}\n",

@@ -1,4 +1,4 @@
-//! Keys, requests and certificates of our `tls` provider before outside judges: OpenSSL and OpenSSH.
+//! Keys, requests and certificates of the built-in `tls` provider, checked by OpenSSL and OpenSSH.
 
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -121,7 +121,7 @@ fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_else(|| panic!("{name} is no text"))
 }
 
-/// Writes a secret as these programs want it: for nobody else to read.
+/// Writes a secret that only the owner can read, as these programs demand.
 fn write_secret(w: &Workspace, name: &str, content: &str) {
     use std::os::unix::fs::PermissionsExt;
     w.write(name, content);
@@ -143,7 +143,7 @@ pub fn openssl_reads_every_form_of_a_key() {
             let derived = openssl(&w, &["pkey", "-in", "key.pem", "-pubout"]).stdout;
             assert_eq!(derived, public, "{name} {form}");
         }
-        // OpenSSL writes each form just as we do.
+        // OpenSSL writes each form exactly as the provider does.
         let rewritten = openssl(&w, &["pkcs8", "-topk8", "-nocrypt", "-in", "key.pem"]).stdout;
         assert_eq!(rewritten, text(key, "private_key_pem_pkcs8"), "{name}");
         let kind = match name.as_str() {
@@ -190,7 +190,7 @@ pub fn ssh_keygen_reads_every_key_it_knows() {
         let shown = keygen(&["-l", "-E", "md5", "-f", "key.pub"]);
         let md5 = format!("MD5:{}", text(key, "public_key_fingerprint_md5"));
         assert_eq!(shown.split(' ').nth(1), Some(md5.as_str()), "{name}");
-        // The private half is good for signatures, too.
+        // The private key can sign, too.
         w.write("message", "words");
         let _ = std::fs::remove_file(w.dir().join("message.sig"));
         keygen(&["-q", "-Y", "sign", "-f", "key", "-n", "test", "message"]);
@@ -224,7 +224,7 @@ pub fn openssl_verifies_requests_and_chains() {
         let purpose = ["-purpose", "sslserver", "-verify_hostname", "a.example.com", "leaf.pem"];
         let verified = openssl(&w, &[&["verify"], &strict[..], &purpose].concat());
         assert_eq!(verified.stdout.trim(), "leaf.pem: OK", "{name}");
-        // The authority in the middle may sign no other authority: the limit of 0 is there.
+        // The intermediate authority may sign no other authority: its path length is 0.
         openssl(&w, &["x509", "-in", "middle.pem", "-noout", "-text"]).shows(&["CA:TRUE, pathlen:0"]);
 
         let shown = openssl(
@@ -401,7 +401,7 @@ pub fn a_server_shows_its_chain() {
         std::thread::sleep(Duration::from_millis(20));
     }
 
-    // Trusted is what leads to the root, or the server's certificate itself.
+    // Certificates that lead to the root are trusted, and so is the server's own.
     for (roots, verify, fine) in [
         ("root.pem", true, true),
         ("leaf.pem", true, true),
@@ -421,7 +421,7 @@ pub fn a_server_shows_its_chain() {
     }
 }
 
-/// The certificates of a server, its own last, for somebody who trusts these roots.
+/// Returns the certificates of a server, its own last, for a client with these roots.
 fn fetched(url: &str, verify: bool, roots: &str) -> Result<Vec<String>, ()> {
     let config = format!(
         "data \"tls_certificate\" \"c\" {{\n  url = \"{url}\"\n  verify_chain = {verify}\n}}\n\
@@ -449,7 +449,7 @@ pub fn a_web_server_that_redirects() {
     let first = Server::https(move |_| Reply::redirect(&there));
     let both = format!("{}{}", first.certificate, last.certificate);
     let url = first.url("/here");
-    // The server that answers in the end, whatever it answers.
+    // The server at the end of the redirect, whatever its status is.
     assert_eq!(fetched(&url, true, &both), Ok(vec![last.certificate.clone()]));
     assert_eq!(last.requests(), ["HEAD /there"]);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Programs that drive Terraform: what they get from Monoform is what they get from Terraform.
+//! Programs that drive Terraform: Monoform gives them the results that Terraform gives.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -9,11 +9,12 @@ use serde_json::Value;
 use crate::{build, with_cli_config};
 use support::{Workspace, monoform};
 
-/// Each step of the driver, and the line that it printed.
+/// Returns each step of the driver, and the line that it printed.
 fn steps(executable: &Path) -> Vec<(String, Value)> {
     let driver = build("driver", "driver");
     let w = Workspace::new();
-    // Links to the executable itself: those to another one would be plugins that override ours, which is told.
+    // Links to the executable itself: links to another one would be plugins that override the built-in ones, with a
+    // message.
     let mirror = w.home().join("mirror");
     w.run(&["internal-plugin", "link", &mirror.display().to_string()]).ok();
     let w = with_cli_config(w, &support::only_from(&mirror));

@@ -20,7 +20,7 @@ provider "shelf" {
 }
 "#;
 
-/// A configuration with a book.
+/// Returns a configuration with a book.
 pub fn configuration() -> String {
     format!("{HEAD}{}", dune("en", 412, "{ title = \"Dune\" }"))
 }
@@ -103,7 +103,7 @@ pub fn the_life_of_a_book() {
     assert!(!w.run(&["show", "-no-color"]).ok().stdout.contains("secret of"));
     nothing_to_do(&w);
 
-    // In place.
+    // Updated in place.
     w.write(
         "dune.tf",
         &dune(
@@ -124,7 +124,7 @@ pub fn the_life_of_a_book() {
     assert_eq!(w.attributes("shelf_book", "dune")["id"], book["id"]);
     nothing_to_do(&w);
 
-    // As a new one.
+    // Replaced.
     w.write("dune.tf", &dune("fr", 500, "{ title = \"Dune\" }"));
     plans(
         &w,
@@ -139,7 +139,7 @@ pub fn the_life_of_a_book() {
     assert!(!first.exists());
     nothing_to_do(&w);
 
-    // What happens behind our back is seen.
+    // A change outside of the program is found.
     let file = listing(&w, "books").remove(0);
     tamper(&file, |book| book["author"]["born"] = json!(1900));
     plans(
@@ -248,7 +248,7 @@ resource "shelf_book" "after" {
         "This book may not be shelved.",
     ]);
     assert_eq!(ran.stderr.matches("Error:").count(), 1, "{}", ran.all());
-    // What went well is kept.
+    // Completed operations are kept.
     assert_eq!(w.attributes("shelf_book", "good")["title"], "Walden");
     assert_eq!(w.state()["resources"].as_array().map(Vec::len), Some(1));
     plans(&w, "Plan: 2 to add, 0 to change, 0 to destroy.", &[]);

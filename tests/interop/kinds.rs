@@ -1,7 +1,8 @@
-//! One provider in seven kinds, from all the official Go modules, and everything a host can be asked to do with it: every
-//! request, both protocols, with TLS and without, over Unix sockets and TCP, from every place where plugins are found.
+//! One provider in seven variants, from all the official Go modules, and every request of a host: both protocols, with TLS
+//! and without, over Unix sockets and TCP, from every place where plugins are found.
 //!
-//! Kinds and transports are tried in every combination; each takes the next place of the list, so that every place is used.
+//! Every variant is tried with every transport; each combination takes the next place of the list, so that every place is
+//! used.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -12,17 +13,17 @@ use support::registry::{Registry, Release, zip};
 use support::server::Server;
 use support::{Workspace, monoform};
 
-/// How the provider is made, and what it can do.
+/// A variant of the provider, and its capabilities.
 struct Kind {
     name: &'static str,
-    /// Whether it has functions, ephemeral resources and the like, which the older SDK does not have.
+    /// True if it has functions, ephemeral resources and the like, which the older SDK does not have.
     newer: bool,
-    /// Whether its things can take over other types.
+    /// True if its resources can take over other types.
     moves: bool,
 }
 
 const KINDS: [Kind; 7] = [
-    // What makes protocol 5 of it does not pass on what else it can.
+    // The adapter to protocol 5 does not pass the capability of moves on.
     kind("raw5", true, false),
     kind("raw6", true, true),
     kind("frame5", true, true),
@@ -36,10 +37,10 @@ const fn kind(name: &'static str, newer: bool, moves: bool) -> Kind {
     Kind { name, newer, moves }
 }
 
-/// TLS or not, TCP or not.
+/// Pairs of flags: TLS, TCP.
 const TRANSPORTS: [(bool, bool); 4] = [(true, false), (false, false), (true, true), (false, true)];
 
-/// Where a plugin is found. A flat name says no namespace: it stands for `hashicorp/NAME`.
+/// Place where a plugin is found. A flat name has no namespace: it means `hashicorp/NAME`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     WorkingDirectory,
@@ -85,12 +86,12 @@ const PLACES: [Place; 19] = [
     Place::Running,
 ];
 
-/// The executable of a kind: one program under seven names.
+/// Returns the executable of a variant: one program under seven names.
 pub fn executable(kind: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let built = BUILT.get_or_init(|| crate::build("kinds", "kinds"));
     let named = built.with_file_name(format!("terraform-provider-{kind}"));
-    // Of tests that do this at the same time, one succeeds.
+    // Tests do this at the same time, and one of them succeeds.
     let temporary = tempfile::tempdir_in(built.parent().expect("a parent")).expect("a directory");
     let link = temporary.path().join("link");
     std::fs::hard_link(built, &link).expect("a link");
@@ -98,18 +99,18 @@ pub fn executable(kind: &str) -> PathBuf {
     named
 }
 
-/// A workspace where one kind of the provider is in one place.
+/// A workspace with one variant of the provider in one place.
 struct Setting {
     w: Workspace,
     address: String,
     program: PathBuf,
     init: &'static [&'static str],
-    // What must be there as long as the workspace is.
+    // Resources that live as long as the workspace.
     _server: Option<Server>,
     _running: Option<Running>,
 }
 
-/// A provider that somebody started by hand.
+/// A provider that was started by hand.
 pub struct Running(Child);
 
 impl Drop for Running {
@@ -120,7 +121,7 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// Starts a provider in debug mode. Gives the value that makes others use it.
+    /// Starts a provider in debug mode; returns the environment's value by which programs attach to it.
     pub fn start(w: &Workspace, executable: &Path) -> (Running, String) {
         let mut command = w.command(executable);
         let mut child = command.arg("-debug").stdout(Stdio::piped()).spawn().expect("it starts");
@@ -130,7 +131,7 @@ impl Running {
             let quoted = line.trim().strip_prefix("TF_REATTACH_PROVIDERS='");
             value = quoted.and_then(|rest| rest.strip_suffix('\'')).map(str::to_owned);
         }
-        // It goes on printing to somebody.
+        // A reader is needed as long as the provider prints.
         std::thread::spawn(move || lines.for_each(drop));
         (Running(child), value.expect("what a provider in debug mode prints"))
     }
@@ -273,7 +274,7 @@ impl Setting {
     }
 }
 
-/// The configuration at its first and at later stages.
+/// Returns the configuration at its first and at later stages.
 fn configuration(kind: &Kind, address: &str, size: u32, stage: u32) -> String {
     let k = kind.name;
     let mut out = format!(
@@ -303,7 +304,7 @@ fn configuration(kind: &Kind, address: &str, size: u32, stage: u32) -> String {
     out
 }
 
-/// The requests that a log says were received by a provider.
+/// Returns the requests that a provider's log lists.
 fn requests(log: &str) -> std::collections::BTreeSet<String> {
     log.split(" tf_rpc=")
         .skip(1)
@@ -333,7 +334,7 @@ fn life(kind: &Kind, place: Place, transport: (bool, bool)) {
         assert_eq!(plan.status, 0, "{} in {place:?} {when}: {}", kind.name, plan.all());
     };
     s.w.write("main.tf", &configuration(kind, &s.address, 1, 1));
-    // What runs already, or is under development, needs no installation.
+    // A running provider, or one under development, needs no installation.
     if !matches!(place, Place::Running | Place::Development) {
         let init = s.run(s.init);
         assert_eq!(init.status, 0, "{} in {place:?}: {}", kind.name, init.all());
@@ -350,12 +351,12 @@ fn life(kind: &Kind, place: Place, transport: (bool, bool)) {
     }
     nothing("after the first apply");
 
-    // Another size is a change; taking over and importing are none. Without the capability, the old one goes.
+    // Another size is a change; taking over and importing are none. Without the capability, the old object is destroyed.
     s.w.write("main.tf", &configuration(kind, &s.address, 2, 2));
     let gone = u32::from(!kind.moves);
     apply(&format!("Resources: 1 imported, 0 added, 1 changed, {gone} destroyed."));
 
-    // What an earlier release has written.
+    // A state of an earlier release.
     tamper(&s.w.dir().join("terraform.tfstate"), |state| {
         for resource in state["resources"].as_array_mut().expect("resources") {
             if resource["type"] == format!("{}_thing", kind.name) {
@@ -394,7 +395,7 @@ fn life(kind: &Kind, place: Place, transport: (bool, bool)) {
         assert!(running.is_alive(), "somebody else's process is not ours to end");
         return;
     }
-    // Everything was asked that there is to ask.
+    // Every request has been sent.
     let asked = requests(&std::fs::read_to_string(&log).expect("a log"));
     let mut expected = vec![
         "GetProviderSchema",
@@ -443,13 +444,13 @@ fn life(kind: &Kind, place: Place, transport: (bool, bool)) {
     );
 }
 
-/// The tests: every kind over every transport.
+/// Makes the tests: every variant over every transport.
 pub fn trials() -> Vec<libtest_mimic::Trial> {
     let mut out = Vec::new();
     for (k, kind) in KINDS.iter().enumerate() {
         for (t, transport) in TRANSPORTS.into_iter().enumerate() {
             let mut place = PLACES[(k * TRANSPORTS.len() + t) % PLACES.len()];
-            // Who started it says how it is reached.
+            // The starter of a running provider determines its transport.
             if place == Place::Running && transport != (true, false) {
                 place = Place::UserMirror;
             }

@@ -1,4 +1,4 @@
-//! What version 2 of the plugin SDK offers beside plain attributes, under Terraform and under Monoform: identities, write-only
+//! Features of version 2 of the plugin SDK beyond plain attributes, under Terraform and under Monoform: identities, write-only
 //! attributes, timeouts, customised plans, suppressed differences, states of earlier versions.
 
 use serde_json::{Value, json};
@@ -55,17 +55,17 @@ output "label" {
 
 /// Each step of a machine's life has the same plan and the same state.
 pub fn lives() {
-    // Another case of the zone is no difference; a larger size makes the label unknown; a block of a set goes.
+    // Another case of the zone is no difference; a larger size makes the label unknown; a block of a set is removed.
     let second = FIRST
         .replace("\"north\"", "\"NORTH\"")
         .replace("size             = 20", "size             = 30")
         .replace("  disk {\n    label = \"system\"\n  }\n", "");
-    // A smaller size replaces it; the password is written again.
+    // A smaller size replaces the object; the password is written again.
     let third = second
         .replace("size             = 30", "size             = 5")
         .replace("\"secret\"", "\"other secret\"")
         .replace("password_version = 1", "password_version = 2");
-    // The block that is computed stays as it was; the timeouts and the rest go.
+    // The computed block stays as it was; the timeouts and the rest are removed.
     let fourth = third
         .replace("  network {\n    public = true\n  }\n", "")
         .replace("  timeouts {\n    create = \"30s\"\n  }\n", "")
@@ -79,7 +79,7 @@ pub fn lives() {
     compare(new, &steps);
 }
 
-/// Two workspaces in which the same has been applied, the first by us.
+/// Returns two workspaces with the same applied configuration, the first by Monoform.
 fn applied(configuration: &str) -> [Workspace; 2] {
     let both = [new(), new()];
     for w in &both {
@@ -91,7 +91,7 @@ fn applied(configuration: &str) -> [Workspace; 2] {
     both
 }
 
-/// The plans, then the states after them.
+/// Checks that the plans, and then the states after them, are the same.
 fn same_from_here(what: &str, both: &[Workspace; 2]) -> [Value; 2] {
     let plan = ["plan", "-out=the.plan"];
     both[0].run(&plan).ok();
@@ -105,7 +105,7 @@ fn same_from_here(what: &str, both: &[Workspace; 2]) -> [Value; 2] {
     plans
 }
 
-/// A state of the resource's earlier version is upgraded by the provider.
+/// The provider upgrades a state of the resource's earlier version.
 pub fn states_of_an_earlier_version() {
     let both = applied("resource \"shed_machine\" \"m\" {\n  name = \"mill\"\n  size = 12\n}\n");
     for w in &both {
@@ -117,7 +117,7 @@ pub fn states_of_an_earlier_version() {
     }
     let [ours, _] = same_from_here("an upgraded state", &both);
     assert_eq!(ours["resource_changes"][0]["change"]["actions"], json!(["no-op"]));
-    // What cannot be upgraded is an error with the provider's reason, and the state stays as it was.
+    // A state that cannot be upgraded is an error with the provider's reason, and stays as it was.
     for (index, w) in both.iter().enumerate() {
         let mut state = w.state();
         let instance = &mut state["resources"][0]["instances"][0];
@@ -134,7 +134,7 @@ pub fn states_of_an_earlier_version() {
     }
 }
 
-/// Objects are imported by their ids, and by their identities where the peer knows them.
+/// Objects are imported by their IDs, and by their identities if the other program knows them.
 pub fn imports() {
     let make = "resource \"shed_machine\" \"m\" {\n  name = \"mill\"\n  zone = \"south\"\n\n  disk {\n    label = \"d\"\n  }\n}\n";
     let mut ways = vec!["  id = \"mill\"\n"];
@@ -163,7 +163,7 @@ pub fn imports() {
         .fails_with(&["Cannot import non-existent remote object"]);
 }
 
-/// What is written only is in no file that either of them leaves.
+/// Write-only values are in no file that either program leaves.
 pub fn write_only_values_are_nowhere() {
     let both = applied(FIRST);
     for w in &both {

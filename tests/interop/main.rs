@@ -1,13 +1,15 @@
-//! Monoform among others: providers written in Go on the official SDKs, Terraform itself, and our plugins used by Terraform.
+//! Monoform among others: providers written in Go on the official SDKs, Terraform itself, and the built-in plugins used by Terraform.
 //!
-//! [`actions`]: actions of a Go provider, beside Terraform 1.16. [`stores`]: state stores of third parties.
-//! [`authors`]: a provider that somebody else wrote with our SDK. [`bare`]: a pack alone in a directory where nothing can be written.
-//! [`catalog`]: identities, queries and generated configuration, beside Terraform 1.16. [`certificates`]: what OpenSSL and OpenSSH say to our keys and
-//! certificates. [`drivers`]: a program on HashiCorp's module for driving Terraform. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`kinds`]:
-//! one provider made in every way there is, and every request to it, from every place. [`side_by_side`]: the same
-//! configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other left off.
-//! [`modules`]: modules installed by both. [`served`]: a provider from our server. [`named`]: records in zones of BIND. [`our_plugins`]: our plugins, called by
-//! Terraform and by hand. [`secrets`]: a provider that answers with write-only values. [`racks`]: what version 2 of the plugin SDK has beyond a plain resource. [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step. [`running`]: how providers run and end.
+//! [`actions`]: actions of a Go provider, compared with Terraform 1.16. [`stores`]: state stores of third parties. [`authors`]: a provider
+//! of an author who uses the SDK. [`bare`]: a pack alone in a read-only directory. [`catalog`]: identities, queries and generated
+//! configuration, compared with Terraform 1.16. [`certificates`]: checks of keys and certificates by OpenSSL and OpenSSH. [`drivers`]: a
+//! program on HashiCorp's module for driving Terraform. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol
+//! 6 and protocol 5. [`kinds`]: one provider in every variant, every request to it, from every place. [`side_by_side`]: the same
+//! configurations and providers under Terraform, with the same results. [`terraform`]: each program continues with the other's state.
+//! [`modules`]: modules installed by both. [`served`]: a provider from `providers serve`. [`named`]: records in zones of BIND.
+//! [`our_plugins`]: the built-in plugins, called by Terraform and by hand. [`secrets`]: a provider that answers with write-only values.
+//! [`racks`]: features of version 2 of the plugin SDK beyond a plain resource. [`recorded`]: recorded scenarios of Terraform with a
+//! provider that has every feature. [`running`]: start and end of providers.
 
 #![allow(
     clippy::expect_used,
@@ -50,8 +52,8 @@ use serde_json::{Value, json};
 use support::registry::platform;
 use support::{Ran, Workspace, needing};
 
-/// The tests, with the programs each needs. One whose programs are not installed is reported as ignored, by name, and never
-/// counted as passed; programs named in `MONOFORM_REQUIRE` must be there.
+/// Runs the tests. A test whose programs are not installed is reported as ignored, by name, and never counted as passed; programs named in
+/// `MONOFORM_REQUIRE` must be installed.
 fn main() -> ExitCode {
     let tests: &[support::Test] = &[
         (
@@ -370,25 +372,25 @@ fn main() -> ExitCode {
     support::run_trials(all)
 }
 
-/// The provider `shelf`, on the plugin framework.
+/// Builds the provider `shelf`, on the plugin framework.
 fn shelf() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| build("framework", "shelf"))
 }
 
-/// The provider `shed`, on version 2 of the plugin SDK.
+/// Builds the provider `shed`, on version 2 of the plugin SDK.
 fn shed() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| build("sdkv2", "shed"))
 }
 
-/// The provider `catalog`, on the plugin framework.
+/// Builds the provider `catalog`, on the plugin framework.
 fn catalog_provider() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| build("catalog", "catalog"))
 }
 
-/// Builds a provider. Go rebuilds only what has changed.
+/// Builds a provider. Go rebuilds only changed sources.
 fn build(source: &str, name: &str) -> PathBuf {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("interop")
@@ -407,7 +409,7 @@ fn build(source: &str, name: &str) -> PathBuf {
     out
 }
 
-/// Puts a built provider somewhere below a directory.
+/// Puts a built provider at a path below a directory.
 fn install(provider: &Path, dir: &Path, path: &str) -> PathBuf {
     let to = dir.join(path);
     std::fs::create_dir_all(to.parent().expect("a parent")).expect("a directory");
@@ -431,7 +433,7 @@ fn with_cli_config(w: Workspace, text: &str) -> Workspace {
     w.env("TF_CLI_CONFIG_FILE", path.display().to_string())
 }
 
-/// A plan that must find these things to do, told with these texts.
+/// Checks that a plan has this summary and these texts.
 #[track_caller]
 fn plans(w: &Workspace, summary: &str, texts: &[&str]) {
     let plan = w.run(&["plan", "-no-color", "-detailed-exitcode"]);
@@ -439,7 +441,7 @@ fn plans(w: &Workspace, summary: &str, texts: &[&str]) {
     plan.shows(&[summary]).shows(texts);
 }
 
-/// A plan that must find nothing to do.
+/// Checks that a plan has no changes.
 #[track_caller]
 fn nothing_to_do(w: &Workspace) {
     w.run(&["plan", "-no-color", "-detailed-exitcode"])
@@ -447,7 +449,7 @@ fn nothing_to_do(w: &Workspace) {
         .shows(&["No changes."]);
 }
 
-/// The same for Terraform.
+/// Checks that a plan of Terraform has no changes.
 #[track_caller]
 fn nothing_to_do_for_terraform(w: &Workspace) {
     w.terraform(&["plan", "-no-color", "-input=false", "-detailed-exitcode"])
@@ -455,13 +457,13 @@ fn nothing_to_do_for_terraform(w: &Workspace) {
         .shows(&["No changes."]);
 }
 
-/// Applies the configuration.
+/// Applies the configuration, with this summary.
 #[track_caller]
 fn apply(w: &Workspace, summary: &str) -> Ran {
     w.run(&["apply", "-no-color", "-auto-approve"]).ok().shows(&[summary])
 }
 
-/// The files in a directory of a workspace.
+/// Returns the files in a directory of a workspace.
 fn listing(w: &Workspace, dir: &str) -> Vec<PathBuf> {
     let mut out: Vec<PathBuf> = std::fs::read_dir(w.dir().join(dir))
         .expect("a directory")
@@ -478,7 +480,7 @@ fn tamper(path: &Path, change: impl FnOnce(&mut Value)) {
     std::fs::write(path, value.to_string()).expect("a file");
 }
 
-/// Where two documents differ.
+/// Collects the places at which two documents differ.
 fn differences(at: &str, ours: &Value, theirs: &Value, out: &mut Vec<String>) {
     match (ours, theirs) {
         (Value::Object(a), Value::Object(b)) => {
@@ -498,7 +500,7 @@ fn differences(at: &str, ours: &Value, theirs: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// Fails the test unless two documents are the same; says where they are not.
+/// Fails the test unless two documents are the same; the message lists the differences.
 #[track_caller]
 fn equal(what: &str, ours: &Value, theirs: &Value) {
     let mut found = Vec::new();

@@ -1,4 +1,5 @@
-//! Module installation beside Terraform's: the same lines, the same manifest, and each goes on where the other left off.
+//! Module installation compared with Terraform's: the same lines, the same manifest, and each program continues with the
+//! other's installation.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,8 +24,8 @@ fn git(dir: &Path, args: &[&str]) {
     assert!(status.success(), "{args:?}");
 }
 
-/// A package beside the working directory, as a directory and as a repository with a tag, and calls of it by every local
-/// way.
+/// Returns a workspace with a package beside it, as a directory and as a repository with a tag, and calls of it by every
+/// local kind of address.
 fn workspace() -> Workspace {
     let w = Workspace::with(&[
         (
@@ -68,7 +69,7 @@ pub fn the_same_lines_and_the_same_manifest() {
     assert_eq!(ours.stdout, theirs.stdout);
     assert_eq!(w.read(MANIFEST), their_manifest);
 
-    // Both are content with what we installed, and say nothing; both install it again when they are told to.
+    // Both accept the existing installation silently; both install it again with -update.
     assert_eq!(w.terraform(&["get", "-no-color"]).ok().stdout, "");
     assert_eq!(
         w.run(&["get", "-update", "-no-color"]).ok().stdout,

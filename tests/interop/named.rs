@@ -1,4 +1,4 @@
-//! The built-in `dns` provider and BIND: updates with signatures, read by `dig` of the same server.
+//! The built-in `dns` provider and BIND: signed updates, read by `dig` from the same server.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ ns IN A 127.0.0.1
 alias IN CNAME ns
 ";
 
-/// Keys by algorithm. That of `zone.test` is the first.
+/// Keys by algorithm. The first is that of `zone.test`.
 const KEYS: [(&str, &str); 4] = [
     ("hmac-sha256", "c2hhMjU2LWtleS1zaGEyNTYta2V5LXNoYTI1Ni1rZXk="),
     ("hmac-sha512", "c2hhNTEyLWtleS1zaGE1MTIta2V5LXNoYTUxMi1rZXk="),
@@ -25,7 +25,7 @@ const KEYS: [(&str, &str); 4] = [
 struct Server {
     process: Child,
     port: ServerPort,
-    // Where its files are.
+    // Directory of the server's files.
     _dir: tempfile::TempDir,
 }
 
@@ -86,7 +86,7 @@ impl Server {
         server
     }
 
-    /// What the server says, in the fewest words, sorted.
+    /// Returns the answer of the server in its short form, sorted.
     fn dig(&self, question: &[&str]) -> String {
         let output = Command::new("dig")
             .args([
@@ -108,7 +108,7 @@ impl Server {
         lines.join(" ")
     }
 
-    /// A provider configuration with the key of an algorithm.
+    /// Returns a provider configuration with the key of an algorithm.
     fn provider(&self, (algorithm, secret): (&str, &str), more: &str) -> String {
         format!(
             "provider \"dns\" {{\n  update {{\n    server = \"127.0.0.1\"\n    port = {}\n    key_name = \"{algorithm}.\"\n    \
@@ -208,7 +208,7 @@ pub fn records_of_every_type_are_made_changed_and_deleted() {
     w.run(&["apply", "-auto-approve", "-var=last=3"]).ok();
     assert_eq!(answers(), expected("3"));
 
-    // Imported, they are the same as those that were made here.
+    // Imported records are the same as those that were created here.
     for (kind, id) in [
         ("dns_a_record_set", "www.zone.test."),
         ("dns_aaaa_record_set", "zone.test."),

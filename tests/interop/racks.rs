@@ -1,6 +1,6 @@
-//! What version 2 of the plugin SDK has beyond a plain resource: identities, write-only arguments, blocks of each kind, timeouts,
-//! plans that the provider customizes, differences that it suppresses, states of earlier versions, and the nulls and empty values
-//! that it mixes up. The same steps under Monoform and under Terraform give the same plans and the same states.
+//! Features of version 2 of the plugin SDK beyond a plain resource: identities, write-only arguments, blocks of each kind,
+//! timeouts, plans that the provider customizes, differences that it suppresses, states of earlier versions, and the nulls and
+//! empty values that it mixes up. The same steps under Monoform and under Terraform give the same plans and states.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ resource "terraform_data" "later" {
 }
 "#;
 
-/// What a rack has, from one step to the next: from nothing to everything and back.
+/// Arguments of a rack from one step to the next: from none to all and back.
 const STEPS: &[&str] = &[
     "",
     "note = \"A note\"\nweight = 1.5\nopen = true\nsecret = \"s\"\nnames = [\"a\", \"b\"]\nnumbers = [3, 1]\nlabels = { a = \"b\" }",
@@ -64,7 +64,7 @@ timeouts {
   create = "5m"
 }
 "#,
-    // One of a set changes, one of a list goes, the one of one changes; the height makes another revision.
+    // One block of a set changes, one of a list is removed, the single one changes; the height makes another revision.
     r#"
 height = 30
 peg {
@@ -92,7 +92,7 @@ timeouts {
 }
 either = [{ label = "attribute", width = null, fixed = null, colour = null }]
 "#,
-    // What is not known yet, in blocks of each kind.
+    // Unknown values in blocks of each kind.
     r#"
 height = 30
 note   = terraform_data.later.output
@@ -109,7 +109,7 @@ either {
   label = "block"
 }
 "#,
-    // A smaller height: replaced.
+    // A smaller height replaces the object.
     "height = 5\neither = []",
     "height      = 5\nkey_wo      = \"abc\"\nkey_version = 1\nlifecycle {\n  ignore_changes = [note]\n}\nnote = \"ignored\"",
     "height      = 5\nkey_wo      = \"abcd\"\nkey_version = 2\nroom = \"other\"",
@@ -131,7 +131,7 @@ fn life(both: &Both) {
     for (step, body) in STEPS.iter().enumerate() {
         both.apply(&rack(&body.replace("var.later", &step.to_string())));
     }
-    // What happens behind their backs.
+    // A change outside of both programs.
     for w in [&both.ours, &both.theirs] {
         w.write(
             "racks/rack-anna.rack.json",
@@ -139,7 +139,7 @@ fn life(both: &Both) {
         );
     }
     both.apply(&rack("height = 4\nroom = \"other\""));
-    // A state of the first version, that of an old release of the provider.
+    // A state of the schema's first version, as an old release of the provider wrote it.
     both.write("main.tf", &rack("height = 4\nroom = \"other\""));
     for w in [&both.ours, &both.theirs] {
         let mut state = w.state();

@@ -1,4 +1,4 @@
-//! Recorded scenarios with the provider `lab`, which has a bit of everything.
+//! Recorded scenarios with the provider `lab`, which has every feature.
 
 use libtest_mimic::Trial;
 
@@ -6,7 +6,7 @@ use crate::{build, install_in_mirror};
 use support::Workspace;
 use support::scenario::{Collection, Playing};
 
-/// One test a scenario.
+/// Makes one test for each scenario.
 pub fn trials() -> Vec<Trial> {
     fn prepared(w: Workspace) -> Workspace {
         install_in_mirror(&w, lab(), "example.com/test/lab");
@@ -20,7 +20,7 @@ pub fn trials() -> Vec<Trial> {
     Collection::new("tests/interop").trials(playing)
 }
 
-/// The provider `lab`.
+/// Builds the provider `lab`.
 fn lab() -> &'static std::path::Path {
     static BUILT: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
     BUILT.get_or_init(|| build("lab", "lab"))

@@ -1,5 +1,5 @@
-//! A provider that runs: started by somebody else, printing, ending, crashing, putting things off; and that none is left however
-//! we end. What `init` tells on a terminal, and the lock files of both programs.
+//! Processes of providers: started by another program, printing, ending, crashing, deferring; and none is left however Monoform
+//! ends. Messages of `init` on a terminal, and the lock files of both programs.
 
 use std::process::{Command, Stdio};
 
@@ -9,7 +9,7 @@ use support::registry::{Registry, Release, zip};
 use support::server::Server;
 use support::{Workspace, monoform, which};
 
-/// A workspace with the raw provider, found by its file's name, and a thing of this name.
+/// Returns a workspace with the raw provider, found by its file's name, and a resource of this name.
 fn raw(name: &str) -> Workspace {
     let w = Workspace::new();
     install(
@@ -24,7 +24,7 @@ fn raw(name: &str) -> Workspace {
     w
 }
 
-/// Both protocols, started by somebody else: used, and left running.
+/// Providers of both protocols that another program started are used, and left running.
 pub fn by_somebody_else() {
     for kind in ["raw5", "raw6", "frame6", "sdk"] {
         let w = Workspace::with(&[(
@@ -47,7 +47,7 @@ pub fn by_somebody_else() {
     }
 }
 
-/// What code of a provider prints while it works arrives in the log; and it is asked to end, not killed.
+/// Output of a provider's code arrives in the log, and the provider is asked to end instead of being killed.
 pub fn its_output_and_its_end() {
     let w = raw("chatty");
     let (log, goodbye) = (w.home().join("log"), w.home().join("goodbye"));
@@ -62,7 +62,7 @@ pub fn its_output_and_its_end() {
             .lines()
             .find(|l| l.contains(line))
             .unwrap_or_else(|| panic!("{line} is not in {text}"));
-        // It is in no form of a log: nobody meant it for one.
+        // The text has no form of a log, so it counts as a warning.
         assert!(found.contains("[WARN]  provider.terraform-provider-raw6"), "{found}");
     }
     let warning = text.lines().find(|l| l.contains("a warning on standard error"));
@@ -70,7 +70,7 @@ pub fn its_output_and_its_end() {
     assert_eq!(std::fs::read_to_string(&goodbye).expect("its last word"), "raw6\n");
 }
 
-/// A plugin that dies in the middle: its panic is shown, and what was done before is kept.
+/// A plugin dies during an apply: its panic is shown, and completed operations are kept.
 pub fn a_crash() {
     let w = raw("crash");
     w.write("first.tf", "resource \"terraform_data\" \"first\" {}\n");
@@ -84,17 +84,17 @@ pub fn a_crash() {
     assert_eq!(w.state()["resources"].as_array().map(Vec::len), Some(1));
 }
 
-/// Put off without leave: an error that gives the reason.
+/// A deferral without permission is an error with the reason.
 pub fn put_off() {
     raw("later").run(&["plan", "-no-color"]).fails_with(&[
         "with raw6_thing.a, on main.tf line 1",
-        // The Go module says so itself, since it is told that nothing may be put off.
+        // The Go module itself reports it, since the request allows no deferral.
         "Invalid Deferred Response",
         "RESOURCE_CONFIG_UNKNOWN",
     ]);
 }
 
-/// The processes of a workspace's provider.
+/// Returns the number of the provider's processes in a workspace.
 fn alive(w: &Workspace) -> usize {
     let mark = format!("{}/.terraform.d/plugins", w.home().display());
     let entries = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
@@ -114,7 +114,7 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// However we end, other people's plugins end with us; an interrupt stops what they do.
+/// However Monoform ends, plugins of third parties end with it; an interrupt stops their operations.
 pub fn however_we_end() {
     for signals in [&["KILL"][..], &["INT"], &["TERM"], &["INT", "INT"], &["ABRT"]] {
         let w = raw("hang");
@@ -142,7 +142,7 @@ pub fn however_we_end() {
     }
 }
 
-/// Lock files: written by either, accepted by both, and as they were when nothing has changed.
+/// Lock files of either program are accepted by both, and unchanged if nothing has changed.
 pub fn lock_files() {
     let kinds = ["raw6", "sdk", "frame5"];
     let release = |kind: &str, version: &str| {
@@ -204,7 +204,7 @@ pub fn lock_files() {
         "{text}"
     );
 
-    // Each goes on where the other left off, with what is installed and without.
+    // Each program continues with the other's files, with installed providers and without.
     for fresh in [false, true] {
         for w in [&ours, &theirs] {
             for ours in [true, false] {
@@ -220,7 +220,7 @@ pub fn lock_files() {
         }
     }
 
-    // With checksums for another platform, and a comment, which nobody touches if nothing has changed.
+    // Checksums for another platform and a comment stay if nothing has changed.
     let other = [
         "providers",
         "lock",
@@ -241,7 +241,7 @@ pub fn lock_files() {
     assert_eq!(theirs.read(lock), commented);
     assert_eq!(ours.read(lock), commented);
 
-    // The first installation with a warm plugin cache records what Terraform would.
+    // The first installation with a warm plugin cache records Terraform's checksums.
     let cached = |w: Workspace| {
         std::fs::create_dir(w.home().join("cache")).expect("a directory");
         let cache = w.home().join("cache").display().to_string();
@@ -259,7 +259,7 @@ pub fn lock_files() {
     }
 }
 
-/// On a terminal, downloads are seen to go on.
+/// A terminal shows the progress of downloads.
 pub fn a_bar_on_a_terminal() {
     let release = Release {
         archives: [(platform(), zip(&[("terraform-provider-raw6", &vec![7; 400_000])]))].into(),

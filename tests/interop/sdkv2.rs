@@ -63,7 +63,7 @@ fn life(w: &Workspace) {
     assert_eq!(w.run(&["output", "-raw", "weight"]).ok().stdout, "3");
     nothing_to_do(w);
 
-    // In place; a block of a set goes, another stays.
+    // Updated in place; a block of a set is removed, another stays.
     w.write(
         "axe.tf",
         &axe("Axe", 4, "  part {\n    name   = \"wedge\"\n    serial = \"W1\"\n  }\n"),
@@ -81,7 +81,7 @@ fn life(w: &Workspace) {
     assert_eq!(w.run(&["output", "-raw", "weight"]).ok().stdout, "4");
     nothing_to_do(w);
 
-    // As a new one; first the new one, then the old one goes.
+    // Replaced; the new object is created before the old one is destroyed.
     let before = listing(w, "tools");
     let cbd = "  lifecycle {\n    create_before_destroy = true\n  }\n";
     w.write("axe.tf", &axe("Hatchet", 4, cbd));
@@ -97,7 +97,7 @@ fn life(w: &Workspace) {
     assert!(!before[0].exists());
     nothing_to_do(w);
 
-    // What happens behind our back is seen.
+    // A change outside of the program is found.
     let file = listing(w, "tools").remove(0);
     tamper(&file, |tool| tool["labels"] = json!({"owner": "you", "since": "now"}));
     plans(
@@ -112,7 +112,7 @@ fn life(w: &Workspace) {
     std::fs::remove_file(&file).expect("a file");
     plans(w, "Plan: 1 to add, 0 to change, 0 to destroy.", &[]);
 
-    // Into the state by apply.
+    // Imported by an apply.
     w.write(
         "tools/saw.tool.json",
         r#"{"name":"Saw","weight":2,"tags":["sharp"],"handle":[],"parts":[],"labels":{}}"#,
@@ -210,7 +210,7 @@ pub fn mistakes_in_blocks() {
             w.run(&[command, "-no-color"]).fails_with(texts);
         }
     }
-    // Found by the provider, at the line of the argument: a directory that is not there.
+    // An error of the provider, at the line of the argument: the directory does not exist.
     w.write(
         "main.tf",
         &format!("{HEAD}\nresource \"shed_tool\" \"x\" {{\n  name = \"x\"\n}}\n"),

@@ -1,4 +1,4 @@
-//! A provider that answers with a value for a write-only attribute: each request that can do so is refused, as by Terraform, and the
+//! A provider that answers with a value for a write-only attribute: each request that can do so is refused, as in Terraform, and the
 //! value reaches neither the state nor a plan.
 
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::{build, install_in_mirror};
 const HEAD: &str = "terraform {\n  required_providers {\n    secrets = {\n      source = \"example.com/test/secrets\"\n    }\n  }\n}\n";
 const LEAKED: &str = "leaked";
 
-/// The request with the wrong answer, what else the configuration has, and the error.
+/// Request with the wrong answer, addition to the configuration, and error.
 const FAULTS: [(&str, &str, &str); 8] = [
     ("plan", "", "Provider produced invalid plan"),
     // The older type system excuses many things, and not this one.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{equal, install_in_mirror, shed, shelf};
 use support::{Ran, Workspace};
 
-/// Puts the same text in place of every identity, and drops what differs from run to run.
+/// Replaces every identity by the same text, and drops values that differ from run to run.
 fn comparable(document: &Value) -> Value {
     fn identities(value: &Value, out: &mut BTreeSet<String>) {
         match value {
@@ -34,11 +34,11 @@ fn comparable(document: &Value) -> Value {
             value[name] = json!("");
         }
     }
-    // The changes say it completely. Terraform forgets it here for objects that are replaced.
+    // The changes have the complete information. Terraform lacks it here for replaced objects.
     if let Some(planned) = value.get_mut("planned_values") {
         without(planned, "sensitive_values");
     }
-    // Their order is of no meaning; Terraform's differs from run to run.
+    // The order means nothing; Terraform's differs from run to run.
     if let Some(relevant) = value.get_mut("relevant_attributes").and_then(Value::as_array_mut) {
         relevant.sort_by_key(ToString::to_string);
     }
@@ -48,7 +48,7 @@ fn comparable(document: &Value) -> Value {
     value
 }
 
-/// Whether the `terraform` here is of the release 1.11.
+/// Returns true if the installed `terraform` has the release 1.11.
 pub fn peer_is_1_11() -> bool {
     static IS: LazyLock<bool> = LazyLock::new(|| {
         let version = Workspace::new().terraform(&["version", "-json"]).ok().json();
@@ -59,8 +59,8 @@ pub fn peer_is_1_11() -> bool {
     *IS
 }
 
-/// Removes the version; and where `terraform` is 1.11.4, what differs because we answer as a later release: identities, the
-/// `store` of a `terraform_data`, and in schemas what it does not know.
+/// Removes the version; with `terraform` 1.11.4 also the differences to the later release that Monoform answers as:
+/// identities, the `store` of a `terraform_data`, and the parts of schemas that 1.11.4 does not have.
 pub fn without_what_1_11_lacks(document: &mut Value) {
     without(document, "terraform_version");
     if !peer_is_1_11() {
@@ -82,7 +82,7 @@ pub fn without_what_1_11_lacks(document: &mut Value) {
     }
 }
 
-/// Puts the results of checks in a state in order: Terraform's differs from run to run.
+/// Sorts the results of checks in a state: Terraform's order differs from run to run.
 pub fn sort_checks(state: &mut Value) {
     let Some(results) = state.get_mut("check_results").and_then(Value::as_array_mut) else {
         return;
@@ -110,12 +110,12 @@ pub fn same(what: &str, ours: &Value, theirs: &Value) {
     equal(what, &comparable(ours), &comparable(theirs));
 }
 
-/// Runs both through these configurations, one after the other.
+/// Runs both programs through these configurations, one after the other.
 pub fn compare(new: impl Fn() -> Workspace, configurations: &[&str]) {
     compare_with("terraform", new, configurations);
 }
 
-/// As [`compare`], with this program as Terraform.
+/// Works like [`compare`], with this program as Terraform.
 pub fn compare_with(program: &str, new: impl Fn() -> Workspace, configurations: &[&str]) {
     let workspaces = [new(), new()];
     let run = |ours: bool, args: &[&str]| -> Ran {
@@ -137,7 +137,7 @@ pub fn compare_with(program: &str, new: impl Fn() -> Workspace, configurations: 
         if step == 0 {
             both(&["init", "-no-color"]);
             let [mut ours, mut theirs] = both(&["providers", "schema", "-json"]).map(|ran| ran.json());
-            // The provider that both have built in describes itself in words of its own.
+            // The provider that both have built in has its own descriptions in each.
             for schemas in [&mut ours, &mut theirs] {
                 without(schemas, "terraform.io/builtin/terraform");
             }
@@ -150,7 +150,7 @@ pub fn compare_with(program: &str, new: impl Fn() -> Workspace, configurations: 
         same(&format!("state {step}"), &workspaces[0].state(), &workspaces[1].state());
         compare(&format!("outputs {step}"), &["output", "-json"]);
     }
-    // They change places.
+    // The programs exchange their workspaces.
     workspaces[0].run_program(program, &["init", "-no-color"]).ok();
     workspaces[0]
         .run_program(program, &["plan", "-no-color", "-detailed-exitcode"])
@@ -318,12 +318,13 @@ pub fn tools() {
         install_in_mirror(&w, provider, "registry.terraform.io/hashicorp/shed");
         w
     };
-    // The paths in the state are relative to the working directory, so that they are the same in both.
+    // Paths in the state are relative to the working directory, so that they are the same in both.
     let head = "provider \"shed\" {\n  directory = \"tools\"\n}\n";
     let first = format!(
         "{head}{}",
-        // A collection that is left out is null once created, and empty once refreshed. Terraform shows an object that is no
-        // longer in the configuration as it was before the refresh; we show it as it is. So nothing is left out there.
+        // A collection that is left out is null after the creation, and empty after a refresh. For an object that the
+        // configuration no longer has, Terraform shows the values from before the refresh, Monoform those after it. So no
+        // collection is left out here.
         r#"
 resource "shed_tool" "axe" {
   name   = "Axe"

@@ -1,5 +1,5 @@
-//! State stores of third parties, by how their provider comes to be here: from a registry, which a person approves; running already;
-//! under development. And states that do not fit into one message.
+//! State stores of third parties, by the source of their provider: a registry, whose provider a user approves; a running process;
+//! development. And states that do not fit into one message.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use support::{Workspace, monoform};
 
 const LOCK: &str = ".terraform.lock.hcl";
 
-/// A workspace whose provider is in a registry, and that registry.
+/// Returns a workspace whose provider is in a registry, and that registry.
 fn with_registry() -> (Workspace, Server) {
     let program = std::fs::read(keep()).expect("the executable");
     let release = Release {
@@ -31,7 +31,7 @@ fn with_registry() -> (Workspace, Server) {
     (w.env("SSL_CERT_FILE", roots.display().to_string()), server)
 }
 
-/// Runs `init` on a terminal, and answers the question; gives how it ended and all that was seen.
+/// Runs `init` on a terminal and answers the question; returns true for success, and the seen text.
 fn answered(w: &Workspace, answer: &str) -> (bool, String) {
     let mut terminal = Terminal::start(w.command("setsid").args(["--ctty", monoform(), "init", "-no-color"]));
     let mut seen = terminal.sees("for state storage?");
@@ -43,7 +43,7 @@ fn answered(w: &Workspace, answer: &str) -> (bool, String) {
 
 pub fn the_first_use_is_approved() {
     let (w, server) = with_registry();
-    // Where nobody can be asked, nobody has agreed.
+    // Without a user to ask, the provider is not approved.
     let missing = "Missing lock for state store provider";
     w.run(&["init", "-no-color", "-input=false"]).fails_with(&[missing]);
     let stream = w.run(&["init", "-json"]);
@@ -59,7 +59,7 @@ pub fn the_first_use_is_approved() {
         agreed && seen.contains("The state store provider was approved by the user."),
         "{seen}"
     );
-    // The question says what is agreed to, and who has signed it.
+    // The question names the provider and its signer.
     for text in [&format!("{}/test/keep", server.host()), "v1.0.0", "self-signed"] {
         assert!(seen.contains(text), "{text}: {seen}");
     }
@@ -69,13 +69,13 @@ pub fn the_first_use_is_approved() {
     );
     apply(&w, "1 added");
     nothing_to_do(&w);
-    // The lock file says that somebody has agreed: others are not asked again.
+    // The lock file records the approval, and no later run asks.
     std::fs::remove_dir_all(w.dir().join(".terraform")).expect("what is installed");
     w.run(&["init", "-no-color", "-input=false"]).ok();
     nothing_to_do(&w);
 }
 
-/// What holds for a provider without a version: the state is kept, and the record has no version.
+/// Checks the rules of a provider without a version: the state is kept, and the record has no version.
 fn lives_without_a_version(w: &Workspace, mode: &str, warning: &str) {
     w.run(&["init", "-no-color"]).ok().shows(&[warning]);
     let recorded = &record(w)["state_store"];
@@ -111,7 +111,7 @@ pub fn one_under_development() {
     );
     let w = with_cli_config(w, &text);
     lives_without_a_version(&w, "dev_override", "State store is from a developer override provider");
-    // One that was installed is another provider than the one under development.
+    // An installed provider is another one than that under development.
     let w = workspace(STORE);
     w.run(&["init"]).ok();
     apply(&w, "1 added");
@@ -122,10 +122,10 @@ pub fn one_under_development() {
     nothing_to_do(&w);
 }
 
-/// The bytes of a state arrive as they were, whatever the pieces that they travel in.
+/// The bytes of a state arrive unchanged, whatever the chunks of the transfer.
 pub fn states_of_several_chunks() {
     let w = workspace(STORE);
-    // Characters of two bytes, at even and odd places, are cut in the middle somewhere.
+    // Characters of two bytes, at even and odd places, so that a chunk ends inside one somewhere.
     let text: String = (0..500_000).map(|i| format!("{i} äöüäöüäöüäöüäöü\n")).collect();
     assert!(text.len() > 17 << 20, "more than two pieces of 8 MiB");
     let log = w.home().join("log");
@@ -142,7 +142,7 @@ pub fn states_of_several_chunks() {
     w.write("pulled", &pulled.replacen("\"serial\": 2", "\"serial\": 9", 1));
     w.run(&["state", "push", "pulled"]).ok();
     assert_eq!(kept(&w, "states/one/default.state")["serial"], 9);
-    // A write is one write for the store.
+    // One write of the state is one write of the store.
     let log = std::fs::read_to_string(&log).expect("a log");
     let large = |line: &&str| {
         line.strip_prefix("write default ")

@@ -1,7 +1,7 @@
 //! State stores of third parties: one in Go on the newest framework (`keep`), one in Rust on our SDK (`notes`).
 //!
-//! What is compared with Terraform 1.16 was recorded with a build of 1.16.0-rc2 that has experiments enabled; released builds refuse
-//! the block.
+//! Results of Terraform 1.16 were recorded with a build of 1.16.0-rc2 that has experiments enabled; released builds refuse the
+//! block.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -53,7 +53,7 @@ pub(crate) fn workspace(store: &str) -> Workspace {
     w
 }
 
-/// Says where the state is from now on.
+/// Changes the place of the state in the configuration.
 fn moved(w: &Workspace, store: &str) {
     w.write("main.tf", &format!("{HEAD}{store}{OBJECT}"));
 }
@@ -62,7 +62,7 @@ pub(crate) fn record(w: &Workspace) -> Value {
     serde_json::from_str(&w.read(".terraform/terraform.tfstate")).expect("JSON")
 }
 
-/// What a store keeps for a workspace.
+/// Returns the state that a store keeps for a workspace.
 pub(crate) fn kept(w: &Workspace, file: &str) -> Value {
     serde_json::from_str(&w.read(file)).expect("a state")
 }
@@ -78,7 +78,7 @@ pub fn the_life_of_a_state() {
         "Experimental state store",
         "lock file",
     ]);
-    // Byte for byte what Terraform records.
+    // Byte for byte as Terraform records it.
     assert_eq!(
         record(&w),
         json!({
@@ -145,11 +145,11 @@ pub fn writes_that_fail() {
         let mut failing = w.command(support::monoform());
         failing.args(["apply", "-no-color", "-auto-approve"]);
         failing.env("KEEP_FAULT", fault);
-        // The first state of a workspace is written before anything is done.
+        // The first state of a workspace is written before any operation.
         let ran = support::ran(failing.output().expect("it starts"));
         ran.fails_with(&[text]);
         let _ = std::fs::remove_file(w.dir().join("states/one/default.lock"));
-        // What was made is known nevertheless: from the journal, or from the state that was saved beside.
+        // The created object is known nevertheless: from the journal, or from the rescue file.
         apply(&w, "Apply complete!");
         nothing_to_do(&w);
         let mut failing = w.command(support::monoform());
@@ -157,7 +157,7 @@ pub fn writes_that_fail() {
         failing.env("KEEP_FAULT", fault);
         let ran = support::ran(failing.output().expect("it starts"));
         ran.fails_with(&["Failed to save state", text, "errored.tfstate"]);
-        // The lock of a process that has died stays.
+        // A process that has died leaves its lock.
         let _ = std::fs::remove_file(w.dir().join("states/one/default.lock"));
         w.run(&["state", "push", "errored.tfstate"]).ok();
         nothing_to_do(&w);
@@ -176,7 +176,7 @@ pub fn states_move_in_every_direction() {
     apply(&w, "1 added");
     let init = |arguments: &[&str]| w.run(&[&["init", "-no-color", "-input=false"], arguments].concat());
     let lineage = kept(&w, "terraform.tfstate")["lineage"].clone();
-    // From the default place nobody has to agree to anything but the copy.
+    // A migration from the default place asks only about the copy.
     moved(&w, STORE);
     w.run(&["plan", "-no-color"])
         .fails_with(&["State store initialization required"]);
@@ -190,7 +190,7 @@ pub fn states_move_in_every_direction() {
         (local, "terraform.tfstate", "Unsetting the previously set state store"),
     ];
     for (place, kept_in, reason) in places {
-        // What was left behind there before is in the way.
+        // A file that an earlier step left there would be in the way.
         let _ = std::fs::remove_file(w.dir().join(kept_in));
         moved(&w, place);
         w.run(&["plan", "-no-color"])
@@ -209,7 +209,7 @@ pub fn versions_and_settings_that_change() {
     apply(&w, "1 added");
     assert!(w.exists("states/three/default.state"));
     nothing_to_do(&w);
-    // A new version is taken only by those who want it.
+    // A new version is installed only on request.
     let name = format!(
         "example.com/test/keep/1.1.0/{}/terraform-provider-keep_v1.1.0",
         platform()
@@ -239,7 +239,7 @@ pub fn versions_and_settings_that_change() {
     .ok();
     assert_eq!(record(&w)["state_store"]["provider"]["version"], "1.1.0");
     nothing_to_do(&w);
-    // A provider that is gone is missed, and nothing else is made of it.
+    // A provider that is gone is an error, without other consequences.
     std::fs::remove_dir_all(w.home().join(".terraform.d/plugins")).expect("removed");
     let _ = std::fs::remove_dir_all(w.dir().join(".terraform/providers"));
     w.run(&["plan", "-no-color"]).fails_with(&["example.com/test/keep"]);
@@ -299,7 +299,7 @@ pub fn mistakes() {
     }
 }
 
-/// A provider on our own SDK: resources and the state store come from one executable.
+/// A provider on the SDK has resources and a state store in one executable.
 pub fn a_store_on_our_sdk() {
     let config = r#"
 terraform {

@@ -1,4 +1,4 @@
-//! Going on where Terraform left off, and the other way round.
+//! Each program continues with the other's state.
 
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ fn workspace() -> Workspace {
     Workspace::with(&[("main.tf", ROOT), ("team/main.tf", TEAM)])
 }
 
-/// A state without what differs from run to run.
+/// Returns a state without values that differ from run to run.
 fn comparable(mut state: Value) -> Value {
     state["lineage"] = json!("");
     state["serial"] = json!(0);
@@ -139,7 +139,7 @@ pub fn each_goes_on_where_the_other_left_off() {
     nothing_to_do_for_terraform(&ours);
     equal("the state", &state_of_ours, &state_of_theirs);
 
-    // What either shows of the state is the same, too.
+    // Both programs show the same for the state.
     for args in [
         &["output", "-json"][..],
         &["output", "-no-color"],
@@ -147,7 +147,7 @@ pub fn each_goes_on_where_the_other_left_off() {
         &["show", "-no-color"],
     ] {
         let (a, b) = (theirs.run(args).ok().stdout, theirs.terraform(args).ok().stdout);
-        // Terraform does not hide in `output` what is sensitive in `input`.
+        // Terraform does not hide in `output` the part that is sensitive in `input`.
         let b = b.replace("token  = \"s3cret\"", "token  = (sensitive value)");
         assert_eq!(a, b, "{args:?}");
     }
@@ -165,7 +165,7 @@ pub fn each_goes_on_where_the_other_left_off() {
     });
     equal("the state as shown", &a, &b);
 
-    // Each changes what the other made.
+    // Each program changes objects of the other.
     for w in [&ours, &theirs] {
         w.write(
             "main.tf",
@@ -193,8 +193,8 @@ pub fn each_goes_on_where_the_other_left_off() {
     equal("the state", &comparable(ours.state()), &comparable(theirs.state()));
 }
 
-/// The paragraphs of a plan. Those in prose are without line breaks, since our name is shorter; what is refreshed is in
-/// order, which it is not from run to run.
+/// Returns the paragraphs of a plan. Prose is without line breaks, since the names of the programs differ in length;
+/// refreshed objects, whose order differs from run to run, are sorted.
 fn paragraphs(text: &str) -> Vec<String> {
     let mark = ": Refreshing state...";
     let mut refreshed: Vec<&str> = text.lines().filter(|l| l.contains(mark)).collect();
@@ -208,7 +208,7 @@ fn paragraphs(text: &str) -> Vec<String> {
     std::iter::once(refreshed.join("\n")).chain(rest).collect()
 }
 
-/// A paragraph without the `output` of the object whose input is sensitive: Terraform does not hide it there.
+/// Returns a paragraph without the `output` of the object whose input is sensitive, which Terraform does not hide.
 fn without_secret_output(paragraph: &str) -> String {
     let mut kept: Vec<&str> = paragraph.lines().collect();
     if paragraph.contains("resource \"terraform_data\" \"secret\"") {
@@ -220,7 +220,7 @@ fn without_secret_output(paragraph: &str) -> String {
     kept.join("\n")
 }
 
-/// How paragraphs begin that explain the same in words of their own.
+/// Beginnings of paragraphs with the same explanation in the words of each program.
 const EXPLANATIONS: &[(&str, &str)] = &[
     ("Note: This plan is not saved.", "Note: You didn't use the -out option"),
     (
@@ -242,7 +242,7 @@ const EXPLANATIONS: &[(&str, &str)] = &[
     ("Terraform compared every object", "Terraform has compared your real"),
 ];
 
-/// Returns true for paragraphs that are equal, or explain the same.
+/// Returns true for paragraphs that are equal, or have the same explanation.
 fn alike(ours: &str, theirs: &str) -> bool {
     let explain = |(own, other): &(&str, &str)| ours.starts_with(own) && theirs.starts_with(other);
     ours == theirs || EXPLANATIONS.iter().any(explain)

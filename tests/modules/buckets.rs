@@ -1,4 +1,4 @@
-//! Buckets of S3 and of Google Cloud Storage, by servers that answer like them.
+//! Buckets of S3 and of Google Cloud Storage, by fake servers.
 
 use crate::{call, says, zip};
 use support::Workspace;

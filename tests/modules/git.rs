@@ -1,4 +1,4 @@
-//! Git repositories. Skipped by name where there is no git.
+//! Git repositories. Tests are skipped by name if git is not installed.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::says;
 use support::{Workspace, needs};
 
-/// Runs git in a directory, as nobody in particular.
+/// Runs git in a directory, without the user's settings.
 fn git(dir: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
         .current_dir(dir)
@@ -30,7 +30,7 @@ fn git(dir: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A repository beside the working directory, with a module, one below, a tag and a branch.
+/// Makes a repository beside the working directory with a module, another one below it, a tag and a branch.
 fn repository(w: &Workspace) -> String {
     w.write("../repo/main.tf", &says("first"));
     w.write(
@@ -117,7 +117,7 @@ fn a_commit_with_depth_and_arguments_that_are_there_twice() {
     let w = Workspace::new();
     let source = repository(&w);
     let repo = w.dir().join("../repo");
-    // A commit that is the head of nothing, behind another one.
+    // A commit that is no branch's head, behind another one.
     git(&repo, &["checkout", "--quiet", "next"]);
     let wanted = git(&repo, &["rev-parse", "HEAD"]);
     w.write("../repo/main.tf", &says("later"));

@@ -1,4 +1,4 @@
-//! Directories of this machine, and what installation leaves.
+//! Directories of this machine, and the files of an installation.
 
 use crate::{call, says};
 use support::Workspace;
@@ -51,11 +51,11 @@ fn a_directory_by_absolute_path() {
             far.display()
         )
     );
-    // What changes there is seen at once.
+    // A change of the directory is seen at once.
     w.write("../far/main.tf", &says("changed"));
     let plan = w.run(&["plan", "-no-color"]).ok();
     assert!(plan.stdout.contains("changed"), "{}", plan.all());
-    // And it is still there when the module is taken away.
+    // The directory still exists after the module's call is removed.
     w.write("main.tf", &call(&format!("{}//sub", far.display()), ""));
     w.run(&["get", "-update"]).ok();
     assert!(far.join("main.tf").exists());
@@ -75,7 +75,7 @@ fn what_an_interrupted_run_left_is_no_module() {
     let w = Workspace::with(&[("../far/main.tf", &says("far"))]);
     let far = w.dir().parent().unwrap().canonicalize().unwrap().join("far");
     w.write("main.tf", &call(&far.to_string_lossy(), ""));
-    // A directory that nobody has finished, and one that was given up.
+    // The directory of an unfinished installation, and one of an aborted installation.
     w.write(".terraform/modules/m/half.tf", "output \"half\" {");
     w.write(".terraform/modules/.partial-x/package/main.tf", "");
     w.run(&["plan"]).fails_with(&["Module not installed"]);
@@ -111,7 +111,7 @@ fn one_failure_does_not_undo_the_rest() {
     w.run(&["init", "-get=false"]).fails_with(&["Module not installed"]);
 }
 
-/// A package whose source depends on a const variable calls another one by what it is given.
+/// The address of a package depends on a const variable, and the package calls another one by its argument.
 #[test]
 fn sources_depend_on_const_variables() {
     let w = Workspace::with(&[
@@ -135,7 +135,7 @@ fn sources_depend_on_const_variables() {
         manifest.contains("\"Key\":\"a.b\"") && manifest.contains("/inner\""),
         "{manifest}"
     );
-    // Without the value nothing can be said of the modules, and what is installed stays.
+    // Without the value the modules are unknown, and the installation stays as it is.
     for command in ["get", "init", "validate", "providers", "modules"] {
         w.run(&[command]).fails_with(&["No value for required variable"]);
     }
@@ -149,14 +149,14 @@ fn sources_depend_on_const_variables() {
     assert!(source.as_str().is_some_and(|s| s.ends_with("/outer")), "{source}");
     w.run(&["apply", "p"]).ok();
     assert_eq!(w.run(&["output", "-raw", "o"]).ok().stdout.trim(), "inner");
-    // What only reads the state needs no value.
+    // Commands that only read the state need no value.
     w.run(&["state", "list"]).ok();
     w.run(&["state", "pull"]).ok();
     w.run(&["state", "pull", "-var=nothing=1"])
         .fails_with(&["Value for undeclared variable"]);
 }
 
-/// The directory of a module may be reached by way of a link. A saved plan has its files, wherever the link then leads.
+/// The directory of a module may be behind a link. A saved plan has its files, wherever the link then leads.
 #[test]
 fn a_saved_plan_has_the_modules_behind_links() {
     let w = Workspace::with(&[

@@ -1,5 +1,5 @@
-//! Modules from anywhere: registries, archives, git repositories, buckets, directories; on the real executable, against
-//! servers and repositories that the tests make.
+//! Installation of modules: registries, archives, git repositories, buckets, directories; by the real executable, from
+//! servers and repositories of the tests.
 
 #![allow(
     clippy::expect_used,
@@ -19,7 +19,7 @@ mod tests;
 
 use std::io::Write;
 
-/// A compressed tar archive of these files.
+/// Makes a compressed tar archive of these files.
 fn tgz(files: &[(&str, &str)]) -> Vec<u8> {
     let mut out = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
     for (name, text) in files {
@@ -31,7 +31,7 @@ fn tgz(files: &[(&str, &str)]) -> Vec<u8> {
     out.into_inner().expect("an archive").finish().expect("an archive")
 }
 
-/// A zip archive of these files, whatever their names.
+/// Makes a zip archive of these files.
 fn zip(files: &[(&str, &str)]) -> Vec<u8> {
     let mut out = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, text) in files {
@@ -42,12 +42,12 @@ fn zip(files: &[(&str, &str)]) -> Vec<u8> {
     out.finish().expect("an archive").into_inner()
 }
 
-/// A module with one output.
+/// Returns a module with one output.
 fn says(text: &str) -> String {
     format!("output \"said\" {{\n  value = \"{text}\"\n}}\n")
 }
 
-/// A call of a module, and an output with what it says.
+/// Returns a configuration that calls a module and has its output.
 fn call(source: &str, more: &str) -> String {
     format!(
         "module \"m\" {{\n  source = \"{source}\"\n  {more}\n}}\n\noutput \"said\" {{\n  value = module.m.said\n}}\n"

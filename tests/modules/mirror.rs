@@ -1,4 +1,4 @@
-//! Modules are carried to where nothing can be fetched.
+//! Mirrors of modules, for machines without a network.
 
 use crate::registry::{registry, workspace};
 use crate::{call, says, tgz};
@@ -41,7 +41,7 @@ fn a_mirror_stands_for_everything_from_elsewhere() {
     let left = std::fs::read_dir(w.dir().join("../mirror")).unwrap().count();
     assert_eq!(left, 1, "nothing is left beside the modules");
 
-    // Nobody is there any more.
+    // The servers are gone.
     drop((server, archive));
     w.run(&["init"]).fails_with(&["registry"]);
     let init = w.run(&["init", "-mirror=../mirror", "-no-color"]).ok();
@@ -58,7 +58,7 @@ fn a_mirror_stands_for_everything_from_elsewhere() {
     let line = format!("\"m\"[{source}] 1.2.0 (~> 1.0)\n");
     assert!(shown.stdout.contains(&line), "{}", shown.all());
 
-    // By the environment, and what is not in it.
+    // The mirror of the environment, and a module that it does not have.
     let w = w.env("MONOFORM_MIRROR", "../mirror");
     std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
     w.run(&["get"]).ok();

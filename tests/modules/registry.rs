@@ -4,14 +4,15 @@ use crate::{call, says, tgz};
 use support::Workspace;
 use support::server::{Reply, Server};
 
-/// A registry that wants a token, and has the module `team/net/any` in versions 1.0.0 to 2.0.0, and one that is not there.
+/// Starts a registry that requires a token, and has the module `team/net/any` in versions 1.0.0 to 2.0.0, and one whose
+/// package does not exist.
 pub fn registry() -> Server {
     Server::https(|request| {
         let token = request.header("authorization") == "Bearer sesame";
         match request.path() {
             "/.well-known/terraform.json" => Reply::json(r#"{"modules.v1":"/v1/modules/"}"#),
             path if path.starts_with("/archive/") => {
-                // The archive is for everybody, and is not told the token.
+                // The archive is public, and its request must not have the token.
                 assert_eq!(request.header("authorization"), "");
                 let version = path.trim_start_matches("/archive/").trim_end_matches(".tar.gz");
                 Reply::ok(tgz(&[
@@ -32,7 +33,7 @@ pub fn registry() -> Server {
             }
             "/v1/modules/team/empty/any/versions" => Reply::json(r#"{"modules":[]}"#),
             "/v1/modules/team/broken/any/versions" => Reply::json(r#"{"modules":["#),
-            // What programs in Go write for empty lists.
+            // Programs in Go write null for empty lists.
             "/v1/modules/team/null/any/versions" => Reply::json(
                 r#"{"meta":null,"modules":[{"source":null,"versions":[
                     {"version":"1.0.0","root":null,"submodules":null},{"version":"0.9.0","root":{"providers":null,"dependencies":null}}]}]}"#,
@@ -95,7 +96,7 @@ fn from_the_first_plan_to_an_upgrade() {
     assert!(!again.stdout.contains("Downloading"), "{}", again.all());
     assert_eq!(server.requests(), [""; 0], "what is installed is not asked for");
 
-    // What is installed will do, until it no longer does.
+    // The installed version is kept as long as it meets the constraint.
     w.write("main.tf", &call(&source, "version = \">= 1.0\""));
     w.run(&["get"]).ok();
     assert_eq!(server.requests(), [""; 0]);
@@ -108,7 +109,7 @@ fn from_the_first_plan_to_an_upgrade() {
     w.run(&["get"]).ok();
     assert!(w.read(".terraform/modules/modules.json").contains("\"1.0.0\""));
 
-    // A pre-release is chosen when it is asked for by name.
+    // A pre-release is selected by an exact constraint only.
     w.write("main.tf", &call(&source, "version = \"3.0.0-beta1\""));
     w.run(&["get"]).ok();
     assert!(w.read(".terraform/modules/modules.json").contains("\"3.0.0-beta1\""));
@@ -167,7 +168,7 @@ fn a_registry_cannot_name_files_of_this_machine() {
     }
 }
 
-/// As in Terraform, where a helper that fails means that there is no token; most requests need none.
+/// As in Terraform, a helper that fails means that there is no token; most requests need none.
 #[test]
 fn a_credentials_helper_that_fails_does_not_end_the_command() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -202,7 +203,7 @@ fn a_credentials_helper_that_fails_does_not_end_the_command() {
     }
 }
 
-/// Everything that is in the home directory is found by the user's entry in the system, if the environment does not name one.
+/// Without HOME in the environment, the home directory is that of the user's entry in the system.
 #[test]
 fn a_credentials_helper_is_found_without_a_home_in_the_environment() {
     use std::os::unix::fs::PermissionsExt as _;

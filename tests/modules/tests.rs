@@ -1,10 +1,10 @@
-//! Modules that runs of test files name. The manifest, the lines of `init` and the tree of `providers` are those of Terraform 1.16.
+//! Modules of runs in test files. The manifest, the lines of `init` and the tree of `providers` are those of Terraform 1.16.
 
 use crate::registry::{registry, workspace};
 use crate::says;
 use support::Workspace;
 
-/// A test file whose run tests a module.
+/// Returns a test file whose run tests a module.
 fn tested(source: &str, version: &str) -> String {
     format!(
         "run \"one\" {{\n  module {{\n    source = \"{source}\"\n    {version}\n  }}\n  assert {{\n    condition = output.said == \
@@ -38,7 +38,7 @@ fn from_a_registry() {
     );
     w.run(&["test", "-no-color"]).ok().shows(&["run \"one\"... pass"]);
 
-    // What is installed is not asked for; what a module of a run calls is installed below it.
+    // An installed module is not requested again; modules that it calls are installed below it.
     server.requests();
     w.run(&["init"]).ok();
     assert_eq!(server.requests(), [""; 0]);
@@ -52,7 +52,7 @@ fn from_a_registry() {
     assert!(get.stdout.contains(&lines), "{}", get.all());
     w.run(&["test", "-no-color"]).ok().shows(&["run \"one\"... pass"]);
 
-    // What no run names any more is forgotten.
+    // A module that no run names any more is removed from the manifest.
     w.write("tests/a.tftest.hcl", "run \"one\" {}\n");
     w.run(&["get"]).ok();
     assert!(!w.read(".terraform/modules/modules.json").contains("test.tests"));
@@ -72,7 +72,7 @@ fn beside_the_configuration() {
             "{\"run\": {\"two\": {\"module\": {\"source\": \"./setup\"}}}}",
         ),
     ]);
-    // A directory with nothing but tests is not empty.
+    // A directory with test files only is not empty.
     let init = w.run(&["init", "-no-color"]).ok();
     let lines = "Initializing modules...\n- test.main.one in setup\n- test.main.one.inner in setup/inner\n\
          - test.tests.b.tftest.json.two in setup\n- test.tests.b.tftest.json.two.inner in setup/inner\n";

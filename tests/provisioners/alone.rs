@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::object;
 use crate::sshd::{self, Sshd};
 
-/// By hand, as root: `MONOFORM_STATIC=dist/monoform cargo test --test provisioners -- --ignored alone`
+/// Run by hand, as root: `MONOFORM_STATIC=dist/monoform cargo test --test provisioners -- --ignored alone`.
 pub fn in_an_empty_directory() {
     let executable = support::static_monoform().expect("MONOFORM_STATIC is a static executable");
     let executable = std::fs::canonicalize(executable).expect("the executable");

@@ -1,4 +1,5 @@
-//! The same configurations under Terraform, which has both provisioners inside: the same files and modes, lines, statuses, states.
+//! The same configurations under Terraform, which has both provisioners built in: the same files and modes, lines, statuses,
+//! states.
 
 use std::path::Path;
 use std::time::Instant;
@@ -7,7 +8,7 @@ use crate::sshd::Sshd;
 use crate::{copies, object};
 use support::{Ran, Workspace, monoform, words};
 
-/// One of the two, in a workspace of its own.
+/// One of the programs, in a workspace of its own.
 struct Side {
     program: &'static str,
     w: Workspace,
@@ -28,12 +29,12 @@ impl Side {
             .run_program(self.program, &["apply", "-no-color", "-auto-approve"])
     }
 
-    /// What it says of the object, without what is different every time; and, sorted, what the scripts there wrote.
+    /// Returns the lines about the object, without values that differ every time; and, sorted, those that the scripts wrote.
     fn lines(&self, ran: &Ran) -> (Vec<String>, Vec<String>) {
         let here = self.w.dir().display().to_string();
         let lines = (ran.stdout.lines())
             .filter(|line| line.starts_with("terraform_data."))
-            // On a slow machine.
+            // A slow machine has these messages.
             .filter(|line| !line.contains(": Still "));
         let (mut written, told): (Vec<String>, Vec<String>) = lines
             .map(|line| line.replace(&here, "HERE"))
@@ -54,7 +55,7 @@ impl Side {
     }
 }
 
-/// Whether a script wrote this line, not the provisioner itself.
+/// Returns true for a line that a script wrote, not the provisioner itself.
 fn written_there(line: &str) -> bool {
     let Some((_, text)) = line.split_once(" (remote-exec): ") else {
         return false;
@@ -63,7 +64,7 @@ fn written_there(line: &str) -> bool {
     !of_the_connection
 }
 
-/// Numbers have a different length each time.
+/// Reduces masked numbers to a single 9: their lengths differ each time.
 fn without_repetition(line: String) -> String {
     let mut out = String::new();
     for c in line.chars() {
@@ -74,7 +75,7 @@ fn without_repetition(line: String) -> String {
     out
 }
 
-/// What the scripts of "order and output" write, each once.
+/// Lines that the scripts of "order and output" write, each once.
 const SCRIPT_LINES: [&str; 8] = [
     "): one",
     "):   two",
@@ -166,7 +167,7 @@ provisioner \"local-exec\" {{
         let sides = sides();
         for side in &sides {
             copies::source(&side.w);
-            // Terraform announces the length of such a link in place of that of its file, and fails.
+            // Terraform announces the length of such a link instead of its file's, and fails.
             std::fs::remove_file(side.w.dir().join("src/to_file")).expect("removed");
             copies::target(&side.w, "to");
             side.w.write("log", "");
@@ -176,7 +177,7 @@ provisioner \"local-exec\" {{
         for (name, main) in cases {
             let [ours, theirs] = sides.each_ref().map(|side| {
                 let ran = side.apply(&main(&side.w, &server.by_key(), &log(&side.w)));
-                // Wrapped where the length of the script's random name has it.
+                // Text is wrapped depending on the length of the script's random name.
                 let problem = words(&ran.stderr).contains("Process exited with status 7");
                 let tree = copies::tree(&side.w.dir().join("to"));
                 (
@@ -188,7 +189,7 @@ provisioner \"local-exec\" {{
             assert_eq!(ours.0, theirs.0, "{name}\n{}\n{}", ours.2, theirs.2);
             let ((told, mut written), (peer_told, peer_written)) = (ours.1, theirs.1);
             assert_eq!(told, peer_told, "{name}\n{}\n{}", ours.2, theirs.2);
-            // Terraform goes on before it has read all that a script wrote: its lines can come late, or never.
+            // Terraform goes on before it has read all output of a script: lines can come late, or never.
             for line in peer_written {
                 let at = written.iter().position(|one| *one == line);
                 let at = at.unwrap_or_else(|| panic!("{name}: without {line:?}\n{}\n{}", ours.2, theirs.2));
@@ -205,7 +206,7 @@ provisioner \"local-exec\" {{
     }
 }
 
-/// How long both take, by hand: cargo test --test provisioners -- --ignored --nocapture timed
+/// Measures the time of both programs, by hand: cargo test --test provisioners -- --ignored --nocapture timed
 pub fn timed() {
     let server = Sshd::usual();
     for side in sides() {

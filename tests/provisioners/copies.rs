@@ -12,7 +12,7 @@ use crate::sshd::Sshd;
 use crate::{apply, object};
 use support::{Workspace, monoform, ran};
 
-/// What is below a directory: the modes of directories, and the modes and contents of files.
+/// Returns the content of a directory: the modes of directories, and the modes and contents of files.
 pub fn tree(dir: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![dir.to_owned()];
@@ -41,7 +41,7 @@ fn hash(content: &[u8]) -> String {
         .collect()
 }
 
-/// A tree with a bit of everything.
+/// Makes a tree with files of each kind.
 pub fn source(w: &Workspace) {
     w.write("src/plain", "text\n");
     w.write("src/a b/it's", "quoted\n");
@@ -57,7 +57,7 @@ pub fn source(w: &Workspace) {
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("a mode");
 }
 
-/// The provisioners that copy that tree in every way there is.
+/// Returns the provisioners that copy that tree in each way.
 pub fn copies(to: &Path) -> String {
     let file = |arguments: &str| format!("provisioner \"file\" {{\n{arguments}\n}}\n");
     let to = to.display();
@@ -76,7 +76,7 @@ pub fn copies(to: &Path) -> String {
     .concat()
 }
 
-/// Where the copies go.
+/// Makes the directory for the copies.
 pub fn target(w: &Workspace, name: &str) -> PathBuf {
     let to = w.dir().join(name);
     for dir in ["inside", "contents", "named"] {
@@ -148,7 +148,7 @@ pub fn two_thousand_files() {
     assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
-/// Copies a file of so many MiB; gives the time, and the most memory that the plugin had, in KiB.
+/// Copies a file of so many MiB; returns the time, and the largest memory of the plugin, in KiB.
 pub fn large(size: u64, server: &Sshd) -> (Duration, u64) {
     let w = Workspace::new();
     let from = w.dir().join("large");
@@ -194,7 +194,7 @@ pub fn large(size: u64, server: &Sshd) -> (Duration, u64) {
     (took, peak)
 }
 
-/// The most memory that the provisioner `file` among the children of a process has had.
+/// Returns the largest memory of the provisioner `file` among the children of a process.
 fn memory_of_plugins(parent: u32) -> u64 {
     let entries = Path::new("/proc").read_dir().into_iter().flatten().flatten();
     entries

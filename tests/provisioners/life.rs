@@ -1,4 +1,4 @@
-//! What becomes of objects by their provisioners, and what people see of it.
+//! Effects of provisioners on their objects, and their output.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ pub fn scripts() {
         ],
         "{output}"
     );
-    // Emptied, and still runnable by everybody.
+    // Emptied, and still executable by everybody.
     assert_eq!(server.scripts(), vec![(String::new(), 0o777); 4]);
 
     for (arguments, texts) in [
@@ -98,7 +98,7 @@ pub fn order_failures_and_destruction() {
     let note = |text: &str, more: &str| {
         format!("provisioner \"remote-exec\" {{\n  inline = [\"echo {text} >> {log}\"]\n{more}\n}}\n")
     };
-    // The resource's connection is the base; what the provisioner's own says goes before.
+    // The resource's connection is the base, and arguments of the provisioner's own override it.
     let wrong_port = server.by_key().replace(&format!("port = {}", server.port), "port = 1");
     let own = format!("connection {{\n  host = self.input.host\n  port = {}\n}}", server.port);
     let body = [
@@ -114,11 +114,12 @@ pub fn order_failures_and_destruction() {
     w.write("main.tf", &format!("{variable}{}", object(&body)));
     apply(&w).ok().shows(&["1 added"]);
     assert_eq!(w.read("log"), "one obj\nlocal obj\n");
-    // Another trigger replaces: the end of the old one before the beginning of the new one.
+    // Another trigger replaces the object: the destroy-time provisioner of the old one runs before the creation of the new
+    // one.
     w.run(&["apply", "-no-color", "-auto-approve", "-var=trigger=2"]).ok();
     assert_eq!(w.read("log"), "one obj\nlocal obj\ngone obj\none obj\nlocal obj\n");
 
-    // The block is gone; what runs at the end is in the block that says so.
+    // The resource is gone; its destroy-time provisioners are in the `removed` block.
     std::fs::write(w.dir().join("log"), "").expect("written");
     let removed = |script: &str| {
         format!(
@@ -137,7 +138,8 @@ pub fn order_failures_and_destruction() {
     apply(&w).ok().shows(&["1 destroyed"]);
     assert_eq!(w.read("log"), "removed obj\n");
 
-    // A failure taints, and the rest does not run; the next run replaces, without the end of what was tainted.
+    // A failure taints the object, and later provisioners do not run; the next apply replaces it, without destroy-time
+    // provisioners of the tainted one.
     std::fs::write(w.dir().join("log"), "").expect("written");
     let failing = |status: &str| {
         object(&format!(
@@ -153,7 +155,7 @@ pub fn order_failures_and_destruction() {
     w.write("main.tf", &failing("0"));
     apply(&w).ok().shows(&["1 added, 0 changed, 1 destroyed"]);
     assert_eq!(w.read("log"), "after\n");
-    // Updates run nothing.
+    // Updates run no provisioner.
     w.write(
         "main.tf",
         &failing("0").replacen("terraform_data\" \"a\" {", "terraform_data\" \"a\" {\n  input = 1\n", 1),
@@ -188,7 +190,7 @@ pub fn secrets_are_not_shown() {
             shown.all()
         );
     }
-    // In the connection they hide nothing.
+    // In the connection, sensitive values hide no output.
     let user = format!("user = \"{}\"", crate::sshd::user());
     let connection = server
         .by_key()
@@ -220,7 +222,7 @@ fn until(what: &str, mut condition: impl FnMut() -> bool) {
 
 pub fn interruption_ends_the_command() {
     let server = Sshd::usual();
-    // One that ends when it is told, and one that does not listen: the first shell waits for its child, and both hang up.
+    // A script that ends on a signal, and one that ignores it: the first shell waits for its child, and both are hung up.
     for script in [
         "echo $$ > PID; exec sleep 300",
         "trap '' INT TERM; echo $$ > PID; while true; do sleep 0.2; done",
@@ -268,7 +270,7 @@ pub fn interruption_ends_the_command() {
     }
 }
 
-/// The processes that a process left behind.
+/// Returns the processes that a process left behind.
 fn children(parent: u32) -> Vec<String> {
     let entries = std::path::Path::new("/proc").read_dir().expect("processes").flatten();
     let statuses = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok());
@@ -311,7 +313,8 @@ pub fn a_local_command_writes_a_lot_and_anything() {
     assert!(highest > 0 && highest < 150_000, "{highest} KiB");
 }
 
-/// Watches the processes of this executable below a process, until they have ended; gives how many and the most memory of one.
+/// Watches the processes of this executable below a process until they have ended; returns their number and the largest memory
+/// of one.
 fn peak_of_children(parent: u32) -> std::thread::JoinHandle<(usize, u64)> {
     std::thread::spawn(move || {
         let mut seen = std::collections::BTreeSet::new();
@@ -337,7 +340,7 @@ fn peak_of_children(parent: u32) -> std::thread::JoinHandle<(usize, u64)> {
     })
 }
 
-/// Whether a process was started by another one, or by one that it started.
+/// Returns true if a process was started by another one, or by a descendant of it.
 fn below(pid: &str, ancestor: u32) -> bool {
     let mut pid = pid.to_owned();
     for _ in 0..10 {

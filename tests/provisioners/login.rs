@@ -1,4 +1,4 @@
-//! Logging in, and believing that a machine is the one it should be.
+//! Authentication, and verification of host keys.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,7 @@ const HELLO: &str = "provisioner \"remote-exec\" {\n  inline = [\"echo hello fro
 
 const SAID: &str = "terraform_data.a (remote-exec): hello from 42";
 
-/// A workspace in which a command is run over this connection.
+/// Returns a workspace in which a command runs over this connection.
 fn saying(connection: &str) -> Workspace {
     Workspace::with(&[("main.tf", &object(&format!("{connection}{HELLO}")))])
 }
@@ -35,7 +35,7 @@ pub fn passwords() {
         ]);
         assert!(server.log().contains(way), "{}", server.log());
     }
-    // A key and then a password, both wanted.
+    // A key and then a password, both required.
     let server = Sshd::start("PasswordAuthentication yes\nAuthenticationMethods publickey,password");
     let both = format!("{password}\nprivate_key = file(\"{}\")", user_key().display());
     apply(&saying(&server.connection(&both))).ok().shows(&[SAID]);
@@ -115,7 +115,7 @@ pub fn a_locked_key_is_refused() {
     }
 }
 
-/// Signs a key.
+/// Signs a key; returns the certificate.
 fn sign(authority: &Path, key: &Path, options: &[&str]) -> PathBuf {
     let status = Command::new("ssh-keygen")
         .args(["-q", "-s"])
@@ -227,7 +227,7 @@ pub fn agents() {
         let both = "provisioner \"remote-exec\" {\n  inline = [\"ssh-add -l | wc -l\"]\n}\n";
         Workspace::with(&[("main.tf", &object(&format!("{connection}{both}")))]).env("SSH_AUTH_SOCK", socket.clone())
     };
-    // By its file, its comment, the end of its comment; the agent can be reached from there, too.
+    // By its file, its comment, the end of its comment; the agent is forwarded, too.
     let by_file = format!("agent_identity = \"{}\"", keys[4].display());
     for identity in [
         by_file.as_str(),
@@ -238,16 +238,16 @@ pub fn agents() {
             .ok()
             .shows(&["SSH Agent: true", "terraform_data.a (remote-exec): 5"]);
     }
-    // Too many others before it.
+    // Too many other keys come first.
     apply(&in_agent("")).fails_with(&["timeout - last error"]);
-    // Not asked where it is not wanted; not there where it is.
+    // An agent that is not to be used is not asked; a missing agent that is to be used is an error.
     let w = saying(&server.connection("").replace("30s", "1s")).env("SSH_AUTH_SOCK", socket.clone());
     apply(&w).fails_with(&["attempted methods [none]"]);
     apply(&saying(&server.connection("").replace("agent = false", "agent = true")))
         .fails_with(&["SSH agent requested but SSH_AUTH_SOCK not-specified"]);
 }
 
-/// A connection that checks the host key in this file.
+/// Returns a connection that checks the host key in this file.
 fn checking(server: &Sshd, file: &Path) -> String {
     server.connection(&format!(
         "private_key = file(\"{}\")\nhost_key = file(\"{}\")",
@@ -259,7 +259,7 @@ fn checking(server: &Sshd, file: &Path) -> String {
 pub fn host_keys() {
     let server = Sshd::usual();
     for own in sshd::host_keys() {
-        // The server prefers one type; the connection asks for that of the key.
+        // The server prefers one type; the connection requests that of the key.
         let w = saying(&checking(&server, &public(own)));
         apply(&w).ok().shows(&[SAID, "Checking Host Key: true"]);
     }
@@ -304,7 +304,7 @@ pub fn host_certificates() {
             None => drop(apply(&w).ok().shows(&[SAID])),
             Some(problem) => drop(apply(&w).fails_with(&[problem])),
         }
-        // The certificate is shown first, and is a proof of its key, too.
+        // The server shows the certificate first, which proves its key, too.
         let w = saying(&checking(&server, &public(&own)));
         apply(&w).ok().shows(&[SAID]);
         let stranger = key("another_authority", &["-t", "ed25519"]);

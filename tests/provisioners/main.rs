@@ -1,9 +1,9 @@
 //! The provisioners `file` and `remote-exec` on the real executable, against OpenSSH servers on this machine.
 //!
-//! [`login`]: every way to log in, and whom to believe. [`ways`]: bastions, proxies, servers that come late or go away. [`copies`]:
-//! files and trees, with and without SFTP. [`life`]: what the engine makes of provisioners; interruption. [`beside`]: the same
-//! under Terraform. [`others`]: provisioners of somebody else in place of ours. [`alone`]: the static executable in an empty directory.
-//! The servers are in [`sshd`].
+//! [`login`]: every way to authenticate, and verification of hosts. [`ways`]: bastions, proxies, servers that come late or go away.
+//! [`copies`]: files and trees, with and without SFTP. [`life`]: provisioners in the engine; interruption. [`beside`]: comparison with
+//! Terraform. [`others`]: provisioners of third parties in place of the built-in ones. [`alone`]: the static executable in an empty
+//! directory. The servers are in [`sshd`].
 
 #![allow(
     clippy::expect_used,
@@ -30,11 +30,11 @@ use support::{Ran, Workspace, needing};
 
 const SSHD: &[&str] = &["sshd", "ssh-keygen"];
 
-/// The tests, with what each needs. `ROOT` stands for the right to give a server passwords of its own, which takes a mount namespace.
+/// Runs the tests. `ROOT` marks those that give a server passwords of its own, which takes a mount namespace.
 fn main() -> ExitCode {
     const ROOT: bool = true;
     const ANYBODY: bool = false;
-    /// Name, needed programs, whether it needs the rights of root, and what runs.
+    /// Name, needed programs, true if root's rights are needed, and function.
     type Test = (&'static str, &'static [&'static str], bool, fn());
     let tests: &[Test] = &[
         ("login::passwords", SSHD, ROOT, login::passwords),
@@ -165,18 +165,17 @@ fn main() -> ExitCode {
             }
         })
         .collect();
-    // By hand: cargo test --test provisioners -- --ignored gigabyte
+    // Run by hand: cargo test --test provisioners -- --ignored gigabyte
     let by_hand = |(name, test): &(&str, fn())| trial(name, *test).with_kind("large").with_ignored_flag(true);
     trials.extend(large.iter().map(by_hand));
     support::run_trials(trials)
 }
 
-/// Applies the configuration.
 fn apply(w: &Workspace) -> Ran {
     w.run(&["apply", "-no-color", "-auto-approve"])
 }
 
-/// A configuration of one object with this in it.
+/// Returns a configuration of one object with this body.
 fn object(body: &str) -> String {
     format!("resource \"terraform_data\" \"a\" {{\n{body}\n}}\n")
 }

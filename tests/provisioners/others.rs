@@ -1,4 +1,4 @@
-//! Provisioners of somebody else, in place of ours.
+//! Provisioners of third parties, in place of the built-in ones.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::sshd::Sshd;
 use crate::{apply, object};
 use support::{self, Ran, Workspace};
 
-/// Puts a built provisioner where it takes the place of `remote-exec`; gives its path.
+/// Puts a built provisioner where it takes the place of `remote-exec`; returns its path.
 fn install(w: &Workspace, built: &Path) -> PathBuf {
     let dir = w.home().join(".terraform.d/plugins");
     std::fs::create_dir_all(&dir).expect("a directory");
@@ -16,7 +16,7 @@ fn install(w: &Workspace, built: &Path) -> PathBuf {
     to
 }
 
-/// Fails the test unless it was told that a plugin takes the place of ours.
+/// Fails the test unless a message names the plugin that takes the place of the built-in one.
 #[track_caller]
 fn tells_of_the_override(ran: &Ran, path: &Path) {
     let words: Vec<&str> = ran.stdout.split_whitespace().collect();
@@ -43,7 +43,7 @@ pub fn a_provisioner_in_rust() {
     ]);
     assert!(!ran.stdout.contains("Connecting to remote host"), "{}", ran.all());
     tells_of_the_override(&ran, &path);
-    // `script` is an argument of ours.
+    // `script` is an argument of the built-in provisioner only.
     w.write(
         "main.tf",
         &object(&format!(
@@ -74,7 +74,7 @@ pub fn a_provisioner_in_go() {
     };
     w.write("main.tf", &main("hello"));
     let ran = apply(&w).ok().shows(&[
-        // Plugins are given a map of texts.
+        // Plugins get the connection as a map of strings.
         "terraform_data.a (remote-exec): connection agent=false host=h port=2222",
         "terraform_data.a (remote-exec): GO HELLO",
     ]);

@@ -1,4 +1,4 @@
-//! OpenSSH servers that live as long as a test: on a port of their own, with keys and rules of their own.
+//! OpenSSH servers that live as long as a test: on a port of their own, with their own keys and rules.
 
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 use support::ports::ServerPort;
 use support::which;
 
-/// The password of the user that logs in, and what a system keeps of it.
+/// Password of the user that logs in; below it the hash that a system keeps.
 pub const PASSWORD: &str = "pass word";
 const PASSWORD_HASH: &str =
     "$6$monoform$Ydl37ZwitiN2WGQXAJGzk4ZcoS8KKY0ZpjhpV3BOzeQmM.m.f9047NG0NSKy1ufBb6zAWTTEtEVTGV/heCCwk.";
 
-/// The user that runs the tests, who is the one to log in.
+/// Returns the name of the user that runs the tests and logs in.
 pub fn user() -> String {
     let output = Command::new("id").arg("-un").output().expect("id runs");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Whether a server can have passwords of its own: they are put over the machine's in a mount namespace.
+/// Returns true if a server can have passwords of its own: they are mounted over the machine's in a mount namespace.
 pub fn may_give_passwords() -> bool {
     let status = Command::new("unshare")
         .args([
@@ -34,7 +34,7 @@ pub fn may_give_passwords() -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// A file with a new key; the public one is beside it.
+/// Makes a key; the public one is beside it.
 pub fn key(name: &str, options: &[&str]) -> PathBuf {
     let path = keys().join(name);
     if !path.exists() {
@@ -49,7 +49,7 @@ pub fn key(name: &str, options: &[&str]) -> PathBuf {
     path
 }
 
-/// Where the keys of this run are.
+/// Returns the directory of this run's keys.
 pub fn keys() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| {
@@ -60,7 +60,7 @@ pub fn keys() -> &'static Path {
     })
 }
 
-/// The user's usual key, and the server's three.
+/// Returns the user's usual key.
 pub fn user_key() -> PathBuf {
     static ONE: OnceLock<PathBuf> = OnceLock::new();
     ONE.get_or_init(|| key("user", &["-t", "ed25519"])).clone()
@@ -81,7 +81,6 @@ pub fn public(key: &Path) -> PathBuf {
     key.with_extension("pub")
 }
 
-/// A server.
 pub struct Sshd {
     process: Child,
     pub port: u16,
@@ -97,12 +96,12 @@ impl Drop for Sshd {
 }
 
 impl Sshd {
-    /// One that lets the user in by a key, and has SFTP.
+    /// Starts a server that lets the user in by a key, and has SFTP.
     pub fn usual() -> Sshd {
         Sshd::start("Subsystem sftp internal-sftp\n")
     }
 
-    /// One with these lines in its configuration.
+    /// Starts a server with these lines in its configuration.
     pub fn start(lines: &str) -> Sshd {
         Sshd::start_at(ServerPort::reserve(), lines)
     }
@@ -117,8 +116,9 @@ impl Sshd {
             .iter()
             .map(|key| format!("HostKey {}\n", key.display()))
             .collect();
-        // What is said first holds. The environment keeps a shell from running the user's own startup file, which may write what
-        // a test then takes for output of its commands: Bash runs it for sshd only where SHLVL says that no shell is around it.
+        // The first value of an option counts. The environment keeps a shell from running the user's own startup file, whose
+        // output a test might take for that of its commands: Bash runs the file for sshd only if SHLVL says that no shell is
+        // around it.
         let config = format!(
             "{lines}\nPort {port}\nListenAddress 127.0.0.1\nListenAddress ::1\n{host_keys}PidFile none\nPermitRootLogin yes\n\
              AuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
@@ -180,12 +180,12 @@ impl Sshd {
         server
     }
 
-    /// What it has written so far.
+    /// Returns the log so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
 
-    /// The arguments of a connection to it, without a way to log in.
+    /// Returns the arguments of a connection to the server, without authentication.
     pub fn host(&self) -> String {
         format!(
             "host = \"127.0.0.1\"\nport = {}\nuser = \"{}\"\nagent = false\ntimeout = \"30s\"\nscript_path = \"{}/s_%RAND%.sh\"\n",
@@ -195,17 +195,17 @@ impl Sshd {
         )
     }
 
-    /// A connection block with these arguments, too.
+    /// Returns a connection block with these arguments, too.
     pub fn connection(&self, more: &str) -> String {
         format!("connection {{\n{}{more}\n}}\n", self.host())
     }
 
-    /// A connection block with the usual key.
+    /// Returns a connection block with the usual key.
     pub fn by_key(&self) -> String {
         self.connection(&format!("private_key = file(\"{}\")", user_key().display()))
     }
 
-    /// The scripts that are there.
+    /// Returns the scripts in the server's directory, with their modes.
     pub fn scripts(&self) -> Vec<(String, u32)> {
         use std::os::unix::fs::PermissionsExt;
         let entries = self.dir.path().read_dir().expect("a directory").flatten();

@@ -1,4 +1,4 @@
-//! Getting to a machine: through others, late, and over a connection that breaks.
+//! Connections: through other machines, late, and interrupted.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -35,14 +35,14 @@ pub fn a_server_that_comes_late() {
         std::env::temp_dir().display()
     ));
     let mut run = Running::monoform(&w, &["apply", "-no-color", "-auto-approve"]);
-    // The second attempt says so again.
+    // The second attempt has the same message.
     until("two attempts", || {
         run.output().matches("Connecting to remote host").count() >= 2
     });
     let _late = Sshd::start_at(reserved, "");
     run.sees(SAID);
     run.ends().ok();
-    // One that never comes.
+    // A server that never comes.
     let closed = ClosedPort::new();
     let w = saying(&format!(
         "connection {{\nhost = \"127.0.0.1\"\nport = {}\nagent = false\ntimeout = \"1500ms\"\n}}\n",
@@ -72,11 +72,11 @@ pub fn paths_of_scripts() {
         apply(&w).ok().shows(&[SAID]);
         assert!(!w.exists("owned") && !base.path().join("owned").exists(), "{path}");
     }
-    // The scripts are where the paths say, emptied as by Terraform.
+    // The scripts are at the paths of the arguments, emptied as by Terraform.
     let left: Vec<_> = apart.read_dir().expect("a directory").flatten().collect();
     assert_eq!(left.len(), 1, "{left:?}");
     assert_eq!(left[0].metadata().expect("it is there").len(), 0);
-    // Where the server puts it, which does not have the environment of this test.
+    // The server's own idea of the home directory, since it does not have the environment of this test.
     let echo = format!("echo ~{}", crate::sshd::user());
     let home = std::process::Command::new("sh").args(["-c", &echo]).output();
     let home = String::from_utf8_lossy(&home.expect("sh runs").stdout)
@@ -141,7 +141,7 @@ pub fn bastions() {
     apply(&saying(&connection)).fails_with(&["the bastion could not connect to 127.0.0.1:"]);
 }
 
-/// Passes bytes on, both ways, until one side ends or so many have passed upwards.
+/// Forwards bytes in both directions, until one side ends or so many have gone upwards.
 fn pass(client: TcpStream, server: TcpStream, limit: u64) {
     let passed = Arc::new(AtomicU64::new(0));
     let one = |mut from: TcpStream, mut to: TcpStream, counted: Option<Arc<AtomicU64>>| {
@@ -171,10 +171,10 @@ fn pass(client: TcpStream, server: TcpStream, limit: u64) {
     one(server, client, None);
 }
 
-/// What a proxy of the tests was asked.
+/// Requests to a proxy.
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// A proxy that speaks HTTP or SOCKS 5, whichever it is spoken to.
+/// Starts a proxy that speaks HTTP or SOCKS 5, depending on the client.
 fn proxy(credentials: Option<(&'static str, &'static str)>) -> (u16, Asked) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -193,7 +193,7 @@ fn serve(mut client: TcpStream, credentials: Option<(&str, &str)>, asked: &Asked
     use base64::Engine as _;
     let mut first = [0];
     client.read_exact(&mut first).ok()?;
-    // A proxy that knows no TLS closes the connection when it is spoken to so, or answers that this is no HTTP.
+    // A proxy without TLS closes the connection on a TLS handshake, or answers that this is no HTTP.
     if first[0] == 0x16 {
         client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").ok()?;
         return None;
@@ -298,14 +298,14 @@ pub fn proxies() {
     );
     assert!(asked.contains(&format!("socks 127.0.0.1:{}", server.port)), "{asked}");
     assert!(!asked_closed.lock().expect("a list").is_empty());
-    // A bastion is reached through the proxy, and the target from there.
+    // The bastion is reached through the proxy, and the target from the bastion.
     let bastion = Sshd::usual();
     let more = format!("bastion_host = \"127.0.0.1\"\nbastion_port = {}", bastion.port);
     apply(&with("socks5", open, &more)).ok().shows(&[SAID]);
     assert!(bastion.log().contains("Accepted publickey"));
 }
 
-/// Takes TLS in front of another server of this machine. Its port, and its certificate.
+/// Starts a TLS terminator in front of another server of this machine; returns its port and its certificate.
 fn tls_before(port: u16) -> (u16, String) {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
     let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
@@ -340,7 +340,7 @@ fn tls_before(port: u16) -> (u16, String) {
     (own, made.cert.pem())
 }
 
-/// Copies what is there, and waits a little if that is nothing. False at the end.
+/// Copies the available bytes, and waits a little if there are none. Returns false at the end.
 fn copy_some(from: &mut impl Read, to: &mut impl Write) -> bool {
     let mut buffer = [0; 16 * 1024];
     match from.read(&mut buffer) {
@@ -364,7 +364,7 @@ pub fn a_proxy_within_tls() {
     apply(&w.env("SSL_CERT_FILE", trusted)).ok().shows(&[SAID]);
     let before = asked.lock().expect("a list").len();
     assert!(before > 0);
-    // A proxy that nobody vouches for is told nothing.
+    // A proxy with an untrusted certificate gets no request.
     let w = saying(&by_key(&server, &more).replace("30s", "2s"));
     apply(&w).fails_with(&["Error connecting to proxy 127.0.0.1:", "certificate"]);
     assert_eq!(asked.lock().expect("a list").len(), before);

@@ -1,4 +1,4 @@
-//! The quickstart, as the README tells it: planned, applied, changed, planned again, destroyed, without `init`.
+//! The README's quickstart: planned, applied, changed, planned again, destroyed, without `init`.
 
 #![allow(
     clippy::expect_used,
@@ -55,14 +55,14 @@ fn the_whole_story() {
     let inventory: serde_json::Value = serde_json::from_str(&w.read("out/inventory.json")).expect("JSON");
     assert_eq!(inventory["services"]["worker"], format!("{fleet}-worker:9090"));
 
-    // Secrets are hidden until asked for by name.
+    // Secrets are hidden until they are requested by name.
     let outputs = w.run(&["output", "-no-color"]).ok();
     assert!(outputs.stdout.contains("tokens = <sensitive>"), "{}", outputs.all());
     let tokens = w.run(&["output", "-json", "tokens"]).ok().json();
     assert_eq!(tokens["api"].as_str().map(str::len), Some(24));
     assert!(!plan.stdout.contains(tokens["api"].as_str().expect("a token")));
 
-    // A second time there is nothing to do.
+    // A second plan has no changes.
     let again = w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
     assert!(
         again
@@ -72,7 +72,7 @@ fn the_whole_story() {
         again.all()
     );
 
-    // A change touches only what it concerns.
+    // A change affects only the objects that depend on it.
     w.write(
         "terraform.tfvars",
         "services = {\n  api = { port = 8000, replicas = 2 }\n  worker = { port = 9090 }\n}\n",

@@ -1,4 +1,4 @@
-//! The same sequences of configurations and commands under Terraform: the same plans, the same states, the same words.
+//! The same sequences of configurations and commands under Terraform: the same plans, states and texts.
 
 use serde_json::{Value, json};
 
@@ -8,22 +8,23 @@ use support::scenario::parse::{Scenario, Step};
 use support::scenario::play::Player;
 use support::{Workspace, monoform};
 
-/// What is known to differ: problems are told in our own words and under our own name, and Terraform warns of targeting even
-/// where it refuses to.
+/// Known differences: problems are worded by each program and have its name, and Terraform warns of targeting even if it refuses
+/// to.
 const KNOWN: [&str; 3] = ["plan.problems", "apply.problems", "done.problems"];
 
-/// When 1.16.0-rc2 applies, it takes a resource as created first, too, of whose recorded dependencies one is destroyed that is
-/// created first. It does so depending on the order of a map, and may leave deposed objects behind: see [`is_stuck`].
+/// Differences that come from a fault of 1.16.0-rc2: in an apply, it also marks a resource as `create_before_destroy` if one of
+/// its recorded dependencies is destroyed and is itself marked so. That depends on the order of a map, and may leave deposed
+/// objects behind: see [`is_stuck`].
 const FLAGS: [&str; 2] = [
     "apply.state.resources.*.instances.*.create_before_destroy",
     "done.state.resources.*.instances.*.create_before_destroy",
 ];
 
-/// What differs once such a flag is in its state: the next refresh takes it out.
+/// Differences once such a flag is in Terraform's state: the next refresh removes it.
 const KNOWN_OF_FLAGS: [&str; 1] = ["plan.json.applyable"];
 
-/// What differs where something has moved: for Terraform, what was made with it depends on the address it had, too, and
-/// objects that a partial plan leaves alone depend on that address only.
+/// Differences after a move: for Terraform, objects that were created with it depend on the old address, too, and objects that a
+/// partial plan leaves alone depend on that address only.
 const KNOWN_OF_MOVES: [&str; 5] = [
     "apply.state.resources.*.instances.*.dependencies",
     "plan.json.prior_state.values.root_module.resources.*.depends_on",
@@ -58,7 +59,7 @@ pub fn the_same_as_terraform() {
                 .chain(of_flags())
         };
         found.retain(|difference| !known().any(|place| compare::is_at(difference, place)));
-        // It may be a release candidate.
+        // The recording program may be a release candidate.
         found.retain(|difference| !difference.leaves_old_dependencies() && difference.name() != "terraform_version");
         if !found.is_empty() {
             failed.push(seed);
@@ -73,10 +74,10 @@ pub fn the_same_as_terraform() {
     }
 }
 
-/// Whether Terraform got stuck where we go on: in a cycle of its own making, as its graph orders some destructions both ways,
-/// where ours, which orders objects and not blocks, has none; before the plan of a refresh that it made itself, which it does
-/// not carry out as there is nothing in it; before a trigger of which there is no instance; or where its own provider contradicts
-/// its plan. Or it has left a deposed object where nothing failed: see [`FLAGS`]. What comes after cannot be compared.
+/// Returns true if Terraform got stuck where Monoform goes on: in a cycle of its own graph, which orders some destructions both
+/// ways, while Monoform's orders objects and not blocks, and has none; before the plan of a refresh that it made itself, which it
+/// does not carry out as there is nothing in it; before a trigger without an instance; or if its own provider contradicts its
+/// plan. Or it has left a deposed object without a failure: see [`FLAGS`]. Later steps cannot be compared.
 fn is_stuck(step: &Value) -> bool {
     let resources = step["apply"]["state"]["resources"].as_array();
     let mut instances = resources
@@ -100,7 +101,7 @@ fn is_stuck(step: &Value) -> bool {
     })
 }
 
-/// What people do one after the other.
+/// Makes a sequence of changes and commands, as users have.
 fn scenario(seed: u64) -> Scenario {
     let mut r = Random::new(seed ^ 0xbe51de);
     let mut model = Model::random(&mut r, Dialect::Builtin, 6);
@@ -152,7 +153,7 @@ fn write(model: &Model, steps: &mut Vec<Step>) {
     steps.extend(model.files().into_iter().map(|(name, text)| Step::Write(name, text)));
 }
 
-/// The steps as they are written in scenarios.
+/// Returns the steps in the form of scenario files.
 fn told(steps: &[Step]) -> String {
     let lines = steps.iter().map(|step| match step {
         Step::Write(name, text) => format!("--- {name}\n{text}"),

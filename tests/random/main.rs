@@ -1,8 +1,8 @@
-//! The real executable with configurations made at random: alone, killed at any time, and beside Terraform.
+//! The real executable with random configurations: alone, killed at any time, and compared with Terraform.
 //!
-//! The engine's own tests (`src/engine/tests/random`) try thousands of configurations in memory. Here a few go the whole
-//! way, through files, processes and saved plans. `MONOFORM_SEED=N` runs one seed alone, `MONOFORM_SEED=N..M` those from N
-//! to before M, `MONOFORM_CASES=N` so many from 0. [`beside`] needs Terraform 1.16, and is reported as ignored without it.
+//! The engine's own tests (`src/engine/tests/random`) run thousands of configurations in memory. Here a few take the whole path,
+//! through files, processes and saved plans. `MONOFORM_SEED=N` runs one seed alone, `MONOFORM_SEED=N..M` those from N to before
+//! M, `MONOFORM_CASES=N` so many from 0. [`beside`] needs Terraform 1.16, and is reported as ignored without it.
 
 #![allow(
     clippy::disallowed_methods,
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     support::run_trials(trials.collect())
 }
 
-/// The seeds to run.
+/// Returns the seeds to run.
 fn seeds(usual: u64) -> std::ops::Range<u64> {
     let number = |text: &str| text.parse::<u64>().expect("a number");
     match std::env::var("MONOFORM_SEED") {
@@ -75,9 +75,9 @@ fn write(w: &Workspace, model: &Model) {
     }
 }
 
-/// The addresses of all managed instances in the state, with the identities of their objects.
+/// Returns the addresses of all managed instances in the state, with the IDs of their objects.
 fn stored(w: &Workspace) -> Vec<(String, String)> {
-    // As a later command finds it: a file that was being written has its new content beside it.
+    // `state pull` also finds the new content beside a file that was being written.
     let pulled = w.run(&["state", "pull"]).ok();
     if pulled.stdout.trim().is_empty() {
         return Vec::new();
@@ -133,7 +133,7 @@ fn plans_are_saved_and_carried_out_and_settle() {
     }
 }
 
-/// Whenever it is killed, the state can be read, with the outcomes of the journal in it: every object is one of before or one of
+/// Whenever the apply is killed, the state can be read, with the results in the journal: every object is one of before or one of
 /// the configuration. The lock is no obstacle, and the next run completes the apply.
 fn killed_at_any_time_it_leaves_a_state_that_can_be_used() {
     for seed in seeds(6) {
@@ -170,7 +170,7 @@ fn killed_at_any_time_it_leaves_a_state_that_can_be_used() {
                 "MONOFORM_SEED={seed}: an object is neither one of before nor one of the configuration: {before:?} {after:?}"
             );
         }
-        // The next one goes on.
+        // The next apply completes the work.
         w.run(&["apply", "-no-color", "-auto-approve"]).ok();
         complete(&w, &model, seed);
         w.run(&["destroy", "-no-color", "-auto-approve"]).ok();

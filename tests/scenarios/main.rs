@@ -1,7 +1,7 @@
-//! What Terraform does, step by step: recorded scenarios, played with the real executable.
+//! Recorded scenarios of Terraform, played step by step with the real executable.
 //!
-//! `cases/` has the scenarios, `recorded/` what Terraform did (`scripts/record-scenarios` records it), `expected.txt` where
-//! Monoform is known to differ and why. A listed difference that is gone fails the test, so that the list shrinks.
+//! `cases/` has the scenarios, `recorded/` Terraform's results (`scripts/record-scenarios` records them), `expected.txt`
+//! the known differences and their reasons. A listed difference that is gone fails the test, so that the list shrinks.
 
 #![allow(
     clippy::expect_used,
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     support::run_trials(trials)
 }
 
-/// A workspace where Terraform finds our plugins.
+/// Returns a workspace in which Terraform finds the built-in plugins.
 fn with_mirror(w: Workspace) -> Workspace {
     static CONFIGURATION: OnceLock<String> = OnceLock::new();
     let file = CONFIGURATION.get_or_init(|| {

@@ -1,14 +1,14 @@
-//! Suites of tests, most about a single thing, which their name describes. What `test -json` says of them must be what is recorded
-//! of Terraform 1.16: the exit status, the status of each run and file, the totals, and the severity, summary, run and position of
-//! each diagnostic. Details are our own and not compared.
+//! Test suites, most about a single feature, which their name describes. The output of `test -json` must agree with the record of
+//! Terraform 1.16: the exit status, the status of each run and file, the totals, and the severity, summary, run and position of
+//! each diagnostic. Details are worded by each program and not compared.
 //!
-//! The files of `cases/` hold many suites each. What follows the line `== *` is a configuration that all suites after it have. A
-//! line `== name` begins a suite; what follows is its `main.tftest.hcl`, up to a line `-- file --`, which begins another file. In
-//! `== name | reason`, the reason says why we differ from Terraform; then what we say is recorded beside it. Words after `%` are
-//! arguments of the command.
+//! The files of `cases/` hold many suites each. Text after the line `== *` is a configuration that all later suites have. A line
+//! `== name` begins a suite; the following text is its `main.tftest.hcl`, up to a line `-- file --`, which begins another file. In
+//! `== name | reason`, the reason explains a difference to Terraform; Monoform's output is then recorded beside it. Words after
+//! `%` are arguments of the command.
 //!
-//! `MONOFORM_RECORD=1 cargo test --test suites` records what the `terraform-1.16` on the search path says (a collection's name in
-//! place of 1: of that one only). It runs with the plugins of the executable under test, so that nothing is fetched.
+//! `MONOFORM_RECORD=1 cargo test --test suites` records the output of the `terraform-1.16` on the search path (a collection's name
+//! instead of 1: of that one only). It runs with the plugins of the executable under test, so that nothing is fetched.
 
 #![allow(
     clippy::disallowed_methods,
@@ -32,14 +32,14 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use support::Workspace;
 
-/// A suite.
+/// A test suite of a collection.
 #[derive(Clone, Default)]
 struct Case {
-    /// The name of its collection, a slash, its own.
+    /// Name of the collection, a slash, and the suite's own name.
     name: String,
     files: Vec<(String, String)>,
     arguments: Vec<String>,
-    /// Why we differ from Terraform, if we do.
+    /// Reason of a difference to Terraform.
     differs: Option<String>,
 }
 
@@ -47,7 +47,7 @@ fn here(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suites").join(name)
 }
 
-/// The case that a line begins.
+/// Parses the header line of a case.
 fn begun(collection: &str, header: &str, base: &[(String, String)]) -> Case {
     let (header, differs) = match header.split_once(" | ") {
         Some((header, reason)) => (header, Some(reason.to_owned())),
@@ -117,14 +117,14 @@ fn workspace(case: &Case) -> Workspace {
     Workspace::with(&files)
 }
 
-/// The lines of a summary, such as the members of a cycle, in one order.
+/// Sorts the lines of a summary, such as the members of a cycle.
 fn in_one_order(summary: &str) -> String {
     let mut lines: Vec<&str> = summary.lines().map(str::trim).collect();
     lines.sort_unstable_by_key(|line| (!line.ends_with(':'), *line));
     lines.join(" ")
 }
 
-/// What is compared of the objects that `test -json` writes.
+/// Returns the compared parts of the objects that `test -json` writes.
 fn compared(status: i32, text: &str) -> Value {
     let (mut runs, mut diagnostics, mut summary) = (Vec::new(), Vec::new(), Value::Null);
     for line in text.lines() {
@@ -198,7 +198,7 @@ fn recorded() -> BTreeMap<String, Value> {
     serde_json::from_str(&text).expect("the record is JSON")
 }
 
-/// Asks Terraform about every case, or only about those of one collection.
+/// Records Terraform's output of every case, or only of those of one collection.
 fn record(cases: &[Case], only: Option<&str>) {
     let plugins = tempfile::tempdir().expect("a directory");
     let settings = support::our_plugins(plugins.path());
@@ -207,7 +207,7 @@ fn record(cases: &[Case], only: Option<&str>) {
     let chosen = |c: &&Case| only.is_none_or(|only| c.name.split('/').next() == Some(only));
     for case in cases.iter().filter(chosen) {
         let w = workspace(case).env("TF_CLI_CONFIG_FILE", settings.to_string_lossy());
-        // Where this fails, so does what follows.
+        // A failure shows in the command that follows.
         w.run_program("terraform-1.16", &["init", "-backend=false", "-input=false"]);
         let mut answer = said(&w, "terraform-1.16", case);
         if case.differs.is_some() {
@@ -215,7 +215,7 @@ fn record(cases: &[Case], only: Option<&str>) {
         }
         recorded.insert(case.name.clone(), answer);
     }
-    // A line for each case.
+    // One line for each case.
     let lines: Vec<String> = recorded
         .iter()
         .map(|(name, answer)| format!("  {}: {answer}", json!(name)))

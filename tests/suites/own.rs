@@ -1,4 +1,4 @@
-//! What `test` has beyond Terraform's: coverage, running again what failed, watching files, and what a terminal shows.
+//! Features of `test` beyond Terraform's: coverage, reruns of failures, watching of files, and the output on a terminal.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use support::Workspace;
 use support::terminal::Terminal;
 
-/// Far beyond what a suite takes, on a busy machine too.
+/// Far beyond the time of a suite, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn trials() -> Vec<Trial> {
@@ -114,7 +114,7 @@ fn coverage() {
     );
     assert!(lcov.ends_with("end_of_record\n"), "{lcov}");
 
-    // Another run comes upon the rest, but for what cannot be.
+    // Another run covers the rest, except for code that no run can reach.
     let more = format!("{SMALL}run \"big\" {{\n  command = plan\n  variables {{\n    big = true\n  }}\n}}\n");
     w.write("main.tftest.hcl", &more);
     let ran = w.run(&["test", "-json", "-coverage"]).ok();
@@ -177,7 +177,7 @@ fn rerun() {
     w.run(&["test", "-no-color"]).fails_with(&["not one"]);
     let again = w.run(&["test", "-no-color", "-rerun-failed"]).fails_with(&["not one"]);
     assert!(!again.stdout.contains("a.tftest.hcl"), "{}", again.all());
-    // What is run apart from it changes nothing about it.
+    // A separate run does not change the record of failures.
     w.run(&["test", "-no-color", "-filter=a.tftest.hcl"]).ok();
     w.write("main.tf", "resource \"terraform_data\" \"d\" {\n  input = 1\n}\n");
     w.run(&["test", "-no-color", "-rerun-failed"])
@@ -192,7 +192,7 @@ fn rerun() {
     w.run(&["test"]).ok();
 }
 
-/// Reads lines until one has this text; gives back all that came before.
+/// Reads lines until one has this text; returns those before it.
 fn until(lines: &Receiver<String>, text: &str) -> String {
     let mut seen = String::new();
     loop {
@@ -235,7 +235,7 @@ fn watch() {
     });
     let first = until(&lines, "Waiting for changes");
     assert!(first.contains("Success! 2 passed, 0 failed."), "{first}");
-    // What a run writes is no change: only the module is.
+    // Files that a run writes are no change: only the module's are.
     w.write("m/main.tf", "output \"x\" {\n  value = 22\n}\n");
     assert_eq!(until(&lines, "Changed: m/main.tf"), "\n");
     let second = until(&lines, "Waiting for changes");
@@ -248,7 +248,7 @@ fn watch() {
         third.contains("run \"renamed\"... pass") && !third.contains("b.tftest.hcl"),
         "{third}"
     );
-    // What cannot be read is told, and waited for.
+    // A configuration with errors is reported, and watched.
     w.write("main.tf", "resource {\n");
     until(&lines, "Changed: main.tf");
     until(&lines, "Waiting for changes");
@@ -449,7 +449,7 @@ fn opened() {
 }
 
 fn mocked_ephemeral() {
-    // Whether it has instances does not matter, as in Terraform.
+    // The number of instances does not matter, as in Terraform.
     let suite = "mock_provider \"random\" {}\nrun \"none\" {\n  variables {\n    number = 0\n  }\n}\nrun \"next\" {}\n";
     let w = Workspace::with(&[("main.tf", EPHEMERAL), ("main.tftest.hcl", suite)]);
     let ran = w.run(&["test", "-no-color"]);

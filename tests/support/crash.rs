@@ -1,7 +1,7 @@
-//! Applies that are killed at random moments, and what exists afterwards compared with what is known: for states in files and in
-//! stores, and for other programs.
+//! Applies that are killed at random moments, with the existing objects compared with the state and with the operations that
+//! were reported: for states in files and in stores, and for other programs.
 //!
-//! What really exists is seen in a directory: each object is a file there, made by `local_file`.
+//! Each object is a file in one directory, made by `local_file`, so the test sees what exists without asking a plugin.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use crate::Workspace;
 
-/// Objects, in two resources. Another version replaces them, half of them with the new one first.
+/// Configuration of `objects` objects in two resources. A new version replaces all of them, half of them with
+/// `create_before_destroy`.
 pub const CONFIG: &str = r#"
 variable "objects" {
   type = number
@@ -42,21 +43,22 @@ output "last" {
 
 const IN_FLIGHT: [&str; 3] = ["- create local_file.", "- update local_file.", "- delete local_file."];
 
-/// How long anything may take that should happen at once, on a machine with much else to do.
+/// Limit for anything that should happen at once, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Numbers that are the same for the same seed.
+/// Pseudo-random numbers, the same for the same seed.
 pub struct Random(pub u64);
 
 impl Random {
-    /// A number below a limit.
+    /// Returns a number below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
+        // The high bits: the low ones of such a generator repeat after a short while.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 33) % limit
     }
 }
 
-/// A number from the environment.
+/// Returns the number in the environment variable `name`, or else `usual`.
 pub fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name)
         .ok()
@@ -64,55 +66,56 @@ pub fn setting(name: &str, usual: u64) -> u64 {
         .unwrap_or(usual)
 }
 
-/// What is killed.
+/// The processes that a round kills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Victims {
-    /// The program.
+    /// The program alone.
     Core,
-    /// Its plugins.
+    /// The plugin processes alone.
     Plugins,
-    /// The program and its plugins.
+    /// The program and its plugin processes.
     Both,
 }
 
-/// What came of one apply that was killed.
+/// Findings after one apply that was killed.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Whether it did not end by itself.
+    /// True if the apply did not end with status 0.
     pub unfinished: bool,
-    /// How many objects exist.
+    /// Number of objects that exist.
     pub exist: usize,
-    /// The instances that the next command names as in flight, or that the run itself has reported as failed.
+    /// Prefixes of the file names of instances that the next command names as in flight, or that the run itself has reported as
+    /// failed.
     pub named: BTreeSet<String>,
-    /// What exists, is in no state, and was not named.
+    /// Files that exist, are in no state, and were not named.
     pub lost: Vec<String>,
-    /// What is in the state, does not exist like that, and was not named.
+    /// Objects of the state that do not exist with that content, and were not named.
     pub wrong: Vec<String>,
-    /// What was printed, for messages.
+    /// Output of the run and of the next command, for messages.
     pub text: String,
 }
 
-/// Sums over many applies.
+/// Sums of the findings of many applies.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Applies.
+    /// Number of applies that were started.
     pub runs: usize,
-    /// Those that did not end by themselves.
+    /// Number of applies that did not end by themselves.
     pub unfinished: usize,
-    /// Objects that existed afterwards.
+    /// Objects that existed after the applies.
     pub exist: usize,
-    /// Operations that were named.
+    /// Operations that a report named as in flight or as failed.
     pub named: usize,
-    /// Objects that were lost.
+    /// Objects that existed, unknown to the state and to the reports.
     pub lost: usize,
-    /// Objects in the state that were not there.
+    /// Objects of the state that did not exist.
     pub wrong: usize,
-    /// Applies after which something was lost.
+    /// Number of applies after which something was lost.
     pub losing: usize,
 }
 
 impl Counts {
-    /// Adds an outcome.
+    /// Adds the findings of one apply.
     pub fn add(&mut self, outcome: &Outcome) {
         self.runs += 1;
         self.unfinished += usize::from(outcome.unfinished);
@@ -143,20 +146,20 @@ impl std::fmt::Display for Counts {
     }
 }
 
-/// The files that exist, by name, with their contents.
+/// Reads the existing objects: file names and contents.
 fn existing(w: &Workspace) -> BTreeMap<String, String> {
     let Ok(entries) = std::fs::read_dir(w.dir().join("out")) else {
         return BTreeMap::new();
     };
     let read = |entry: std::fs::DirEntry| {
-        // What is being destroyed may be gone meanwhile.
+        // A destroy that is still running may remove the file between the listing and the read.
         let text = std::fs::read_to_string(entry.path()).ok()?;
         Some((entry.file_name().to_string_lossy().into_owned(), text))
     };
     entries.filter_map(|entry| read(entry.expect("an entry"))).collect()
 }
 
-/// The files that a state knows, deposed ones among them, by name, with their contents.
+/// Returns the file names and contents that a state records, deposed objects included.
 fn known(state: &serde_json::Value) -> BTreeMap<String, String> {
     let resources = state["resources"].as_array().into_iter().flatten();
     let instances = resources.flat_map(|r| r["instances"].as_array().into_iter().flatten());
@@ -169,20 +172,20 @@ fn known(state: &serde_json::Value) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The names of the files that the text of a state knows.
+/// Returns the names of the files that the text of a state records.
 pub fn files_in(state: &str) -> BTreeSet<String> {
     known(&serde_json::from_str(state).unwrap_or_default())
         .into_keys()
         .collect()
 }
 
-/// What a name of a file begins with for an instance: `plain-3-`.
+/// Returns the beginning of the file names of an instance, `plain-3-`: the version follows.
 fn prefix_of(address: &str) -> Option<String> {
     let (name, index) = address.strip_prefix("local_file.")?.split_once('[')?;
     Some(format!("{name}-{}-", index.split_once(']')?.0))
 }
 
-/// The instances that a text names as in flight, or that errors name.
+/// Returns the prefixes of the instances that lines with one of `marks` name.
 fn named(text: &str, marks: &[&str]) -> BTreeSet<String> {
     let lines = text.lines().filter(|line| marks.iter().any(|mark| line.contains(mark)));
     lines
@@ -190,8 +193,10 @@ fn named(text: &str, marks: &[&str]) -> BTreeSet<String> {
         .collect()
 }
 
-/// The processes of a workspace that serve a plugin, whoever started them.
+/// Returns the IDs of the workspace's processes except `core`, whoever started them.
 fn plugins(w: &Workspace, core: u32) -> Vec<u32> {
+    // Plugins of a killed program have no parent to be found by, so the home directory in their environment tells whose they
+    // are.
     let mark = format!("HOME={}", w.home().display()).into_bytes();
     let entries = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
     let serves = |entry: std::fs::DirEntry| {
@@ -202,10 +207,10 @@ fn plugins(w: &Workspace, core: u32) -> Vec<u32> {
     entries.filter_map(serves).collect()
 }
 
-/// Ends processes without warning.
+/// Kills processes with SIGKILL.
 pub fn kill(ids: &[u32]) {
     for id in ids {
-        // It may be gone already.
+        // The process may be gone already.
         let _ = Command::new("kill").args(["-s", "KILL", &id.to_string()]).output();
     }
 }
@@ -224,15 +229,15 @@ fn wait(child: &mut Child) -> i32 {
     }
 }
 
-/// A working directory with [`CONFIG`] in which applies are killed.
+/// Applies that are killed in a working directory with [`CONFIG`].
 pub struct CrashTest<'w> {
-    /// The directory, initialized.
+    /// Workspace in which `init` has run.
     pub workspace: &'w Workspace,
-    /// The program.
+    /// Path of the program.
     pub program: PathBuf,
-    /// How many objects there are.
+    /// Number of objects of a full apply.
     pub objects: usize,
-    /// The longest time from the first change to the kill, in microseconds.
+    /// Longest time from the first change to the kill, in microseconds.
     pub window: u64,
 }
 
@@ -244,8 +249,9 @@ impl CrashTest<'_> {
         ]
     }
 
-    /// Runs a command. Where somebody who was killed has left a lock, that is broken, as its message says; one that a server
-    /// holds for a session ends with the process that has the session, within two seconds.
+    /// Runs a command. If it finds a lock that a killed process has left, removes the lock as the message of the error says and
+    /// runs the command again. A lock that a server holds for a session ends with the process of the session within two seconds,
+    /// so that one is waited for.
     pub fn unlocked(&self, args: &[&str]) -> crate::Ran {
         let locked = |ran: &crate::Ran| ran.status != 0 && ran.all().contains("Error acquiring the state lock");
         let end = Instant::now() + Duration::from_secs(5);
@@ -268,7 +274,7 @@ impl CrashTest<'_> {
 
     fn start(&self, version: u64, objects: usize) -> Child {
         let [objects, version] = self.variables(objects, version);
-        // Not to a pipe: the plan is longer than one holds, and nobody reads while it runs.
+        // Not a pipe: the plan is longer than a pipe holds, and nobody reads while the program runs.
         let output = || {
             let log = self.workspace.dir().join("log");
             let file = std::fs::OpenOptions::new().append(true).create(true).open(log);
@@ -284,12 +290,13 @@ impl CrashTest<'_> {
             .expect("it starts")
     }
 
-    /// One apply that is killed, and what is known after it. `objects` is how many there are to be.
+    /// Starts an apply of `objects` objects in `version`, kills `victims` at a random moment after its first change, and returns
+    /// the findings.
     pub fn round(&self, version: u64, objects: usize, victims: Victims, random: &mut Random) -> Outcome {
         let w = self.workspace;
         let before = existing(w);
         let mut apply = self.start(version, objects);
-        // Most of the time goes by before anything changes.
+        // Most of an apply's time goes by before anything changes, and a kill then would test nothing.
         while existing(w) == before && apply.try_wait().expect("a status").is_none() {
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -301,7 +308,8 @@ impl CrashTest<'_> {
             kill(&plugins(w, apply.id()));
         }
         let status = wait(&mut apply);
-        // Plugins end by themselves, and what they were doing may still come to its end.
+        // Plugins end by themselves once the program is gone, but the operation that they have begun still completes: only
+        // afterwards does the directory keep still.
         let began = Instant::now();
         while !plugins(w, 0).is_empty() {
             assert!(began.elapsed() < PATIENCE, "plugins are left behind");
@@ -312,7 +320,7 @@ impl CrashTest<'_> {
         outcome
     }
 
-    /// What is known after a run whose output is in the file `log`.
+    /// Compares the existing objects with the state and the reports, after a run whose output is in the file `log`.
     pub fn compare(&self, version: u64, objects: usize) -> Outcome {
         let w = self.workspace;
         let log = w.read("log");
@@ -329,7 +337,7 @@ impl CrashTest<'_> {
         let pulled = self.unlocked(&["state", "pull"]);
         let state = known(&serde_json::from_str(&pulled.stdout).unwrap_or_default());
         let mut all = named(&next.all(), &IN_FLIGHT);
-        // A plugin that dies alone is told by the run itself.
+        // If only a plugin dies, the run itself survives and reports the failed instances.
         all.extend(named(&log, &["with local_file.", "Error: "]));
         let told = |name: &str| all.iter().any(|prefix| name.starts_with(prefix));
         let differ = |one: &BTreeMap<String, String>, other: &BTreeMap<String, String>| -> Vec<String> {
@@ -346,7 +354,7 @@ impl CrashTest<'_> {
         }
     }
 
-    /// What is named is looked after, as the message says: here, files that the state does not have are removed.
+    /// Removes the files that the state does not have, as a user would who follows the report of the next command.
     pub fn look_after(&self) {
         let pulled = self.unlocked(&["state", "pull"]);
         let state = known(&serde_json::from_str(&pulled.stdout).unwrap_or_default());
@@ -358,7 +366,7 @@ impl CrashTest<'_> {
         }
     }
 
-    /// Many applies that are killed, after each of which everything must be known.
+    /// Kills `rounds` applies, and fails the test if an object is in neither the state nor the reports after one of them.
     pub fn nothing_is_lost(&self, rounds: u64, random: &mut Random, counts: &mut Counts) {
         for version in 0..rounds {
             let objects = if random.below(4) == 0 { 0 } else { self.objects };
@@ -377,7 +385,7 @@ impl CrashTest<'_> {
                 outcome.named,
                 outcome.text
             );
-            // It was told once.
+            // The report comes once: the first command after the crash has taken it.
             let [objects, version] = self.variables(objects, version);
             let again = self.unlocked(&["plan", "-no-color", "-refresh=false", &objects, &version]);
             assert!(named(&again.all(), &IN_FLIGHT).is_empty(), "{}", again.all());

@@ -1,43 +1,44 @@
-//! What a disk may have after a power cut: what a run does to files is recorded, and directories are made as they may be found
-//! after each of those operations, with everything that was done until then, or without what was not synced.
+//! Disk contents after a power cut: a run's file operations are recorded, and directories are made as a restart may find them
+//! after each operation, with everything that was done until then, or without what was not synced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// The system calls that are recorded.
+/// System calls to record: those that change files, names or offsets.
 const CALLS: &str =
     "openat,write,lseek,ftruncate,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,fallocate";
 
-/// What was done to a file of the directory. Names are relative to that.
+/// An operation on a file of the recorded directory. Names are relative to the directory.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// A file that may be there already.
+    /// Opening of a file with O_CREAT; it may exist already.
     Create(String),
-    /// A new directory.
+    /// Creation of a directory.
     CreateDirectory(String),
-    /// Bytes, from a place on.
+    /// Name, offset and bytes of a write.
     Write(String, u64, Vec<u8>),
-    /// Another length.
+    /// Name of a file and its new length.
     Truncate(String, u64),
-    /// The contents of a file.
+    /// Sync of a file's contents.
     Sync(String),
-    /// The names in a directory; an empty name for the one that is recorded.
+    /// Sync of the names in a directory; empty for the recorded directory itself.
     SyncDirectory(String),
-    /// Another name.
+    /// Old and new name.
     Rename(String, String),
-    /// A name is gone.
+    /// Removal of the name of a file or directory.
     Remove(String),
 }
 
-/// Whether this machine lets `strace` trace; the test is skipped by name where not.
+/// Returns true if this machine lets `strace` trace. Otherwise the test is skipped by name.
 #[track_caller]
 #[must_use]
 pub fn traceable(test: &str) -> bool {
     if crate::needs("strace", test).is_none() {
         return false;
     }
+    // Containers may have the program and forbid its system call.
     let traced = Command::new("strace").args(["-o", "/dev/null", "true"]).output();
     let can = traced.is_ok_and(|traced| traced.status.success());
     if !can {
@@ -47,7 +48,7 @@ pub fn traceable(test: &str) -> bool {
 }
 
 impl Op {
-    /// The file or directory that it concerns; of a new name, that.
+    /// Returns the file or directory that the operation concerns; for a rename, the new name.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -57,21 +58,23 @@ impl Op {
     }
 }
 
-/// A command that runs a program under `strace`, which writes what it does to files into a directory.
+/// Returns a command that runs a program under `strace`, which writes the recorded calls into the directory `traces`.
 #[must_use]
 pub fn recording(program: &str, traces: &Path) -> Command {
     let mut command = Command::new("strace");
+    // One trace for each process (-ff), names of descriptors (-y), everything in hexadecimal (-xx), so that no content looks
+    // like the syntax of a trace, with times (-ttt) by which the traces are merged, and no write cut short (-s).
     command.args(["-ff", "-y", "-xx", "-ttt", "-s", "10000000", "-e"]);
     command.arg(format!("trace={CALLS}")).arg("-o").arg(traces.join("t"));
     command.arg(program);
     command
 }
 
-/// Reads what `strace` wrote down of the files below a directory, in which the program was started: when each operation began,
-/// in seconds since 1970, in that order.
+/// Reads the operations on files below `dir`, in which the program was started, from the traces of [`recording`]: the start of
+/// each operation in seconds since 1970, ordered by it.
 ///
 /// # Panics
-/// `strace` writes something that is not understood.
+/// Panics if the output of `strace` has another form.
 #[must_use]
 pub fn recorded(traces: &Path, dir: &Path) -> Vec<(f64, Op)> {
     let mut lines: Vec<(f64, String)> = Vec::new();
@@ -100,7 +103,7 @@ pub fn recorded(traces: &Path, dir: &Path) -> Vec<(f64, Op)> {
     recording.ops
 }
 
-/// The bytes of a string that is written in hexadecimal escapes.
+/// Decodes a string of hexadecimal escapes.
 fn bytes(text: &str) -> Vec<u8> {
     let digits = text.trim_matches('"').split("\\x").skip(1);
     let byte = |pair: &str| u8::from_str_radix(pair.get(..2)?, 16).ok();
@@ -111,7 +114,7 @@ fn text(quoted: &str) -> String {
     String::from_utf8_lossy(&bytes(quoted)).into_owned()
 }
 
-/// The number of a descriptor: `5` of `5</dir/name>`.
+/// Returns the number of a descriptor: `5` of `5</dir/name>`.
 fn number(descriptor: &str) -> String {
     descriptor.split('<').next().unwrap_or_default().trim().to_owned()
 }
@@ -120,9 +123,10 @@ struct Recording<'d> {
     dir: &'d Path,
     now: f64,
     ops: Vec<(f64, Op)>,
-    /// Those that are known, by name.
+    /// Directories seen so far, by name.
     directories: BTreeSet<String>,
-    /// How far each open file is written, by its name and descriptor. Processes that have the same numbers write other files.
+    /// Offset of each open file, by name and descriptor. The name is part of the key since processes have the same descriptor
+    /// numbers.
     places: BTreeMap<(String, String), u64>,
 }
 
@@ -131,7 +135,7 @@ impl Recording<'_> {
         self.ops.push((self.now, op));
     }
 
-    /// The name below the directory; `None` for other files.
+    /// Returns the name below the recorded directory; `None` for other files.
     fn name(&self, path: &str) -> Option<String> {
         let name = match Path::new(path).strip_prefix(self.dir) {
             Ok(name) => name.to_str()?,
@@ -141,7 +145,7 @@ impl Recording<'_> {
         Some(name.trim_start_matches("./").trim_end_matches('/').to_owned())
     }
 
-    /// The file behind a descriptor: `5</dir/name>`.
+    /// Returns the name of the file behind a descriptor `5</dir/name>`.
     fn file(&self, descriptor: &str) -> Option<String> {
         let path = descriptor.split_once('<')?.1.split('>').next()?;
         let path = if path.contains("\\x") {
@@ -156,6 +160,7 @@ impl Recording<'_> {
         let Some((head, result)) = call.rsplit_once(" = ") else {
             return;
         };
+        // A call that failed has changed nothing.
         if result.starts_with('-') {
             return;
         }
@@ -210,7 +215,7 @@ impl Recording<'_> {
             "renameat" | "renameat2" => self.rename(arguments[1], arguments[3]),
             "unlink" => self.remove(arguments[0]),
             "unlinkat" => self.remove(arguments[1]),
-            // It makes room only.
+            // Reserves space only: neither the length nor the contents change.
             "fallocate" => {}
             _ => panic!("{call}"),
         }
@@ -229,6 +234,7 @@ impl Recording<'_> {
                 .into_iter()
                 .partition::<BTreeMap<_, _>, _>(|((name, _), _)| *name == from);
             self.places = others;
+            // Open descriptors follow the file to its new name.
             let moved = moved
                 .into_iter()
                 .map(|((_, descriptor), place)| ((to.clone(), descriptor), place));
@@ -244,26 +250,26 @@ impl Recording<'_> {
     }
 }
 
-/// What is kept of what was not synced.
+/// The unsynced part of the operations that survives the power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// Everything.
+    /// Everything survives, as after a kill without a power cut.
     All,
-    /// The names, but no contents.
+    /// Names survive, contents do not.
     Names,
-    /// The contents, but no names.
+    /// Contents survive, names do not.
     Contents,
-    /// Nothing.
+    /// Only what was synced survives.
     Nothing,
-    /// A part, by a number that chooses.
+    /// A part that is chosen by the seed survives.
     Some(u64),
 }
 
-/// A file or directory as it was created: its contents belong to it under whichever name.
+/// A file or directory since its creation. Contents belong to the file, whatever its name is later.
 #[derive(Clone, Default)]
 struct File {
     is_directory: bool,
-    /// The operations on it that are not synced, after these contents.
+    /// Contents as of the last sync; `pending` are the operations after it.
     synced: Vec<u8>,
     pending: Vec<Op>,
 }
@@ -285,18 +291,18 @@ fn apply(contents: &mut Vec<u8>, op: &Op) {
 
 type Names = BTreeMap<String, usize>;
 
-/// The directory that a name is in.
+/// Returns the directory part of a name.
 fn parent(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(directory, _)| directory)
 }
 
-/// Files and their names, as programs see them and as the disk has them for certain.
+/// Files and their names, both as programs see them (`names`) and as the disk has them for certain.
 #[derive(Default)]
 struct Disk {
     files: Vec<File>,
     names: Names,
     certain: Names,
-    /// What the names were after each change since then.
+    /// The names after each change that is not certain yet.
     changes: Vec<Names>,
 }
 
@@ -330,6 +336,7 @@ impl Disk {
                 }
             }
             Op::SyncDirectory(directory) => {
+                // A synced directory makes its own names certain, in every state that the others may still be in.
                 let now = &self.names;
                 for names in self.changes.iter_mut().chain([&mut self.certain]) {
                     names.retain(|name, _| parent(name) != directory);
@@ -352,7 +359,8 @@ impl Disk {
     }
 }
 
-/// The files as a disk may have them after some operations, by name. Directories that were not made by one of these were there.
+/// Returns the files by name as a disk may have them after these operations. Directories that none of the operations creates
+/// are taken to exist.
 #[must_use]
 pub fn on_the_disk<'o>(ops: impl IntoIterator<Item = &'o Op>, kept: Kept) -> BTreeMap<String, Vec<u8>> {
     let mut disk = Disk::default();
@@ -381,7 +389,7 @@ pub fn on_the_disk<'o>(ops: impl IntoIterator<Item = &'o Op>, kept: Kept) -> BTr
     let found = match kept {
         Kept::All | Kept::Names => names,
         Kept::Contents | Kept::Nothing => certain,
-        // Names change in their order, as far as it came.
+        // A journal keeps the order of changes to names, but may end after any of them.
         Kept::Some(_) => match below(changes.len() + 1) {
             0 => certain,
             n => changes[n - 1].clone(),
@@ -389,6 +397,7 @@ pub fn on_the_disk<'o>(ops: impl IntoIterator<Item = &'o Op>, kept: Kept) -> BTr
     };
     let mut contents = BTreeMap::new();
     for (name, file) in &found {
+        // A file is gone with a directory whose own name did not survive.
         let lost = |directory: &str| created.contains(directory) && !found.contains_key(directory);
         let file = &files[*file];
         if file.is_directory
@@ -401,7 +410,7 @@ pub fn on_the_disk<'o>(ops: impl IntoIterator<Item = &'o Op>, kept: Kept) -> BTr
     contents
 }
 
-/// What of a file is there.
+/// Returns the contents of a file that survive.
 fn found_in(file: &File, kept: Kept, below: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
     let mut contents = file.synced.clone();
     for op in &file.pending {
@@ -410,7 +419,7 @@ fn found_in(file: &File, kept: Kept, below: &mut impl FnMut(usize) -> usize) -> 
             Kept::Names | Kept::Nothing => {}
             Kept::Some(_) => match (below(3), op) {
                 (0, _) => {}
-                // The file has grown, and not all of its contents are there.
+                // The file has grown, but the end of the new data has not reached the disk and reads as zeros.
                 (1, Op::Write(name, place, data)) => {
                     let mut torn = data.clone();
                     let cut = below(torn.len() + 1);

@@ -1,5 +1,5 @@
-//! The secrets and leases of a Kubernetes cluster, as its published interface describes them: versions of objects and conflicts
-//! between writers, names, labels and sizes that are refused, selections by labels, pages, and lists without data.
+//! A fake Kubernetes API of secrets and leases: resource versions and conflicts between writers, refusal of bad names, labels
+//! and sizes, label selectors, pages, and lists without data.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -9,15 +9,15 @@ use serde_json::{Value as Json, json};
 
 use crate::server::{Reply, Request, Server, decoded};
 
-/// The namespace that there is.
+/// The only namespace that exists.
 pub const NAMESPACE: &str = "states";
-/// The token that is accepted.
+/// The bearer token that is accepted.
 pub const TOKEN: &str = "good";
 
-/// What a secret may have at most.
+/// Largest total size of a secret's data, in bytes.
 const LIMIT: usize = 1 << 20;
 
-/// Objects by kind and name.
+/// Objects, by kind and name.
 type Objects = BTreeMap<(String, String), Json>;
 
 #[derive(Default)]
@@ -26,15 +26,15 @@ struct Kept {
     version: u64,
 }
 
-/// A cluster.
+/// A cluster with one namespace.
 pub struct Cluster {
-    /// Its server, with TLS.
+    /// API server, with a self-signed certificate.
     pub server: Server,
     kept: Arc<Mutex<Kept>>,
 }
 
 impl Cluster {
-    /// Starts one.
+    /// Starts a cluster that has no objects.
     pub fn start() -> Cluster {
         let kept: Arc<Mutex<Kept>> = Arc::default();
         let shared = kept.clone();
@@ -44,14 +44,14 @@ impl Cluster {
         }
     }
 
-    /// The names of all objects of a kind (`secrets`, `leases`).
+    /// Returns the names of all objects of a kind (`secrets`, `leases`).
     pub fn names(&self, kind: &str) -> Vec<String> {
         let kept = self.kept.lock().expect("objects");
         let own = kept.objects.keys().filter(|(of, _)| of == kind);
         own.map(|(_, name)| name.clone()).collect()
     }
 
-    /// An object.
+    /// Returns an object, or null.
     pub fn object(&self, kind: &str, name: &str) -> Json {
         let kept = self.kept.lock().expect("objects");
         kept.objects
@@ -60,7 +60,7 @@ impl Cluster {
             .unwrap_or_default()
     }
 
-    /// The text of a file by which `kubectl` would reach it.
+    /// Returns the text of a kubeconfig file for this cluster.
     pub fn kubeconfig(&self) -> String {
         let authority = base64::engine::general_purpose::STANDARD.encode(&self.server.certificate);
         format!(
@@ -155,7 +155,7 @@ fn list(kept: &Kept, kind: &str, namespace: &str, request: &Request) -> Reply {
         .map(|(_, o)| o)
         .filter(fits)
         .collect();
-    // Pages are smaller than asked for, as they may be.
+    // A server may give smaller pages than asked for, and clients must follow `continue` all the same.
     let from: usize = request
         .query("continue")
         .map_or(0, |text| text.parse().expect("a number"));
@@ -184,7 +184,7 @@ fn list(kept: &Kept, kind: &str, namespace: &str, request: &Request) -> Reply {
     )
 }
 
-/// What is wrong with an object.
+/// Returns the refusal of an object that is not valid.
 fn invalid(kind: &str, object: &Json) -> Option<Reply> {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let wrong = |what: &str| {
@@ -259,6 +259,7 @@ fn update(kept: &mut Kept, kind: &str, name: &str, request: &Request) -> Reply {
         &object["metadata"]["resourceVersion"],
         &before["metadata"]["resourceVersion"],
     );
+    // Without a version the update is unconditional, as the interface says.
     if wanted.is_string() && wanted != there {
         let message = format!("Operation cannot be fulfilled on {kind} \"{name}\": the object has been modified");
         return refusal(409, "Conflict", &message);

@@ -1,18 +1,18 @@
-//! What the tests of the workspace share. Used as a development dependency only.
+//! Fixtures shared by the tests of the workspace: a development dependency only.
 //!
 //! - [`Workspace`]: a fresh working directory in which the real executable is run, and [`Ran`], the result.
-//! - [`server`]: an HTTP server that answers by a closure; [`registry`]: registries and mirrors of providers on it.
-//! - [`crash`]: applies that are killed at random moments, and what is known after them.
-//! - [`disk`]: what a disk may have after a power cut.
-//! - [`oci`]: artifacts of OCI registries on it.
-//! - [`ports`]: ports that refuse, and ports for servers that are told which to use.
-//! - [`kubernetes`]: the secrets and leases of a cluster, on that server.
+//! - [`server`]: an HTTP server that answers by a closure; [`registry`]: provider registries and mirrors on it.
+//! - [`crash`]: applies that are killed at random moments.
+//! - [`disk`]: disk contents after a power cut.
+//! - [`oci`]: artifacts of OCI registries on that server.
+//! - [`ports`]: ports that refuse, and reserved ports for servers that take a number.
+//! - [`kubernetes`]: the secrets and leases of a cluster on that server.
 //! - [`running`]: a program that runs while the test goes on.
 //! - [`scenario`]: recorded scenarios, played and compared with Terraform's results.
 //! - [`terminal`]: a program on a pseudo-terminal.
-//! - [`example`]: an example of a crate, built. [`our_plugins`]: our plugins, for Terraform.
+//! - [`example`]: an example of a crate, built. [`our_plugins`]: the built-in plugins, for Terraform.
 //! - [`needs`], [`needing`], [`skip`]: tests that need a program which may not be installed.
-//! - [`run_trials`]: a test program whose tests are known when it runs.
+//! - [`run_trials`]: a test program whose list of tests is made at run time.
 
 #![allow(
     clippy::disallowed_methods,
@@ -47,11 +47,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::sync::OnceLock;
 
-/// The root of the repository.
+/// Root directory of the repository.
 pub(crate) const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Leaves a command nothing of the developer's environment but the search path: no settings, no files of the home directory, no
-/// ignored signals.
+/// Clears the environment of a command except for the search path, so that the developer's settings, home directory and ignored
+/// signals do not change the result.
 pub fn isolated(command: &mut Command, home: &Path) {
     usual_signals();
     command
@@ -61,8 +61,8 @@ pub fn isolated(command: &mut Command, home: &Path) {
         .env("CHECKPOINT_DISABLE", "1");
 }
 
-/// Gives SIGINT and SIGHUP their usual effect in this process, and so in those that it starts: a test run by `nohup`, or in the
-/// background of a shell, has them ignored, and then so do programs whose reaction is tested.
+/// Restores the default action of SIGINT and SIGHUP in this process, and so in its children: `nohup`, or a background job of a
+/// shell, leaves them ignored, and a program would inherit that although its reaction is tested.
 pub fn usual_signals() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -75,7 +75,7 @@ pub fn usual_signals() {
     });
 }
 
-/// The path of the executable under test: the one that Cargo has built beside the running test program.
+/// Returns the path of the executable under test: the one that Cargo has built beside the running test program.
 pub fn monoform() -> &'static str {
     static MONOFORM: OnceLock<String> = OnceLock::new();
     MONOFORM.get_or_init(|| {
@@ -91,24 +91,24 @@ pub fn monoform() -> &'static str {
     })
 }
 
-/// A working directory of its own, with a home directory of its own beside it.
+/// A temporary working directory with a home directory of its own beside it.
 pub struct Workspace {
     root: tempfile::TempDir,
     environment: Vec<(String, String)>,
 }
 
-/// The result of a command.
+/// Exit status and output of a finished command.
 pub struct Ran {
-    /// Its exit status; -1 if a signal ended it.
+    /// Exit status; -1 if a signal ended the command.
     pub status: i32,
-    /// What it printed.
+    /// Standard output.
     pub stdout: String,
-    /// What it printed as errors.
+    /// Standard error.
     pub stderr: String,
 }
 
 impl Ran {
-    /// Both streams, for messages.
+    /// Returns the status and both streams, for messages.
     pub fn all(&self) -> String {
         format!(
             "status {}\n--- stdout\n{}\n--- stderr\n{}",
@@ -123,8 +123,8 @@ impl Ran {
         self
     }
 
-    /// Fails the test unless the command failed with status 1 and every one of these texts in its errors. Line breaks and
-    /// the frame around errors do not count.
+    /// Fails the test unless the command failed with status 1 and its errors contain all `texts`. Line breaks and the frame around
+    /// errors are ignored.
     #[track_caller]
     pub fn fails_with(self, texts: &[&str]) -> Ran {
         assert_eq!(self.status, 1, "{}", self.all());
@@ -135,7 +135,7 @@ impl Ran {
         self
     }
 
-    /// Fails the test unless all these are in the output, line breaks included.
+    /// Fails the test unless the output contains all `texts`, line breaks included.
     #[track_caller]
     pub fn shows(self, texts: &[&str]) -> Ran {
         for text in texts {
@@ -144,15 +144,15 @@ impl Ran {
         self
     }
 
-    /// The output as JSON.
+    /// Parses the output as JSON.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("not JSON: {e}\n{}", self.all()))
     }
 }
 
-/// The executable without what is there for debuggers: Terraform computes the checksum of every plugin in every command,
-/// and that is most of a build for development.
+/// Returns the path of the executable without its symbols. Terraform computes the checksum of every plugin in every command, and the
+/// symbols are most of a development build.
 pub fn lean() -> &'static Path {
     static LEAN: OnceLock<PathBuf> = OnceLock::new();
     LEAN.get_or_init(|| {
@@ -168,9 +168,10 @@ pub fn lean() -> &'static Path {
     })
 }
 
-/// Builds an example of a crate of the workspace; returns its path. The whole workspace is selected, as it is for the tests: another
-/// selection means other features, for which many crates would be built a second time.
+/// Builds an example of a crate of the workspace and returns its path.
 pub fn example(name: &str) -> PathBuf {
+    // The whole workspace is selected, as for the tests: a smaller selection unifies other features, for which many crates would be
+    // built a second time.
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--workspace", "--example", name])
         .arg("--message-format=json-render-diagnostics")
@@ -185,7 +186,7 @@ pub fn example(name: &str) -> PathBuf {
     executables.next_back().expect("an executable")
 }
 
-/// The text of a CLI configuration file with which every provider comes from a mirror in a directory.
+/// Returns the text of a CLI configuration file that takes every provider from a mirror in a directory.
 pub fn only_from(mirror: &Path) -> String {
     format!(
         "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
@@ -193,8 +194,8 @@ pub fn only_from(mirror: &Path) -> String {
     )
 }
 
-/// Makes a mirror of our plugins in a directory, and a CLI configuration file with which every provider comes from there; returns
-/// the path of that file.
+/// Makes a mirror of the built-in plugins in a directory, and a CLI configuration file that takes every provider from it; returns
+/// the path of the file.
 pub fn our_plugins(dir: &Path) -> PathBuf {
     let mirror = dir.join("mirror");
     std::fs::create_dir_all(&mirror).expect("a directory");
@@ -206,14 +207,14 @@ pub fn our_plugins(dir: &Path) -> PathBuf {
     file
 }
 
-/// Text without line breaks, frames and repeated blanks.
+/// Returns text without line breaks, frames and repeated blanks.
 pub fn words(text: &str) -> String {
     let plain: String = text.chars().map(|c| if "╷│╵".contains(c) { ' ' } else { c }).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl Workspace {
-    /// An empty one.
+    /// Creates an empty workspace.
     pub fn new() -> Workspace {
         let root = tempfile::tempdir().expect("a temporary directory");
         for dir in ["work", "home"] {
@@ -225,7 +226,7 @@ impl Workspace {
         }
     }
 
-    /// One with these files.
+    /// Creates a workspace with these files.
     pub fn with(files: &[(&str, &str)]) -> Workspace {
         let workspace = Workspace::new();
         for (name, text) in files {
@@ -234,55 +235,55 @@ impl Workspace {
         workspace
     }
 
-    /// One with a copy of a directory of this repository.
+    /// Creates a workspace with a copy of a directory of this repository.
     pub fn copy_of(dir: &str) -> Workspace {
         let workspace = Workspace::new();
         copy(&Path::new(REPOSITORY).join(dir), &workspace.dir());
         workspace
     }
 
-    /// With a variable in the environment of every command.
+    /// Adds a variable to the environment of every command.
     pub fn env(mut self, name: &str, value: impl Into<String>) -> Workspace {
         self.environment.push((name.into(), value.into()));
         self
     }
 
-    /// With our plugins as the only ones that Terraform finds.
+    /// Makes the built-in plugins the only ones that Terraform finds.
     pub fn with_our_plugins(self) -> Workspace {
         let file = our_plugins(&self.home());
         self.env("TF_CLI_CONFIG_FILE", file.display().to_string())
     }
 
-    /// The working directory.
+    /// Returns the working directory.
     pub fn dir(&self) -> PathBuf {
         self.root.path().join("work")
     }
 
-    /// The home directory.
+    /// Returns the home directory.
     pub fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }
 
-    /// Writes a file.
+    /// Writes a file, with its directories, below the working directory.
     pub fn write(&self, name: &str, text: &str) {
         let path = self.dir().join(name);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
         std::fs::write(&path, text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     }
 
-    /// Reads a file.
+    /// Reads a file of the working directory.
     #[track_caller]
     pub fn read(&self, name: &str) -> String {
         let path = self.dir().join(name);
         std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     }
 
-    /// Whether there is such a file.
+    /// Returns true if the working directory has such a file.
     pub fn exists(&self, name: &str) -> bool {
         self.dir().join(name).exists()
     }
 
-    /// A program, to be run here with nothing of the surrounding environment but the search path.
+    /// Returns a command that runs a program here, with nothing of the surrounding environment but the search path.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         isolated(&mut command, &self.home());
@@ -296,11 +297,11 @@ impl Workspace {
         command
     }
 
-    /// Runs a program here.
+    /// Runs a program in the working directory and waits for its end.
     pub fn run_program(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Ran {
         let mut command = self.command(program);
         command.args(args);
-        // Another thread of the test that is about to start a program has, for a moment, everything open that was open when it
+        // Another thread of the test that is just starting a program holds, between fork and exec, everything that was open when it
         // forked: also an executable that this thread has just written, which cannot be run until then.
         for _ in 0..500 {
             match command.output() {
@@ -313,17 +314,17 @@ impl Workspace {
         ran(command.output().expect("the program starts"))
     }
 
-    /// Runs monoform here.
+    /// Runs the executable under test in the working directory.
     pub fn run(&self, args: &[&str]) -> Ran {
         self.run_program(monoform(), args)
     }
 
-    /// Runs Terraform here.
+    /// Runs the Terraform of the search path in the working directory.
     pub fn terraform(&self, args: &[&str]) -> Ran {
         self.run_program("terraform", args)
     }
 
-    /// The attributes of a resource's only instance in the state.
+    /// Returns the attributes of a resource's only instance in the state.
     #[track_caller]
     pub fn attributes(&self, ty: &str, name: &str) -> serde_json::Value {
         let state = self.state();
@@ -334,14 +335,14 @@ impl Workspace {
         found.unwrap_or_else(|| panic!("no {ty}.{name} in {state:#}"))["instances"][0]["attributes"].clone()
     }
 
-    /// The state as JSON.
+    /// Parses the file `terraform.tfstate`.
     #[track_caller]
     pub fn state(&self) -> serde_json::Value {
         serde_json::from_str(&self.read("terraform.tfstate")).expect("the state is JSON")
     }
 }
 
-/// The result of a finished command.
+/// Converts the output of a finished command.
 pub fn ran(output: Output) -> Ran {
     Ran {
         status: output.status.code().unwrap_or(-1),
@@ -350,7 +351,7 @@ pub fn ran(output: Output) -> Ran {
     }
 }
 
-/// Copies a directory, without what an earlier run by hand left in it.
+/// Copies a directory without the leftovers of runs by hand.
 pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a directory");
     let leftover = |name: &str| name == "out" || name.contains(".tfstate") || name.starts_with(".terraform");
@@ -368,27 +369,28 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The static executable that `MONOFORM_STATIC` in the environment names.
+/// Returns the path of the static executable, which `MONOFORM_STATIC` in the environment gives.
 #[must_use]
 pub fn static_monoform() -> Option<PathBuf> {
     std::env::var_os("MONOFORM_STATIC").map(PathBuf::from)
 }
 
-/// The path of a program, if it is installed. Servers are in a directory that the PATH of most users lacks.
+/// Returns the path of a program, if it is installed.
 pub fn which(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
+        // Servers such as sshd are in a directory that the PATH of most users lacks.
         .chain([PathBuf::from("/usr/sbin")])
         .map(|dir| dir.join(program))
         .find(|p| p.is_file())
 }
 
-/// A test: its name, the programs it needs, and what runs.
+/// A test: its name, the programs that it needs, and its function.
 #[allow(dead_code, reason = "a test program uses what it needs")]
 pub type Test = (&'static str, &'static [&'static str], fn());
 
-/// A test that needs programs: reported as ignored, and why, where one is not installed. Fails where that is required by name in
-/// `MONOFORM_REQUIRE`.
+/// Marks a test as ignored, with the reason, if a program that it needs is not installed. Panics if `MONOFORM_REQUIRE` names that
+/// program.
 pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic::Trial {
     let absent: Vec<&str> = programs.iter().copied().filter(|p| which(p).is_none()).collect();
     for program in &absent {
@@ -401,18 +403,18 @@ pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic:
     trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
 }
 
-/// Runs tests as the arguments of the test program say: as many at the same time as `RUST_TEST_THREADS` says, as everywhere else.
-/// Where nothing says it, there are two more than processors, since these tests wait for programs and servers more than they
-/// compute.
+/// Runs tests as the arguments of the test program say. Their number at a time is that of `RUST_TEST_THREADS`, or else two more than
+/// processors.
 pub fn run_trials(trials: Vec<libtest_mimic::Trial>) -> ExitCode {
     let mut arguments = libtest_mimic::Arguments::from_args();
     let said = || std::env::var("RUST_TEST_THREADS").ok()?.parse().ok();
+    // These tests wait for programs and servers more than they compute.
     let usual = || std::thread::available_parallelism().map_or(1, usize::from) + 2;
     arguments.test_threads = arguments.test_threads.or_else(said).or_else(|| Some(usual()));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// The path of a program that a test needs. Where it is not installed, the test is skipped by [`skip`].
+/// Returns the path of a program that a test needs. If it is not installed, the test is skipped by [`skip`].
 #[track_caller]
 pub fn needs(program: &str, test: &str) -> Option<PathBuf> {
     if let Some(path) = which(program) {
@@ -422,15 +424,15 @@ pub fn needs(program: &str, test: &str) -> Option<PathBuf> {
     None
 }
 
-/// Reports by name that a test is skipped since something that it needs is missing. Fails the test where `MONOFORM_REQUIRE` in
-/// the environment names what it needs.
+/// Reports by name that a test is skipped because something that it needs is missing. Fails the test if `MONOFORM_REQUIRE` in the
+/// environment names that need.
 #[track_caller]
 pub fn skip(test: &str, need: &str, reason: &str) {
     assert!(!is_required(need), "{test}: {need} is required here, but {reason}");
     eprintln!("SKIPPED {test}: {need} {reason}");
 }
 
-/// Whether `MONOFORM_REQUIRE` names this, among others that commas separate.
+/// Returns true if the comma-separated list in `MONOFORM_REQUIRE` has this need: machines that must run everything set it.
 fn is_required(need: &str) -> bool {
     let required = std::env::var("MONOFORM_REQUIRE").unwrap_or_default();
     required.split(',').any(|r| r == need)

@@ -1,4 +1,4 @@
-//! Artifacts of OCI registries, for tests: manifests and blobs, and a registry that answers with them.
+//! Artifacts of OCI registries, for tests: manifests and blobs, and a registry that serves them.
 
 use std::collections::BTreeMap;
 
@@ -10,45 +10,45 @@ use super::server::{Reply, Request};
 const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-/// What a registry asks for before it answers.
+/// Authentication that a registry asks for.
 #[derive(Clone, Debug)]
 pub enum Access {
-    /// Nothing.
+    /// No authentication at all.
     Open,
-    /// A name and a password, by `Basic`.
+    /// Name and password, for `Basic`.
     Basic(&'static str, &'static str),
-    /// A token of its own server, which wants a name and a password, or the token to get others with.
+    /// Name and password of the token server, `/token`; the password is a refresh token, too.
     Token(&'static str, &'static str),
 }
 
-/// A blob or a manifest that is uploaded to a registry.
+/// A blob or manifest to upload to a registry.
 pub struct Upload {
-    /// The repository.
+    /// Name of the repository.
     pub repository: String,
-    /// Whether it is a manifest.
+    /// True for a manifest, false for a blob.
     pub manifest: bool,
-    /// Its tag if it is a manifest that has one, else its digest.
+    /// Tag of a manifest that has one; otherwise the digest.
     pub reference: String,
-    /// Its media type.
+    /// Media type of the content.
     pub media_type: String,
-    /// Its bytes.
+    /// Bytes as they are uploaded.
     pub content: Vec<u8>,
 }
 
-/// The repositories of a registry.
+/// Content of the repositories of a registry.
 #[derive(Clone, Debug)]
 pub struct Artifacts {
-    /// By repository and digest: media type and content.
+    /// Media types and contents, by repository and digest.
     blobs: BTreeMap<(String, String), (String, Vec<u8>)>,
-    /// By repository and tag: a digest.
+    /// Digests, by repository and tag.
     tags: BTreeMap<(String, String), String>,
     access: Access,
-    /// How many tags are on a page.
+    /// Number of tags on a page.
     pub page: usize,
 }
 
 impl Artifacts {
-    /// None.
+    /// Creates empty repositories.
     pub fn new(access: Access) -> Artifacts {
         Artifacts {
             blobs: BTreeMap::new(),
@@ -58,7 +58,7 @@ impl Artifacts {
         }
     }
 
-    /// With a blob; its descriptor.
+    /// Adds a blob and returns its descriptor.
     pub fn blob(&mut self, repository: &str, media_type: &str, content: &[u8]) -> Json {
         let digest = format!("sha256:{}", sha256(content));
         let blob = (media_type.to_owned(), content.to_vec());
@@ -66,7 +66,7 @@ impl Artifacts {
         json!({ "mediaType": media_type, "digest": digest, "size": content.len() })
     }
 
-    /// With a manifest; its descriptor.
+    /// Adds a manifest and returns its descriptor.
     pub fn manifest(&mut self, repository: &str, tag: Option<&str>, manifest: &Json) -> Json {
         let text = manifest.to_string();
         let media_type = manifest["mediaType"].as_str().expect("a media type");
@@ -87,14 +87,14 @@ impl Artifacts {
         self.manifest(repository, tag, &manifest)
     }
 
-    /// With a module package; the digest of its manifest.
+    /// Adds a module package and returns the digest of its manifest.
     pub fn module(&mut self, repository: &str, tag: &str, archive: &[u8]) -> String {
         let kind = "application/vnd.opentofu.modulepkg";
         let descriptor = self.image(repository, Some(tag), kind, archive);
         descriptor["digest"].as_str().expect("a digest").to_owned()
     }
 
-    /// With a version of a provider for these platforms.
+    /// Adds a version of a provider for these platforms.
     pub fn provider(&mut self, repository: &str, tag: &str, packages: &[(&str, &[u8])]) {
         let target = "application/vnd.opentofu.provider-target";
         let mut entries = Vec::new();
@@ -111,7 +111,7 @@ impl Artifacts {
         self.manifest(repository, Some(tag), &index);
     }
 
-    /// Exchanges the content of all blobs of a media type, with their digests as they were.
+    /// Changes the content of all blobs of a media type and keeps their digests.
     pub fn damage(&mut self, media_type: &str) {
         for (kind, content) in self.blobs.values_mut().filter(|(kind, _)| kind == media_type) {
             debug_assert_eq!(kind, media_type);
@@ -121,8 +121,9 @@ impl Artifacts {
         }
     }
 
-    /// What is in it, in the order in which it can be uploaded.
+    /// Returns the content in an order in which it can be uploaded.
     pub fn uploads(&self) -> Vec<Upload> {
+        // Registries refuse a manifest whose blobs are missing, and an index whose manifests are.
         let rank = |kind: &str| match kind {
             INDEX => 2,
             IMAGE => 1,
@@ -143,7 +144,7 @@ impl Artifacts {
         all
     }
 
-    /// The answer to a request, by a registry at this address.
+    /// Answers a request as a registry at this address.
     pub fn answer(&self, request: &Request, address: &str) -> Reply {
         let basic = |name: &str, password: &str| {
             use base64::Engine as _;

@@ -1,6 +1,6 @@
 //! Ports of 127.0.0.1 that nothing else can take while a test uses them.
 //!
-//! A port that a test binds, frees and hands on may be another server's by then, which answers in place of a refusal.
+//! A port that a test binds, frees and hands on may be another server's by then, which would answer instead of a refusal.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
@@ -15,7 +15,7 @@ pub struct ClosedPort {
 }
 
 impl ClosedPort {
-    /// Takes a port that is free.
+    /// Takes a free port.
     pub fn new() -> ClosedPort {
         let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
         let any = std::net::SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
@@ -28,7 +28,7 @@ impl ClosedPort {
         }
     }
 
-    /// The port.
+    /// Returns the port number.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -42,20 +42,20 @@ impl Default for ClosedPort {
 
 /// A port for a program that takes its port as a number, such as `sshd`, reserved until this is dropped.
 ///
-/// It is below the range from which the system gives ports to those that ask for any, and locked by a file of the temporary
-/// directory, so neither other connections nor other tests, in this process or another one, are given it.
+/// The port is below the range from which the system gives ports to sockets that ask for any, and locked by a file of the
+/// temporary directory, so that neither other connections nor other tests, in this process or another one, are given it.
 pub struct ServerPort {
     _lock: File,
     port: u16,
 }
 
 impl ServerPort {
-    /// Reserves a port that is free for TCP and for UDP.
+    /// Reserves a port that is free for TCP and UDP.
     pub fn reserve() -> ServerPort {
         let dir = std::env::temp_dir().join(format!("monoform-test-ports-{}", rustix::process::getuid().as_raw()));
         std::fs::create_dir_all(&dir).expect("a directory");
         let end = first_ephemeral().clamp(10_001, 32_768);
-        // Processes that start at the same time would try the same ports one after another.
+        // Processes that start at the same time would otherwise try the same ports in turn.
         let offset = u16::try_from(std::process::id() % 1_000).expect("below 1,000") * 20;
         for step in 0..end - 10_000 {
             let port = 10_000 + (offset + step) % (end - 10_000);
@@ -67,7 +67,7 @@ impl ServerPort {
         panic!("no port from 10000 to {end} is free");
     }
 
-    /// The port.
+    /// Returns the port number.
     pub fn number(&self) -> u16 {
         self.port
     }
@@ -78,7 +78,7 @@ fn is_free(port: u16) -> bool {
     TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()
 }
 
-/// The lowest port that the system gives to a socket without one.
+/// Returns the lowest port that the system gives to a socket that asks for any.
 fn first_ephemeral() -> u16 {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let first = range.split_whitespace().next().and_then(|word| word.parse().ok());

@@ -1,4 +1,4 @@
-//! Registries and network mirrors of providers, for tests: their documents, their keys, and packages.
+//! Provider registries and network mirrors, for tests: their documents, keys and packages.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,7 +9,7 @@ use sha2::Digest;
 
 use super::server::{Reply, Request};
 
-/// This machine in the names of packages.
+/// Returns this machine's platform as the names of packages have it.
 pub fn platform() -> String {
     let os = match std::env::consts::OS {
         "macos" => "darwin",
@@ -23,7 +23,7 @@ pub fn platform() -> String {
     format!("{os}_{arch}")
 }
 
-/// A zip archive of these files, whatever their names.
+/// Makes a zip archive of executable files.
 pub fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut out = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, content) in files {
@@ -36,24 +36,24 @@ pub fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
     out.finish().expect("an archive").into_inner()
 }
 
-/// The SHA-256 of bytes, in hexadecimal digits.
+/// Returns the SHA-256 of bytes in hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
     data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(bytes))
 }
 
-/// A key to sign with: OpenPGP, version 4, Ed25519.
+/// A signing key: OpenPGP version 4 with Ed25519.
 pub struct Key {
     pair: Ed25519KeyPair,
     body: Vec<u8>,
 }
 
-/// An OpenPGP packet.
+/// Returns an OpenPGP packet with a five-byte length.
 fn packet(tag: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len()).expect("a small packet").to_be_bytes();
     [&[0xc0 | tag, 0xff], &length[..], body].concat()
 }
 
-/// A number as OpenPGP writes it.
+/// Encodes a multiprecision integer of OpenPGP: the number of bits, then the bytes without leading zeros.
 fn mpi(bytes: &[u8]) -> Vec<u8> {
     let zeros = bytes.iter().take_while(|b| **b == 0).count();
     let bytes = &bytes[zeros..];
@@ -64,7 +64,7 @@ fn mpi(bytes: &[u8]) -> Vec<u8> {
 }
 
 impl Key {
-    /// A new key.
+    /// Generates a key with a fixed time of creation.
     pub fn new() -> Key {
         let pair = Ed25519KeyPair::generate().expect("a key");
         let curve = [0x2b, 0x06, 0x01, 0x04, 0x01, 0xda, 0x47, 0x0f, 0x01];
@@ -83,12 +83,12 @@ impl Key {
         sha1::Sha1::digest(self.hashed())[12..].to_vec()
     }
 
-    /// As registries show it.
+    /// Returns the key ID as registries show it.
     pub fn id(&self) -> String {
         self.id_bytes().iter().map(|b| format!("{b:02X}")).collect()
     }
 
-    /// A signature packet of this kind.
+    /// Makes a signature packet of this kind over `of`.
     fn signature(&self, kind: u8, of: &[u8]) -> Vec<u8> {
         let created = 1_700_000_001_u32.to_be_bytes();
         let hashed = [&[5, 2], &created[..], &[2, 27, 3]].concat();
@@ -105,7 +105,7 @@ impl Key {
         )
     }
 
-    /// The public key as registries publish it.
+    /// Returns the public key, armored as registries publish it.
     pub fn armored(&self) -> String {
         let user = b"Nobody <nobody@example.com>";
         let length = u32::try_from(user.len()).expect("a short name").to_be_bytes();
@@ -123,7 +123,7 @@ impl Key {
         )
     }
 
-    /// A detached signature.
+    /// Makes a detached signature of binary text.
     pub fn sign(&self, text: &[u8]) -> Vec<u8> {
         self.signature(0, text)
     }
@@ -131,22 +131,22 @@ impl Key {
 
 /// A version of a provider in a registry.
 pub struct Release {
-    /// Archives by platform.
+    /// Archives, by platform.
     pub archives: BTreeMap<String, Vec<u8>>,
-    /// The plugin protocols.
+    /// Supported plugin protocols.
     pub protocols: Vec<&'static str>,
 }
 
-/// A registry of providers below `/v1/providers/`.
+/// A provider registry below `/v1/providers/`.
 pub struct Registry {
-    /// Signs the checksums of its packages.
+    /// Key that signs the checksums of the packages.
     pub key: Key,
-    /// By `NAMESPACE/TYPE` and version.
+    /// Releases, by `NAMESPACE/TYPE` and version.
     pub releases: BTreeMap<String, BTreeMap<String, Release>>,
 }
 
 impl Registry {
-    /// One without packages.
+    /// Creates an empty registry with a new key.
     pub fn new() -> Registry {
         Registry {
             key: Key::new(),
@@ -154,7 +154,7 @@ impl Registry {
         }
     }
 
-    /// With a version for this machine and for another one, which is a package with a program of this text.
+    /// Adds a version for this machine and for another platform, whose package is a program of this text.
     pub fn with(mut self, provider: &str, version: &str, program: &str) -> Registry {
         let ty = provider.rsplit('/').next().expect("a type");
         let name = format!("terraform-provider-{ty}_v{version}");
@@ -175,7 +175,7 @@ impl Registry {
         self
     }
 
-    /// The list of checksums of a version.
+    /// Returns the list of checksums of a version.
     pub fn sums(&self, provider: &str, version: &str) -> String {
         let ty = provider.rsplit('/').next().expect("a type");
         let release = &self.releases[provider][version];
@@ -188,7 +188,7 @@ impl Registry {
         release.archives.iter().map(line).collect()
     }
 
-    /// What it answers.
+    /// Answers a request for a document, an archive or a signature.
     pub fn answer(&self, request: &Request) -> Reply {
         let path = request.path();
         if path == "/.well-known/terraform.json" {

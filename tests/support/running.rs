@@ -1,4 +1,5 @@
-//! A program that runs while a test goes on: its output is collected, waited for, and the program ended with the test.
+//! A program that runs while a test goes on: its output is collected and waited for, and the program is ended with the
+//! test.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -11,10 +12,10 @@ use nix::unistd::Pid;
 
 use super::{Ran, Workspace, ran};
 
-/// The longest wait for anything; only a failure takes so long.
+/// Longest wait for anything; only a failure takes so long.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Polls a condition until it holds.
+/// Polls a condition until it is true.
 #[track_caller]
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
@@ -24,7 +25,7 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A running program.
+/// A running program, which dropping kills.
 pub struct Running {
     child: Child,
     stdout: Collected,
@@ -32,8 +33,9 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a program; its output is read all the time, so that it never waits for a reader.
+    /// Starts a program.
     pub fn start(command: &mut Command) -> Running {
+        // Threads read the output all the time: a full pipe would stop the program.
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -49,7 +51,7 @@ impl Running {
         Running::start(w.command(super::monoform()).args(args))
     }
 
-    /// The process ID.
+    /// Returns the process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -59,7 +61,7 @@ impl Running {
         self.child.try_wait().expect("a status").is_some()
     }
 
-    /// The output so far: standard output, then standard error.
+    /// Returns the output so far: standard output, then standard error.
     pub fn output(&self) -> String {
         self.stdout.text() + &self.stderr.text()
     }
@@ -99,11 +101,11 @@ impl Running {
         });
     }
 
-    /// Waits for the end and gives what it printed.
+    /// Waits for the end and returns the status and the output.
     #[track_caller]
     pub fn ends(mut self) -> Ran {
         until("the end of the program", || self.has_ended());
-        // A process that it left behind may hold the pipes open.
+        // A child that the program left behind may hold the pipes open.
         until("the end of the output", || {
             self.stdout.is_complete() && self.stderr.is_complete()
         });
@@ -123,7 +125,7 @@ impl Drop for Running {
     }
 }
 
-/// What a thread has read from a pipe.
+/// The bytes that a thread has read from a pipe.
 struct Collected {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,

@@ -1,4 +1,4 @@
-//! A web server for tests: answers by a closure, each connection in a thread of its own and closed after its answer.
+//! A web server for tests: it answers by a closure, with a thread for each connection and one request on a connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,28 +6,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A request.
+/// A request, as the closure gets it.
 pub struct Request {
-    /// The method and the path with its query: `GET /x?y`.
+    /// Method and path with query: `GET /x?y`.
     pub line: String,
-    /// The body.
+    /// Bytes of the body.
     pub body: Vec<u8>,
     headers: Vec<(String, String)>,
 }
 
 impl Request {
-    /// A header by its name in lower case; empty if there is none.
+    /// Returns a header by its lower-case name; empty if the request has none.
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(n, _)| n == name);
         found.map_or("", |(_, v)| v.as_str())
     }
 
-    /// The method.
+    /// Returns the method.
     pub fn method(&self) -> &str {
         self.line.split(' ').next().unwrap_or_default()
     }
 
-    /// A parameter of the query, decoded.
+    /// Returns a parameter of the query, decoded.
     pub fn query(&self, name: &str) -> Option<String> {
         let (_, query) = self.line.split_once('?')?;
         let found = query.split('&').find_map(|part| {
@@ -37,26 +37,26 @@ impl Request {
         Some(decoded(&found.replace('+', " ")))
     }
 
-    /// The path without its query.
+    /// Returns the path without its query.
     pub fn path(&self) -> &str {
         let path = self.line.split(' ').nth(1).unwrap_or_default();
         path.split('?').next().unwrap_or_default()
     }
 }
 
-/// A response.
+/// A response, and how it is sent.
 pub struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
-    /// The connection breaks after so many bytes of the body.
+    /// Number of bytes of the body after which the connection breaks.
     cut: Option<usize>,
-    /// The body comes in parts of this size, with a pause after each.
+    /// Size of the parts in which the body is sent, and the pause after each.
     drip: Option<(usize, Duration)>,
 }
 
 impl Reply {
-    /// One with this status and without a body.
+    /// Creates a response with this status and no body.
     pub fn status(status: u16) -> Reply {
         Reply {
             status,
@@ -67,26 +67,26 @@ impl Reply {
         }
     }
 
-    /// One with this status and a body.
+    /// Creates a response with this status and a body.
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Reply {
         let mut reply = Reply::status(status);
         reply.body = body.into();
         reply
     }
 
-    /// One with status 200.
+    /// Creates a response with status 200.
     pub fn ok(body: impl Into<Vec<u8>>) -> Reply {
         let mut reply = Reply::status(200);
         reply.body = body.into();
         reply
     }
 
-    /// One with a JSON document.
+    /// Creates a response with a JSON document.
     pub fn json(body: &str) -> Reply {
         Reply::ok(body).with("Content-Type", "application/json")
     }
 
-    /// A redirect.
+    /// Creates a redirect (302).
     pub fn redirect(to: &str) -> Reply {
         Reply::status(302).with("Location", to)
     }
@@ -103,7 +103,7 @@ impl Reply {
         self
     }
 
-    /// The rest of the body, for a client that has its beginning.
+    /// Sends the rest of the body (206), to a client that has its beginning.
     pub fn partial(mut self, from: usize) -> Reply {
         self.status = 206;
         let all = self.body.len();
@@ -114,33 +114,33 @@ impl Reply {
         )
     }
 
-    /// With this header.
+    /// Adds a header.
     pub fn with(mut self, name: &str, value: &str) -> Reply {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 }
 
-/// A server that lives as long as the test program.
+/// A server that lives until it is dropped.
 pub struct Server {
     address: SocketAddr,
     scheme: &'static str,
     requests: Arc<Mutex<Vec<String>>>,
     stop: Arc<AtomicBool>,
-    /// Its certificate, if it has one.
+    /// Certificate in PEM; empty without TLS.
     pub certificate: String,
 }
 
-/// Connections are refused afterwards.
+/// Stops the server: later connections are refused.
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        // The thread waits for a connection.
+        // The thread is waiting for a connection, and sees the flag only with one.
         drop(TcpStream::connect(self.address));
     }
 }
 
-/// Text of an address without its escapes.
+/// Decodes the percent escapes of a URL.
 pub fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -166,17 +166,17 @@ pub fn decoded(text: &str) -> String {
 type Answer = dyn Fn(&Request) -> Reply + Send + Sync;
 
 impl Server {
-    /// A server without TLS.
+    /// Starts a server without TLS.
     pub fn http(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
         Server::run(None, String::new(), Arc::new(answer))
     }
 
-    /// A server with a certificate that it makes.
+    /// Starts a server with a self-signed certificate for this machine.
     pub fn https(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
         Server::https_as(&["127.0.0.1", "localhost"], answer)
     }
 
-    /// The same for servers with these names.
+    /// Starts a server with a self-signed certificate for these names.
     pub fn https_as(names: &[&str], answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
@@ -226,17 +226,17 @@ impl Server {
         server
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Returns `127.0.0.1:PORT`.
     pub fn host(&self) -> String {
         self.address.to_string()
     }
 
-    /// The address of a path.
+    /// Returns the URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("{}://{}{path}", self.scheme, self.address)
     }
 
-    /// A configuration with which a client trusts this server only.
+    /// Returns a client's TLS configuration that trusts this server only.
     pub fn trusted(&self) -> rustls::ClientConfig {
         let mut roots = rustls::RootCertStore::empty();
         let certificate = rustls::pki_types::pem::PemObject::from_pem_slice(self.certificate.as_bytes());
@@ -248,14 +248,14 @@ impl Server {
             .with_no_client_auth()
     }
 
-    /// How many requests for a path came since the last call of [`Server::requests`].
+    /// Returns the number of GET requests for a path since the last call of [`Server::requests`].
     pub fn count(&self, path: &str) -> usize {
         let line = format!("GET {path}");
         let requests = self.requests.lock().expect("no panic");
         requests.iter().filter(|request| **request == line).count()
     }
 
-    /// The requests since the last call: method and path.
+    /// Returns the requests since the last call: method and path.
     pub fn requests(&self) -> Vec<String> {
         std::mem::take(&mut *self.requests.lock().expect("no panic"))
     }

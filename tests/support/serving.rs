@@ -1,4 +1,4 @@
-//! A running `providers serve`, for tests: started, asked, interrupted.
+//! A running `providers serve`, for tests: started, asked and interrupted.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::{SocketAddrV4, TcpStream};
@@ -6,13 +6,13 @@ use std::process::{Child, Stdio};
 
 use super::Workspace;
 
-/// A certificate for this machine, and its key.
+/// Makes a certificate for this machine and its key, both in PEM.
 pub fn certificate() -> (String, String) {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
     (made.cert.pem(), made.signing_key.serialize_pem())
 }
 
-/// A connection to `127.0.0.1:PORT` from another address of this machine, 127.0.0.LAST.
+/// Connects to `127.0.0.1:PORT` from another address of this machine, 127.0.0.LAST.
 pub fn connect_from(last: u8, host: &str) -> TcpStream {
     use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
@@ -21,12 +21,12 @@ pub fn connect_from(last: u8, host: &str) -> TcpStream {
     socket.into()
 }
 
-/// A server that is running.
+/// A running `providers serve`, which dropping kills.
 pub struct Serving {
     process: Child,
-    /// `127.0.0.1:PORT`.
+    /// Address of the server, `127.0.0.1:PORT`.
     pub host: String,
-    /// What it has said until it was there.
+    /// Output until the server was listening.
     pub said: String,
 }
 
@@ -57,7 +57,7 @@ impl Serving {
         }
     }
 
-    /// A CLI configuration by which providers are installed from it, and from nowhere else.
+    /// Returns a CLI configuration that installs providers from this server only.
     pub fn network_mirror(&self) -> String {
         format!(
             "provider_installation {{\n  network_mirror {{\n    url = \"https://{}/providers/\"\n  }}\n}}\n",
@@ -65,7 +65,7 @@ impl Serving {
         )
     }
 
-    /// Interrupts it; returns what it has logged. It must end without an error.
+    /// Interrupts the server and returns its log. Fails the test if the server ends with an error.
     pub fn end(mut self) -> String {
         let pid = i32::try_from(self.process.id()).expect("a process");
         let pid = nix::unistd::Pid::from_raw(pid);
@@ -79,7 +79,7 @@ impl Serving {
     }
 }
 
-/// Of a test that fails, nothing is left running.
+/// Kills the process of a test that has failed.
 impl Drop for Serving {
     fn drop(&mut self) {
         let _ = self.process.kill();

@@ -1,4 +1,4 @@
-//! A program on a pseudo-terminal: what is typed, key by key, what is seen, and what the screen shows.
+//! A program on a pseudo-terminal: keys to type, the text that is seen, and the content of the screen.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -9,33 +9,33 @@ use std::time::{Duration, Instant};
 use nix::pty::{Winsize, openpty};
 use rustix::termios;
 
-/// Far beyond what an answer takes, on a busy machine too.
+/// Far beyond the time of an answer, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program on a pseudo-terminal.
+/// A program on a pseudo-terminal of its own.
 pub struct Terminal {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
     child: Child,
-    /// What has been seen and not been asked for, control sequences and carriage returns left out.
+    /// Text that was seen and not yet asked for, without control sequences and carriage returns.
     seen: String,
     raw: Vec<u8>,
-    /// All that came, as it came.
+    /// All bytes of the output.
     pub all: Vec<u8>,
-    /// What a screen shows after all that.
+    /// The screen after all bytes.
     shown: Screen,
 }
 
-/// How many lines that have left the screen are kept.
+/// Number of lines that are kept after they have left the screen.
 const HISTORY: usize = 2000;
 
 impl Terminal {
-    /// Starts a program on a terminal of its own.
+    /// Starts a program on a terminal of 24 rows and 100 columns.
     pub fn start(command: &mut Command) -> Terminal {
         Terminal::sized(command, 24, 100)
     }
 
-    /// The same with so many rows and columns.
+    /// Starts a program on a terminal of this size.
     pub fn sized(command: &mut Command, rows: u16, columns: u16) -> Terminal {
         let size = Winsize {
             ws_row: rows,
@@ -54,7 +54,7 @@ impl Terminal {
         let (send, screen) = channel();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // It ends with an error when the other end is closed; on Linux perhaps with one before the last output is there.
+            // A read fails when the other end is closed; on Linux perhaps once before the last output has arrived.
             let mut errors = 0;
             while errors < 5 {
                 match master.read(&mut bytes) {
@@ -82,12 +82,12 @@ impl Terminal {
         }
     }
 
-    /// The process's number.
+    /// Returns the process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits until the program has told the terminal not to show what is typed.
+    /// Waits until the program has turned off the echo of typed keys.
     #[track_caller]
     pub fn hides(&mut self) {
         crate::running::until("hidden input", || {
@@ -96,7 +96,7 @@ impl Terminal {
         });
     }
 
-    /// Types.
+    /// Types keys, control sequences included.
     pub fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
@@ -109,7 +109,7 @@ impl Terminal {
         self.raw.drain(..used);
     }
 
-    /// Waits until this is to be seen, and forgets all that came before; gives that.
+    /// Waits until `text` is seen; returns and forgets everything up to its end.
     #[track_caller]
     pub fn sees(&mut self, text: &str) -> String {
         let end = Instant::now() + PATIENCE;
@@ -126,18 +126,18 @@ impl Terminal {
         }
     }
 
-    /// The rows of the screen, from the top.
+    /// Returns the rows of the screen, from the top.
     pub fn rows(&self) -> Vec<String> {
         let screen = self.shown.parser.screen();
         screen.rows(0, screen.size().1).collect()
     }
 
-    /// The row and the column of the cursor, from 0.
+    /// Returns the row and the column of the cursor, from 0.
     pub fn cursor(&self) -> (u16, u16) {
         self.shown.parser.screen().cursor_position()
     }
 
-    /// Waits until the screen is like this, and gives its rows.
+    /// Waits until the rows of the screen fulfil a condition; returns the rows.
     #[track_caller]
     pub fn shows(&mut self, like_this: impl Fn(&[String]) -> bool) -> Vec<String> {
         let end = Instant::now() + PATIENCE;
@@ -155,7 +155,7 @@ impl Terminal {
         }
     }
 
-    /// Changes the size of the terminal, as a window does that is resized; the program gets a signal.
+    /// Changes the size of the terminal, as a resized window does; the program gets SIGWINCH.
     pub fn resize(&mut self, rows: u16, columns: u16) {
         let mut size = termios::tcgetwinsize(&self.keyboard).unwrap();
         (size.ws_row, size.ws_col) = (rows, columns);
@@ -163,7 +163,7 @@ impl Terminal {
         self.shown.parser.screen_mut().set_size(rows, columns);
     }
 
-    /// How it ended, with all lines that are seen when scrolling back, and all that came.
+    /// Waits for the end; returns the status, all lines including those of the scrollback, and all bytes.
     #[track_caller]
     pub fn leaves(mut self) -> (ExitStatus, Vec<String>, Vec<u8>) {
         let status = self.wait();
@@ -180,7 +180,7 @@ impl Terminal {
         (status, lines, std::mem::take(&mut self.all))
     }
 
-    /// How it ended, with what was seen last.
+    /// Waits for the end; returns the status, the text since the last [`Terminal::sees`], and all bytes.
     #[track_caller]
     pub fn ends(mut self) -> (ExitStatus, String, Vec<u8>) {
         let status = self.wait();
@@ -205,12 +205,12 @@ impl Terminal {
     }
 }
 
-/// A screen, which the emulator is, and on which lines can end at the edge (DECAWM), which it does not know.
+/// An emulated screen. The emulator does not know the mode in which lines end at the edge (DECAWM), so this type adds it.
 struct Screen {
     parser: vt100::Parser,
-    /// Whether lines are broken at the edge.
+    /// True if lines are broken at the edge.
     wraps: bool,
-    /// The beginning of a control sequence or of a character.
+    /// Beginning of a control sequence or of a character.
     begun: Vec<u8>,
 }
 
@@ -254,13 +254,13 @@ impl Screen {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A test that fails leaves nothing running. What has ended already cannot be killed.
+        // A test that fails leaves nothing running. A process that has ended cannot be killed, which is no error here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Adds the text among these bytes, and says how many of them are complete.
+/// Adds the text among these bytes to `out` and returns the number of bytes that form complete sequences and characters.
 fn plain(bytes: &[u8], out: &mut String) -> usize {
     let mut at = 0;
     while at < bytes.len() {
@@ -276,7 +276,7 @@ fn plain(bytes: &[u8], out: &mut String) -> usize {
                 let end = rest.iter().position(|b| *b == 0x1b).unwrap_or(rest.len());
                 let text = match std::str::from_utf8(&rest[..end]) {
                     Ok(text) => text,
-                    // The rest of a character is on its way.
+                    // The rest of a character is still to come.
                     Err(e) => std::str::from_utf8(&rest[..e.valid_up_to()]).unwrap(),
                 };
                 out.extend(text.chars().filter(|c| !matches!(c, '\r' | '\x08' | '\x07')));

@@ -5,7 +5,6 @@ use std::process::Stdio;
 
 use support::{Workspace, monoform};
 
-/// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("fix::names_are_mended", names_are_mended),
     ("fix::syntax_is_mended", syntax_is_mended),
@@ -20,7 +19,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("watch::the_configuration_is_checked_again", watch),
 ];
 
-/// The lists of mended mistakes.
+/// Returns the listed fixes.
 fn listed(text: &str) -> Vec<&str> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
     lines.filter(|line| line.contains(" → ")).collect()
@@ -149,7 +148,8 @@ fn json_and_test_files() {
     );
 }
 
-/// Two names are near, a change would not make the errors fewer, or the text may mean something else.
+/// No fix is made if two names are near, if a change would not reduce the errors, or if the text may mean something
+/// else.
 fn uncertain() {
     for text in [
         "locals {\n  zone_a = 1\n  zone_b = 2\n  x = local.zone_c\n}\n",
@@ -169,7 +169,7 @@ fn uncertain() {
     }
 }
 
-/// What can be mended in one file is mended, whatever another one is like.
+/// Mistakes of one file are fixed, whatever the state of another one.
 fn unparseable() {
     let broken = "locals {\n  a: 1\n  b = [\n}\n";
     let w = Workspace::with(&[
@@ -202,7 +202,7 @@ fn diff() {
     assert_eq!(w.read("main.tf"), broken);
 }
 
-/// A module may belong to others, too.
+/// A module may belong to other configurations, too.
 fn modules() {
     let module = "variable \"x\" {\n  defalt = 1\n}\n";
     let w = Workspace::with(&[

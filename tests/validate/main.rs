@@ -1,23 +1,20 @@
-//! Invalid configurations, most with a single mistake, which their name describes. The first diagnostic of `validate`
-//! must have the severity, the position and the summary of the one that is recorded of Terraform. Details are our own
-//! and not compared.
+//! Invalid configurations, most with a single mistake, which their name describes. The first diagnostic of `validate` must have
+//! the severity, the position and the summary of Terraform's recorded one. Details are worded by each program and not compared.
 //!
-//! The files of `cases/` hold many configurations each. A line `== name` begins one; what follows is its `main.tf`, up
-//! to a line `-- file --`, which begins another file. `== name | reason` marks a case in which we report more than
-//! Terraform does: it must be invalid here, whatever Terraform reports.
+//! The files of `cases/` hold many configurations each. A line `== name` begins one; the following text is its `main.tf`, up to a
+//! line `-- file --`, which begins another file. `== name | reason` marks a case in which Monoform reports more than Terraform
+//! does: it must be invalid here, whatever Terraform reports.
 //!
-//! Of `cases/since-1.11.txt` and the collections whose names begin like that, which have what Terraform 1.16 knows and 1.11.4 does
-//! not, all diagnostics are compared. Everything is recorded with `terraform-1.16`, except a few cases of mistakes in calls of
-//! modules that are local: 1.11.4 reports them, where 1.16 says that the module is not installed, as its `init` ends before.
+//! In `cases/since-1.11.txt` and the collections whose names begin like that, about features that Terraform 1.16 has and 1.11.4
+//! does not, all diagnostics are compared. Everything is recorded with `terraform-1.16`, except a few mistakes in calls of local
+//! modules: 1.11.4 reports them, while 1.16 reports that the module is not installed, as its `init` ends before.
 //!
-//! `several/` holds configurations with several independent mistakes each, in the same form. What we report of them is
-//! pinned, word for word, in the `.golden` file beside each collection (`MONOFORM_GOLDEN=1 cargo test --test validate`
-//! rewrites it; read the difference before committing it); and the first error that Terraform reports must be among
-//! ours.
+//! `several/` holds configurations with several independent mistakes each, in the same form. Monoform's report of them is pinned,
+//! word for word, in the `.golden` file beside each collection (`MONOFORM_GOLDEN=1 cargo test --test validate` rewrites it; read
+//! the difference before committing it); and Terraform's first error must be among Monoform's.
 //!
-//! `MONOFORM_RECORD=1 cargo test --test validate` records what `terraform-1.16` reports. It runs with
-//! the plugins of the executable under test, so that nothing is fetched. `MONOFORM_RECORD=since-1.11` records only that
-//! collection.
+//! `MONOFORM_RECORD=1 cargo test --test validate` records the diagnostics of `terraform-1.16`. It runs with the plugins of the
+//! executable under test, so that nothing is fetched. `MONOFORM_RECORD=since-1.11` records only that collection.
 
 #![allow(
     clippy::disallowed_methods,
@@ -41,13 +38,13 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use support::Workspace;
 
-/// A configuration.
+/// A configuration of a collection.
 #[derive(Clone)]
 struct Case {
-    /// The name of its collection, a slash, its own.
+    /// Name of the collection, a slash, and the case's own name.
     name: String,
     files: Vec<(String, String)>,
-    /// Why the first diagnostic is not Terraform's, if it is not.
+    /// Reason why the first diagnostic is not Terraform's.
     differs: Option<String>,
 }
 
@@ -110,7 +107,7 @@ fn workspace(case: &Case) -> Workspace {
     Workspace::with(&files)
 }
 
-/// The compared part of a document of `validate -json`: severity, summary and position of each diagnostic.
+/// Returns the compared part of a document of `validate -json`: severity, summary and position of each diagnostic.
 fn compared(document: &Value) -> Vec<Value> {
     let all = document["diagnostics"].as_array().cloned().unwrap_or_default();
     all.iter()
@@ -127,15 +124,15 @@ fn compared(document: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// The beginning of the names of the collections of which all diagnostics are compared.
+/// Beginning of the names of collections of which all diagnostics are compared.
 const SINCE: &str = "since-1.11";
 
-/// The diagnostics in one order, each once: a module with several calls is reported once or for each call.
+/// Returns each diagnostic once, in a fixed order: a module with several calls is reported once or for each call.
 fn sorted(diagnostics: &[Value]) -> BTreeSet<String> {
     diagnostics.iter().map(Value::to_string).collect()
 }
 
-/// Errors come after warnings; the first error is the one that a user reads first.
+/// Returns the first error, which is the one that a user reads first: errors come after warnings.
 fn first(diagnostics: &[Value]) -> Option<&Value> {
     let error = diagnostics.iter().find(|d| d[0] == "error");
     error.or(diagnostics.first())
@@ -167,7 +164,7 @@ fn check(case: &Case, expected: Option<&Vec<Value>>) -> Result<(), String> {
 /// Summaries of diagnostics whose details are not pinned here, since they name directories and versions.
 const UNPINNED: &[&str] = &["Provider not available"];
 
-/// The pinned form of all diagnostics of a configuration.
+/// Returns the pinned form of all diagnostics of a configuration.
 fn report(document: &Value) -> String {
     let mut out = String::new();
     for d in document["diagnostics"].as_array().into_iter().flatten() {
@@ -178,7 +175,7 @@ fn report(document: &Value) -> String {
             None => "-".to_owned(),
         };
         out.push_str(&format!("{} {place} {}\n", text(&d["severity"]), text(&d["summary"])));
-        // Which directories there are depends on the machine.
+        // The list of directories depends on the machine.
         let detail = text(&d["detail"]);
         let detail = match detail.split_once("; these directories were searched:") {
             Some((detail, _)) => format!("{detail}."),
@@ -200,7 +197,7 @@ fn golden_file(name: &str) -> PathBuf {
     here("several").join(format!("{collection}.golden"))
 }
 
-/// The pinned reports, by case.
+/// Reads the pinned reports, by case.
 fn golden(cases: &[Case]) -> BTreeMap<String, String> {
     let mut out: BTreeMap<String, String> = BTreeMap::new();
     let files: BTreeSet<PathBuf> = cases.iter().map(|c| golden_file(&c.name)).collect();
@@ -252,7 +249,7 @@ fn check_several(case: &Case, expected: Option<&Vec<Value>>, golden: Option<&Str
     }
 }
 
-/// A plan of a configuration that is not valid reports what `validate` reports.
+/// Checks that a plan of an invalid configuration reports the errors of `validate`.
 fn plan_reports_all(case: &Case) -> Result<(), String> {
     let document = workspace(case).run(&["validate", "-json"]).json();
     let planned = workspace(case).run(&["plan", "-no-color", "-input=false"]).all();
@@ -268,7 +265,7 @@ fn plan_reports_all(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// `validate -fix` leaves fewer errors, or all files as they are.
+/// Checks that `validate -fix` leaves fewer errors, or all files as they are.
 fn fix_makes_fewer_errors(case: &Case) -> Result<(), String> {
     let errors = |w: &Workspace| {
         let document = w.run(&["validate", "-json"]).json();
@@ -291,13 +288,13 @@ fn fix_makes_fewer_errors(case: &Case) -> Result<(), String> {
     }
 }
 
-/// The recorded diagnostics, by case.
+/// Reads the recorded diagnostics, by case.
 fn recorded() -> BTreeMap<String, Vec<Value>> {
     let text = std::fs::read_to_string(here("recorded.json")).unwrap_or_else(|_| "{}".to_owned());
     serde_json::from_str(&text).expect("the record is JSON")
 }
 
-/// Asks Terraform about every case, or only about those of one collection.
+/// Records Terraform's diagnostics of every case, or only of those of one collection.
 fn record(cases: &[Case], collection: Option<&str>) {
     let plugins = tempfile::tempdir().expect("a directory");
     let settings = support::our_plugins(plugins.path());
@@ -306,7 +303,7 @@ fn record(cases: &[Case], collection: Option<&str>) {
     let chosen = |c: &&Case| collection.is_none_or(|only| c.name.split('/').next() == Some(only));
     for case in cases.iter().filter(chosen) {
         let w = workspace(case).env("TF_CLI_CONFIG_FILE", settings.to_string_lossy());
-        // Where this fails, so does what follows.
+        // A failure shows in the command that follows.
         let program = "terraform-1.16";
         w.run_program(program, &["init", "-backend=false", "-input=false"]);
         let answer = compared(&w.run_program(program, &["validate", "-json"]).json());
@@ -315,7 +312,7 @@ fn record(cases: &[Case], collection: Option<&str>) {
             recorded.insert(case.name.clone(), answer);
         }
     }
-    // A line for each case.
+    // One line for each case.
     let lines: Vec<String> = recorded
         .iter()
         .map(|(name, diagnostics)| format!("  {}: {}", json!(name), json!(diagnostics)))

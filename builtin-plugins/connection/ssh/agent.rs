@@ -1,4 +1,4 @@
-//! The agent that has the person's keys: signing with them, and letting the other machine do so, too.
+//! The user's SSH agent: signing with its keys, and forwarding it to the other machine.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,16 @@ use tokio::net::UnixStream;
 
 use crate::{Error, Result};
 
-/// Which agent, and which of its keys comes first.
+/// Address of the agent, and the key that is preferred.
 #[derive(Clone, Debug)]
 pub struct AgentSettings {
-    /// Where it listens.
+    /// Socket path of the agent.
     pub socket: PathBuf,
-    /// A file with the key, or the key's comment.
+    /// `agent_identity`: path of a key file, or the comment of a key.
     pub identity: Option<String>,
 }
 
-/// A connection to an agent, and its keys, the preferred one first.
+/// Connects to the agent and returns its keys, the preferred one first.
 pub async fn keys(settings: &AgentSettings) -> Result<(AgentClient<UnixStream>, Vec<AgentIdentity>)> {
     let what = |error: &dyn std::fmt::Display| {
         Error::new(format!(
@@ -33,12 +33,14 @@ pub async fn keys(settings: &AgentSettings) -> Result<(AgentClient<UnixStream>, 
     let mut identities = client.request_identities().await.map_err(|e| what(&e))?;
     if let Some(wanted) = &settings.identity {
         let key = key_in_file(Path::new(wanted));
+        // Servers allow few attempts, so the right key has to be among the first. The sort is stable: other keys keep
+        // the agent's order.
         identities.sort_by_key(|identity| rank(identity, wanted, key.as_ref()));
     }
     Ok((client, identities))
 }
 
-/// How well a key fits: exactly, by the end of its comment, or not.
+/// Ranks a key by how well it matches: 0 for the same key or comment, 1 for the end of the comment, 2 otherwise.
 fn rank(identity: &AgentIdentity, wanted: &str, key: Option<&PublicKey>) -> u8 {
     let (data, comment) = match identity {
         AgentIdentity::PublicKey { key, comment } => (key.key_data(), comment),
@@ -53,7 +55,7 @@ fn rank(identity: &AgentIdentity, wanted: &str, key: Option<&PublicKey>) -> u8 {
     }
 }
 
-/// The public key in a file, or in the one beside it: a public key file, or a private key.
+/// Reads the public key from a file (a public or a private key), or from the file of that name with `.pub`.
 fn key_in_file(path: &Path) -> Option<PublicKey> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".pub");
@@ -64,12 +66,12 @@ fn key_in_file(path: &Path) -> Option<PublicKey> {
     })
 }
 
-/// Passes what the other machine asks on to the agent, until one of them ends it.
+/// Copies between a forwarding channel and the agent until either side closes it.
 pub async fn forward(channel: Channel<Msg>, socket: PathBuf) {
     let Ok(mut agent) = UnixStream::connect(&socket).await else {
         return;
     };
     let mut stream = channel.into_stream();
-    // However it ends, there is nobody to tell.
+    // There is nobody to report an error to: the other machine sees a closed channel.
     drop(tokio::io::copy_bidirectional(&mut stream, &mut agent).await);
 }

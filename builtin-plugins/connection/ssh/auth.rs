@@ -1,4 +1,4 @@
-//! Logging in.
+//! Authentication over SSH.
 
 use russh::client::{AuthResult, Handle, KeyboardInteractiveAuthResponse};
 use russh::keys::agent::AgentIdentity;
@@ -10,7 +10,7 @@ use super::keys::UserKey;
 use super::{AgentSettings, Hop, agent};
 use crate::{Error, Result};
 
-/// The ways to log in, in the order in which they are tried.
+/// Authentication methods in the order of attempts.
 const ORDER: [Way; 4] = [Way::Key, Way::Password, Way::Interactive, Way::Agent];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Way {
         }
     }
 
-    /// Whether there is something to try it with. Where there is a key, the agent's ones are not tried.
+    /// Returns true if there are credentials for the method. A private key in the block excludes the keys of the agent.
     fn is_there(self, hop: &Hop, agent: Option<&AgentSettings>) -> bool {
         match self {
             Way::Key => hop.key.is_some(),
@@ -40,9 +40,10 @@ impl Way {
     }
 }
 
-/// Logs in. Each way is tried once, if the server has it; a server may want several of them.
+/// Authenticates with each method at most once, if the server offers it. A server may require several methods.
 pub(super) async fn log_in(handle: &mut Handle<Client>, hop: &Hop, agent: Option<&AgentSettings>) -> Result<()> {
     let mut attempted = vec!["none"];
+    // The method "none" asks the server for its list of methods.
     let mut allowed = match handle.authenticate_none(&hop.user).await? {
         AuthResult::Success => return Ok(()),
         AuthResult::Failure { remaining_methods, .. } => remaining_methods,
@@ -66,6 +67,8 @@ pub(super) async fn log_in(handle: &mut Handle<Client>, hop: &Hop, agent: Option
                 Some(agent) => match with_agent(handle, &hop.user, agent).await {
                     Ok(answer) => answer,
                     Err(error) => {
+                        // Without its agent a user may still log in with a password, so this is shown only if all
+                        // methods fail.
                         problem = Some(error);
                         continue;
                     }
@@ -79,13 +82,14 @@ pub(super) async fn log_in(handle: &mut Handle<Client>, hop: &Hop, agent: Option
                 remaining_methods,
                 partial_success,
             } => {
-                // A server that goes away says nothing, and lists nothing.
+                // A server that closes the connection sends no list of methods: this is not a refusal of the last one.
                 if handle.is_closed() {
                     return Err(Error::new(format!(
                         "the server closed the connection while logging in, after the methods [{}]",
                         attempted.join(" ")
                     )));
                 }
+                // An empty list without partial success would end the attempts, though other methods may be left.
                 if partial_success || !remaining_methods.is_empty() {
                     allowed = remaining_methods;
                 }
@@ -106,8 +110,9 @@ fn refused(attempted: &[&str], allowed: &MethodSet, problem: Option<Error>) -> E
     ))
 }
 
-/// With which hash an RSA key signs: the best that the server says it knows. Servers that say nothing are old.
+/// Returns the hash for signatures with an RSA key: the best one that the server announces.
 async fn rsa_hash(handle: &Handle<Client>) -> Result<Option<HashAlg>> {
+    // No announcement (RFC 8308) means an old server, which knows SHA-1 only.
     Ok(handle.best_supported_rsa_hash().await?.flatten())
 }
 
@@ -131,7 +136,8 @@ async fn with_key(handle: &mut Handle<Client>, user: &str, key: &UserKey) -> Res
     }
 }
 
-/// Signs with a key at hand, where the library would sign for certificates with SHA-1 only.
+/// Signs with a private key for authentication by certificate.
+// The library's own signer uses SHA-1 for RSA certificates, which current servers refuse.
 struct KeySigner<'k>(&'k PrivateKey);
 
 impl Signer for KeySigner<'_> {
@@ -151,9 +157,9 @@ impl Signer for KeySigner<'_> {
     }
 }
 
-/// Answers whatever is asked with the password.
+/// Answers every question of the server with the password.
 async fn interactively(handle: &mut Handle<Client>, user: &str, password: &str) -> Result<AuthResult> {
-    /// No honest server asks more often.
+    /// Limit of rounds, so that a server cannot keep the client busy for ever.
     const QUESTIONS: usize = 20;
     let mut answer = handle.authenticate_keyboard_interactive_start(user, None).await?;
     for _ in 0..QUESTIONS {
@@ -177,7 +183,7 @@ async fn interactively(handle: &mut Handle<Client>, user: &str, password: &str) 
     Err(Error::new("the server goes on asking for the password"))
 }
 
-/// Tries the agent's keys one after the other.
+/// Tries the keys of the agent one after the other.
 async fn with_agent(handle: &mut Handle<Client>, user: &str, settings: &AgentSettings) -> Result<AuthResult> {
     let (mut client, identities) = agent::keys(settings).await?;
     let mut answer = AuthResult::Failure {
@@ -215,11 +221,13 @@ async fn with_agent(handle: &mut Handle<Client>, user: &str, settings: &AgentSet
                     }
                 );
                 answer = failure;
+                // After partial success the server wants another method, not another key.
                 if partial || handle.is_closed() {
                     break;
                 }
             }
-            // The agent would not sign with this key; another one may do.
+            // An agent may refuse to sign with one key (a token that is not plugged in, a question denied); the next
+            // may do.
             Err(error) if handle.is_closed() => return Err(Error::new(error.to_string())),
             Err(_) => {}
         }

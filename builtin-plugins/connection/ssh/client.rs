@@ -1,4 +1,4 @@
-//! One SSH connection: whom it is with, and how it is made.
+//! One SSH connection: host key verification, algorithms, and the way through a bastion.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -13,15 +13,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::{AgentSettings, Hop, Settings, agent, auth, keys, proxy};
 use crate::{Error, Result};
 
-/// How often the server is asked whether it is there, when it is silent, and how often in vain until it counts as gone.
+/// Interval of keepalive requests while the server is silent, and how many may stay unanswered: a dead server is
+/// noticed after two minutes, as by Terraform.
 const KEEPALIVE: Duration = Duration::from_secs(2);
 const MISSED: usize = 60;
 
-/// What this side does when the server asks something.
+/// Handler of what the server requests from this side.
 pub(super) struct Client {
     host: String,
     host_key: Option<PublicKey>,
-    /// The agent that the server may ask.
+    /// Socket path of the agent that the server may use.
     agent: Option<PathBuf>,
 }
 
@@ -30,6 +31,7 @@ impl client::Handler for Client {
 
     async fn check_server_key(&mut self, shown: &PublicKeyOrCertificate) -> Result<bool> {
         match &self.host_key {
+            // Terraform accepts any host key unless the block has host_key.
             None => Ok(true),
             Some(expected) => match keys::check_host(expected, shown, &self.host) {
                 Ok(()) => Ok(true),
@@ -55,14 +57,14 @@ impl client::Handler for Client {
     }
 }
 
-/// A connection to the target, and that to the bastion which it goes through.
+/// A connection to the target, with the connection to the bastion that carries it.
 pub(super) struct Connected {
     pub handle: Handle<Client>,
     bastion: Option<Handle<Client>>,
 }
 
 impl Connected {
-    /// Connects and logs in, through the proxy and the bastion if there are any.
+    /// Connects and authenticates, through the proxy and the bastion if there are any.
     pub async fn to(settings: &Settings) -> Result<Connected> {
         let agent = settings.agent.as_ref();
         let Some(hop) = &settings.bastion else {
@@ -97,18 +99,18 @@ impl Connected {
         })
     }
 
-    /// Says good-bye.
+    /// Disconnects, from the target before the bastion that carries it.
     pub async fn close(self) {
         for handle in [Some(self.handle), self.bastion].into_iter().flatten() {
-            // What is closed by now is fine.
+            // A connection may be lost by now.
             drop(handle.disconnect(russh::Disconnect::ByApplication, "", "").await);
-            // Until the connection is really gone, or the server does not care.
+            // Wait for the disconnect message to be sent, but not for a server that does not react.
             drop(tokio::time::timeout(Duration::from_secs(2), handle).await);
         }
     }
 }
 
-/// Makes a connection over a stream, and logs in.
+/// Opens an SSH connection over a stream, and authenticates.
 async fn over<S>(stream: S, hop: &Hop, agent: Option<&AgentSettings>, forwards: bool) -> Result<Handle<Client>>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -116,6 +118,7 @@ where
     let client = Client {
         host: hop.host.clone(),
         host_key: hop.host_key.clone(),
+        // A bastion only forwards bytes: it is not trusted with the agent.
         agent: agent.filter(|_| forwards).map(|agent| agent.socket.clone()),
     };
     let whole = async {
@@ -130,7 +133,8 @@ where
 
 fn config(hop: &Hop) -> client::Config {
     let mut preferred = Preferred::DEFAULT;
-    // Those of Go's library, which some machines have nothing beyond.
+    // Key exchanges that Go's SSH library has and this one does not offer by default: some appliances support nothing
+    // else.
     let mut exchanges = preferred.kex.to_vec();
     let place = exchanges
         .iter()
@@ -153,6 +157,7 @@ fn config(hop: &Hop) -> client::Config {
         cipher::AES_192_CTR,
         cipher::AES_128_CTR,
     ]);
+    // Offering only the types that host_key can verify makes the server choose the right one of its keys.
     if let Some(key) = &hop.host_key {
         preferred.key = Cow::Owned(keys::algorithms_of(key));
         preferred.host_key_certificates = Cow::Owned(keys::certificate_algorithms());

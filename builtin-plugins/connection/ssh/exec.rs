@@ -1,4 +1,4 @@
-//! Running a command in a session.
+//! Commands in an SSH session.
 
 use std::time::Duration;
 
@@ -10,28 +10,29 @@ use tokio::time::{sleep, timeout};
 
 use crate::{Error, Result};
 
-/// How long a line without an end may wait for the rest of it.
+/// Time after which the beginning of a line (a prompt) is shown without its end.
 const SILENCE: Duration = Duration::from_millis(100);
 
-/// How long a command may take to end once it was interrupted, and once it was asked to terminate.
+/// Time that a command has to end after SIGINT, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// What a command gets beside its text.
+/// Options of a command.
 #[derive(Clone, Copy)]
 pub struct How {
-    /// Whether it runs on a terminal, so that it ends with the connection; its two outputs are one then.
+    /// Allocates a pseudo-terminal, so that the command ends with the connection; standard output and error are one
+    /// stream then.
     pub terminal: bool,
     pub forward_agent: bool,
 }
 
-/// How a command ended, as far as the server said.
+/// Exit status and signal of a command, as far as the server reported them.
 #[derive(Default)]
 struct Ended {
     status: Option<u32>,
     signal: Option<(String, String)>,
 }
 
-/// Runs a command, and shows what it writes, a line at a time. An error if it fails.
+/// Runs a command and shows its output line by line. A command that fails is an error.
 pub async fn run(mut channel: Channel<Msg>, command: &str, how: How, output: &Output, stop: &mut Stop) -> Result<()> {
     let text = command.trim();
     start(&mut channel, text, how)
@@ -42,7 +43,7 @@ pub async fn run(mut channel: Channel<Msg>, command: &str, how: How, output: &Ou
     loop {
         let waiting = streams.iter().any(Lines::is_waiting);
         let message = tokio::select! {
-            // Output first, so that what was written before the end is shown before it.
+            // Output first, so that lines written before an interrupt are shown before its error.
             biased;
             message = channel.wait() => message,
             () = stop.requested() => {
@@ -66,9 +67,9 @@ pub async fn run(mut channel: Channel<Msg>, command: &str, how: How, output: &Ou
     }
 }
 
-/// Asks for a terminal and for the command, and waits until the server has answered.
+/// Requests agent forwarding, a terminal and the command, and waits for the replies.
 async fn start(channel: &mut Channel<Msg>, command: &str, how: How) -> Result<()> {
-    /// What a request is for, and whether nothing works without it.
+    /// Name of a request for errors, and whether its failure is fatal.
     type Request = (&'static str, bool);
     let mut requests: Vec<Request> = Vec::new();
     if how.forward_agent {
@@ -77,6 +78,7 @@ async fn start(channel: &mut Channel<Msg>, command: &str, how: How) -> Result<()
     }
     if how.terminal {
         let modes = [
+            // Without echo, nothing that is sent to the command appears in its output.
             (Pty::ECHO, 0),
             (Pty::TTY_OP_ISPEED, 14_400),
             (Pty::TTY_OP_OSPEED, 14_400),
@@ -86,6 +88,7 @@ async fn start(channel: &mut Channel<Msg>, command: &str, how: How) -> Result<()
     }
     channel.exec(true, format!("{command}\n")).await?;
     requests.push(("the command", true));
+    // Replies come in the order of the requests, so all are sent before the first reply is awaited: one round trip.
     for (what, needed) in requests {
         loop {
             match channel.wait().await {
@@ -102,7 +105,7 @@ async fn start(channel: &mut Channel<Msg>, command: &str, how: How) -> Result<()
     Ok(())
 }
 
-/// Takes what the server sent. True after the last of it.
+/// Handles a message of the server. Returns true if the channel is closed.
 async fn take(message: ChannelMsg, streams: &mut [Lines; 2], ended: &mut Ended, output: &Output) -> bool {
     match message {
         ChannelMsg::Data { data } => {
@@ -135,11 +138,10 @@ async fn rest(streams: &mut [Lines; 2], output: &Output) {
     }
 }
 
-/// Ends a command: interrupts it, asks it to terminate if that is not enough, and closes its session, which hangs up its
-/// terminal.
+/// Ends a command: SIGINT, then SIGTERM if it is still running, then SIGKILL; closing the session hangs up its terminal.
 async fn end(channel: &mut Channel<Msg>, how: How, streams: &mut [Lines; 2], output: &Output) {
     for (signal, key) in [(Sig::INT, b"\x03"), (Sig::TERM, b"\x1c")] {
-        // A server that cannot send signals does nothing; the terminal's keys do the same.
+        // Some servers ignore signals. On a terminal, the keys for interrupt and quit have a similar effect.
         drop(channel.signal(signal).await);
         if how.terminal {
             drop(channel.data_bytes(key.to_vec()).await);
@@ -162,7 +164,7 @@ async fn end(channel: &mut Channel<Msg>, how: How, streams: &mut [Lines; 2], out
 }
 
 impl Ended {
-    /// What is wrong about the end, in the words that people search for.
+    /// Describes a failure in the words of Go's SSH library, which people search for.
     fn problem(&self) -> Option<String> {
         match (self.status, &self.signal) {
             (Some(0), None) => None,
@@ -172,6 +174,7 @@ impl Ended {
                     "" => String::new(),
                     text => format!(". Reason was: {text}"),
                 };
+                // The status that a shell reports for a command ended by a signal.
                 let status = 128 + number(signal);
                 Some(format!(
                     "Process exited with status {status} from signal {signal}{reason}"

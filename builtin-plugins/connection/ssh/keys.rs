@@ -1,4 +1,4 @@
-//! Keys of people and of machines, as the connection block has them.
+//! Private keys of users, and host keys, from the arguments of the connection block.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use russh::keys::{Algorithm, Certificate, EcdsaCurve, HashAlg, PrivateKey, Publi
 
 use crate::{Error, Result};
 
-/// A key to log in with, with its certificate if there is one.
+/// Private key of the user, with its certificate if there is one.
 #[derive(Clone, Debug)]
 pub struct UserKey {
     pub key: Arc<PrivateKey>,
     pub certificate: Option<Certificate>,
 }
 
-/// Reads a private key in any of the usual forms. A certificate without a key is not used, as nothing could be signed with it.
+/// Reads a private key in PEM or OpenSSH format. A certificate without a key is ignored, since nothing can be signed with it.
 pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
     if key.is_empty() {
         return Ok(None);
@@ -29,7 +29,7 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
              PRIVATE KEY-----; with file() it is read from a file.",
         ));
     }
-    // Keys in configurations are often indented, or have other line ends.
+    // Keys in heredocs are often indented, or have the line ends of Windows.
     let text: String = key.lines().map(|line| format!("{}\n", line.trim())).collect();
     let encrypted = || {
         Error::fatal(
@@ -37,6 +37,7 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
              SSH agent.",
         )
     };
+    // The parser has other errors for these two forms, so the passphrase is found here.
     if text.contains("Proc-Type: 4,ENCRYPTED") || text.contains("BEGIN ENCRYPTED PRIVATE KEY") {
         return Err(encrypted());
     }
@@ -56,6 +57,7 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
         text => {
             let certificate = Certificate::from_openssh(text)
                 .map_err(|error| Error::fatal(format!("failed to parse certificate: {error}")))?;
+            // The server would refuse the pair with no more than "permission denied".
             if certificate.public_key() != key.public_key().key_data() {
                 return Err(Error::fatal(
                     "failed to use certificate: it is for another key than private_key",
@@ -70,8 +72,7 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
     }))
 }
 
-/// Reads a key of P-256 in OpenSSH's form whose secret number begins with a zero byte. OpenSSH leaves that byte out, as it is one of
-/// 256 keys, and the library wants all 32.
+/// Reads a P-256 key in OpenSSH's format whose scalar begins with a zero byte.
 fn short_p256_key(text: &str) -> Option<PrivateKey> {
     let lines = text
         .lines()
@@ -85,6 +86,7 @@ fn short_p256_key(text: &str) -> Option<PrivateKey> {
     let EcdsaPublicKey::NistP256(public) = EcdsaPublicKey::from_sec1_bytes(&point).ok()? else {
         return None;
     };
+    // OpenSSH leaves out leading zero bytes, which one of 256 keys has, and the library insists on 32 bytes.
     let mut bytes = [0; 32];
     bytes
         .get_mut(32_usize.checked_sub(scalar.len())?..)?
@@ -93,7 +95,7 @@ fn short_p256_key(text: &str) -> Option<PrivateKey> {
     PrivateKey::new(KeypairData::from(EcdsaKeypair::NistP256 { public, private }), "").ok()
 }
 
-/// Reads the public key that a machine must have, or that must have signed its certificate: `TYPE DATA [COMMENT]`.
+/// Reads `host_key`, the key of the host or of the authority that signed its certificate: `TYPE DATA [COMMENT]`.
 pub fn host_key(text: &str) -> Result<Option<PublicKey>> {
     let text = text.trim();
     if text.is_empty() {
@@ -104,7 +106,7 @@ pub fn host_key(text: &str) -> Result<Option<PublicKey>> {
         .map_err(|error| Error::fatal(format!("host_key is not the line of a public key file: {error}")))
 }
 
-/// The signature algorithms of a machine that has this key.
+/// Returns the signature algorithms of a host with this key.
 pub fn algorithms_of(key: &PublicKey) -> Vec<Algorithm> {
     match key.algorithm() {
         Algorithm::Rsa { .. } => [Some(HashAlg::Sha512), Some(HashAlg::Sha256), None]
@@ -114,8 +116,9 @@ pub fn algorithms_of(key: &PublicKey) -> Vec<Algorithm> {
     }
 }
 
-/// All algorithms that a machine's certificate may be for.
+/// Returns all algorithms of host certificates.
 pub fn certificate_algorithms() -> Vec<Algorithm> {
+    // An authority of one type signs keys of any type, so the type of host_key limits nothing here.
     let ecdsa = |curve| Algorithm::Ecdsa { curve };
     vec![
         Algorithm::Ed25519,
@@ -131,7 +134,7 @@ pub fn certificate_algorithms() -> Vec<Algorithm> {
     ]
 }
 
-/// Why a machine is not the one that is expected.
+/// Reason why a host is not the expected one.
 #[derive(Debug, thiserror::Error)]
 pub enum HostKeyError {
     #[error(
@@ -158,7 +161,7 @@ pub enum HostKeyError {
     Invalid { host: String, source: ssh_key::Error },
 }
 
-/// Whether a machine is the one that is expected: it has this key, or a certificate for its name by whoever has it.
+/// Checks that a host has the expected key, or a certificate for its name that was signed with the expected key.
 pub fn check_host(
     expected: &PublicKey,
     shown: &PublicKeyOrCertificate,
@@ -182,10 +185,11 @@ pub fn check_host(
         }
         PublicKeyOrCertificate::Certificate(certificate) => certificate,
     };
-    // A certificate by somebody else is a proof of its key all the same.
+    // Even a certificate by another authority proves possession of its key.
     if certificate.public_key() == expected.key_data() {
         return Ok(());
     }
+    // A user's certificate by the same authority must not pass for a host.
     if !certificate.cert_type().is_host() {
         return Err(HostKeyError::UserCertificate(named()));
     }
@@ -197,6 +201,7 @@ pub fn check_host(
         });
     }
     let names = certificate.valid_principals();
+    // A certificate without names is valid for every host.
     if !names.is_empty() && !names.iter().any(|name| name == host) {
         return Err(HostKeyError::Names {
             host: named(),

@@ -1,8 +1,8 @@
 //! Connections over SSH.
 //!
-//! [`client`] makes one, [`auth`] logs in, [`keys`] knows whom to believe, [`proxy`] reaches the first machine, [`agent`] asks the
-//! person's agent. Over it, [`exec`] runs commands; files go by [`sftp`], or by [`scp`] where a machine has no SFTP. The peers
-//! have the second way only, which needs an answer for every file; the results are the same.
+//! [`client`] connects, [`auth`] authenticates, [`keys`] verifies hosts, [`proxy`] reaches the first machine, [`agent`] uses the
+//! SSH agent. [`exec`] runs commands; files are copied by [`sftp`], or by [`scp`] where a machine has no SFTP. Terraform and
+//! OpenTofu have only scp, which needs a round trip for every file; the results are the same.
 
 mod agent;
 mod auth;
@@ -30,32 +30,31 @@ use crate::files::{Content, Progress};
 use crate::words::{command, command_for_windows, quoted, without_tilde};
 use crate::{Error, Result};
 
-/// What the connection block says.
+/// Arguments of the connection block for SSH.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub target: Hop,
     pub bastion: Option<Hop>,
     pub proxy: Option<proxy::Proxy>,
     pub agent: Option<AgentSettings>,
-    /// Whether the target is a Windows machine.
     pub windows: bool,
 }
 
-/// A machine, and how to log in there.
+/// A machine on the way, with the credentials for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Hop {
-    /// Without brackets.
+    /// Name or address, without brackets.
     pub host: String,
     pub port: u16,
     pub user: String,
     pub password: Option<String>,
     pub key: Option<keys::UserKey>,
-    /// The key that it must have; without one, every key is fine.
+    /// Expected host key; every key is accepted without one.
     pub host_key: Option<PublicKey>,
 }
 
 impl Hop {
-    /// The host as it is shown: an IPv6 address in brackets.
+    /// Returns the host with brackets around an IPv6 address.
     pub fn shown(&self) -> String {
         if self.host.parse::<Ipv6Addr>().is_ok() {
             format!("[{}]", self.host)
@@ -69,7 +68,7 @@ impl Hop {
     }
 }
 
-/// A connection to a machine, once it is there.
+/// An open connection to a machine.
 pub(crate) struct Ssh {
     settings: Settings,
     connected: Connected,
@@ -77,7 +76,7 @@ pub(crate) struct Ssh {
     pub progress: Progress,
 }
 
-/// What is known about the machine's SFTP.
+/// State of file transfer: SFTP is tried with the first file.
 enum FileTransfer {
     Untried,
     Sftp(Box<Sftp>),
@@ -85,7 +84,7 @@ enum FileTransfer {
 }
 
 impl Ssh {
-    /// Connects, and shows that.
+    /// Connects, and shows the settings and the success.
     pub async fn connect(settings: &Settings, output: Option<&Output>) -> Result<Ssh> {
         if let Some(output) = output {
             show(settings, output).await;
@@ -102,8 +101,9 @@ impl Ssh {
         })
     }
 
-    /// A new session. If the connection was lost meanwhile, it is made again, once.
+    /// Opens a session. A lost connection is made again, once.
     async fn session(&mut self) -> Result<Channel<Msg>> {
+        // A provisioner may reboot the machine between two commands.
         if let Ok(channel) = self.connected.handle.channel_open_session().await {
             return Ok(channel);
         }
@@ -112,10 +112,11 @@ impl Ssh {
         Ok(self.connected.handle.channel_open_session().await?)
     }
 
-    /// Runs a command, and shows what it writes.
+    /// Runs a command and shows its output.
     pub async fn run(&mut self, command: &str, output: &Output, stop: &mut Stop) -> Result<()> {
         let channel = self.session().await?;
         let how = exec::How {
+            // Commands on Windows get no terminal, as in Terraform.
             terminal: !self.settings.windows,
             forward_agent: self.settings.agent.is_some(),
         };
@@ -131,7 +132,7 @@ impl Ssh {
         self.run(&command, output, stop).await
     }
 
-    /// A path on the other machine, without a tilde that no shell would replace.
+    /// Removes the tilde of a path on the other machine, which only a shell would replace.
     fn remote(&self, path: &str) -> String {
         match self.settings.windows {
             true => path.to_owned(),
@@ -152,8 +153,9 @@ impl Ssh {
         }
     }
 
-    /// Writes a script that can be run.
+    /// Writes a script with mode 0777.
     pub async fn upload_script(&mut self, path: &str, script: Vec<u8>) -> Result<()> {
+        // Terraform reads the first two bytes to find `#!`, and fails in these words without them.
         if script.len() < 2 {
             return Err(Error::fatal(
                 "Error reading script: EOF: a script has at least two bytes",
@@ -171,9 +173,11 @@ impl Ssh {
         let path = &self.remote(path);
         let result = match &mut self.sftp {
             FileTransfer::Sftp(sftp) => sftp.set_mode(path, 0o777).await,
+            // Files by scp have mode 0644; another mode takes a command.
             _ => {
                 let (output, mut lines) = Output::channel();
                 let mut never = Stop::never();
+                // The output is read while the command runs: a full channel would block it.
                 let collect = async {
                     let mut all = Vec::new();
                     while let Some(line) = lines.recv().await {
@@ -195,7 +199,7 @@ impl Ssh {
         result.map_err(|error| error.context("The script cannot be made executable on the remote machine"))
     }
 
-    /// Copies a directory, or what is in it.
+    /// Copies a directory, or only its contents.
     pub async fn upload_directory(&mut self, destination: &str, source: &Path, contents_only: bool) -> Result<()> {
         let destination = &self.remote(destination);
         match self.sftp().await? {
@@ -209,8 +213,7 @@ impl Ssh {
         }
     }
 
-    /// The file transfer over SFTP, if the machine has it. Windows has it too, but its paths there are a matter of their own:
-    /// it gets what the peers use.
+    /// Returns the SFTP session, which is opened on first use; none if the machine has no SFTP.
     async fn sftp(&mut self) -> Result<Option<&mut Sftp>> {
         if let FileTransfer::Sftp(sftp) = &self.sftp
             && sftp.is_closed()
@@ -218,6 +221,7 @@ impl Ssh {
             self.sftp = FileTransfer::Untried;
         }
         if matches!(self.sftp, FileTransfer::Untried) {
+            // SFTP on Windows has path rules of its own (`/C:/…`), so files go by scp as in Terraform.
             self.sftp = if self.settings.windows {
                 FileTransfer::Absent
             } else {
@@ -239,7 +243,7 @@ impl Ssh {
     }
 }
 
-/// Shows what is connected to, in the words that people know.
+/// Shows the settings of a connection in the format of Terraform. Passwords and keys are shown as true or false only.
 async fn show(settings: &Settings, output: &Output) {
     let platform = if settings.windows { "windows" } else { "unix" };
     let lines = |hop: &Hop| {

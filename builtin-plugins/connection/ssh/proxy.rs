@@ -1,4 +1,4 @@
-//! Reaching the first machine: over TCP, directly or through a proxy.
+//! TCP connections to the first machine, directly or through a proxy.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -16,13 +16,12 @@ use tokio_rustls::client::TlsStream;
 use super::Hop;
 use crate::{Error, Result, resolve};
 
-/// How long a connection, and what a proxy says first, may take.
+/// Time limit of a TCP connection, and of the handshake with a proxy.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// How long the head of a proxy's answer may be.
+/// Length limit of the head of a proxy's response.
 const LONGEST_HEAD: usize = 16 * 1024;
 
-/// A proxy.
 #[derive(Clone, Debug)]
 pub struct Proxy {
     pub scheme: Scheme,
@@ -32,19 +31,19 @@ pub struct Proxy {
     pub password: String,
 }
 
-/// How a proxy is spoken to.
+/// Protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// HTTP, method CONNECT.
+    /// HTTP with the method CONNECT.
     Http,
-    /// The same within TLS. Terraform speaks plain HTTP to such proxies; one that answers without TLS is spoken to as Terraform
-    /// does.
+    /// HTTP with the method CONNECT over TLS, or without TLS if the proxy does not answer with it: Terraform speaks plain HTTP
+    /// to such proxies.
     Https,
     /// SOCKS, version 5.
     Socks5,
 }
 
-/// A connection to the first machine.
+/// A byte stream to the first machine.
 pub enum Dialed {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
@@ -72,7 +71,7 @@ pub async fn dial(proxy: Option<&Proxy>, hop: &Hop) -> Result<Dialed> {
             },
         }
     };
-    // Beyond this nothing limits the connection: it lives as long as what it is for.
+    // The limit ends with the handshake: the connection then lives as long as its use.
     match tokio::time::timeout(LIMIT, through).await {
         Ok(result) => result,
         Err(_) => Err(Error::new("no answer within 15 seconds")),
@@ -80,13 +79,14 @@ pub async fn dial(proxy: Option<&Proxy>, hop: &Hop) -> Result<Dialed> {
     .map_err(|error| error.context(format_args!("Error connecting to proxy {}:{}", proxy.host, proxy.port)))
 }
 
-/// A TCP connection to any address of a host.
+/// Connects to the first address of a host that accepts.
 pub async fn tcp(host: &str, port: u16) -> Result<TcpStream> {
     let mut last = None;
     for address in resolve::addresses(host, port).await? {
         match tokio::time::timeout(LIMIT, tcp_to(address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => last = Some(format!("dial tcp {address}: {}", in_words(&error))),
+            // The words of Go's errors, which people search for.
             Err(_) => last = Some(format!("dial tcp {address}: i/o timeout")),
         }
     }
@@ -112,6 +112,7 @@ async fn tcp_to(address: SocketAddr) -> io::Result<TcpStream> {
     };
     socket.set_keepalive(true)?;
     let stream = socket.connect(address).await?;
+    // Commands and their acknowledgements are small packets, which would wait for each other otherwise.
     stream.set_nodelay(true)?;
     Ok(stream)
 }
@@ -122,7 +123,7 @@ async fn plain_connect(proxy: &Proxy, hop: &Hop) -> Result<Dialed> {
     Ok(Dialed::Plain(stream))
 }
 
-/// TLS to the proxy; none if it does not speak TLS at all.
+/// Opens a TLS connection to the proxy; none if the proxy does not speak TLS.
 async fn tls(proxy: &Proxy) -> Result<Option<TlsStream<TcpStream>>> {
     let name = ServerName::try_from(proxy.host.clone())
         .map_err(|error| Error::fatal(format!("proxy_host is no name: {error}")))?;
@@ -138,6 +139,8 @@ async fn tls(proxy: &Proxy) -> Result<Option<TlsStream<TcpStream>>> {
         Err(error) => {
             let tls = error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>());
             match tls {
+                // The reply was no TLS record, as that of a plain HTTP server. Failed verification is another error, and no
+                // reason for plain text.
                 Some(rustls::Error::InvalidMessage(_)) => Ok(None),
                 _ => Err(Error::new(error.to_string())),
             }
@@ -145,10 +148,10 @@ async fn tls(proxy: &Proxy) -> Result<Option<TlsStream<TcpStream>>> {
     }
 }
 
-/// Asks an HTTP proxy for a connection.
+/// Requests a tunnel from an HTTP proxy.
 async fn connect<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, proxy: &Proxy, hop: &Hop) -> Result<()> {
     let target = hop.address();
-    // Proxies without users do not mind an empty one.
+    // Proxies without users ignore empty credentials. Both headers are sent, as by Terraform.
     let credentials = base64::engine::general_purpose::STANDARD.encode(format!("{}:{}", proxy.user, proxy.password));
     let request = format!(
         "CONNECT {target} HTTP/1.1\r\nHost: {target}\r\nAuthorization: Basic {credentials}\r\nProxy-Authorization: Basic \
@@ -157,7 +160,7 @@ async fn connect<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, proxy: &Prox
     stream.write_all(request.as_bytes()).await?;
     stream.flush().await?;
     let mut head = Vec::new();
-    // One byte at a time: what follows the head is the other machine's.
+    // One byte at a time: whatever follows the head belongs to the tunnel.
     while !head.ends_with(b"\r\n\r\n") {
         match stream.read_u8().await {
             Ok(byte) => head.push(byte),
@@ -178,7 +181,7 @@ async fn connect<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, proxy: &Prox
     }
 }
 
-/// Asks a SOCKS proxy for a connection.
+/// Requests a connection from a SOCKS proxy (RFC 1928, passwords by RFC 1929).
 async fn socks5(stream: &mut TcpStream, proxy: &Proxy, hop: &Hop) -> Result<()> {
     const NONE: u8 = 0;
     const PASSWORD: u8 = 2;
@@ -188,6 +191,7 @@ async fn socks5(stream: &mut TcpStream, proxy: &Proxy, hop: &Hop) -> Result<()> 
         &[NONE, PASSWORD]
     };
     let length = |text: &str, what: &str| {
+        // The protocol has one byte for each length.
         u8::try_from(text.len()).map_err(|_| Error::fatal(format!("{what} is longer than a SOCKS proxy can take")))
     };
     stream.write_all(&[&[5, length_of(methods)], methods].concat()).await?;
@@ -217,6 +221,7 @@ async fn socks5(stream: &mut TcpStream, proxy: &Proxy, hop: &Hop) -> Result<()> 
     match hop.host.parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => request.extend([&[1][..], &address.octets()].concat()),
         Ok(IpAddr::V6(address)) => request.extend([&[4][..], &address.octets()].concat()),
+        // The proxy resolves names, which may be known in its network only.
         Err(_) => {
             request.extend([3, length(&hop.host, "host")?]);
             request.extend(hop.host.as_bytes());
@@ -242,7 +247,7 @@ async fn socks5(stream: &mut TcpStream, proxy: &Proxy, hop: &Hop) -> Result<()> 
             hop.address()
         )));
     }
-    // The address at the other end of the proxy, which nobody needs.
+    // The bound address at the other end of the proxy has no use, but must be read to get to the stream.
     let rest = match head[3] {
         1 => 4,
         4 => 16,

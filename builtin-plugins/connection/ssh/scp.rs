@@ -1,4 +1,5 @@
-//! Files as `scp -t` takes them, for machines without SFTP: a head for each file, an answer for each head and each file.
+//! Copies by `scp -t` for machines without SFTP: a header for each file, and an acknowledgement for each header and each
+//! file.
 
 use std::path::Path;
 
@@ -10,17 +11,17 @@ use crate::files::{BLOCK, Content, Entry, EntryKind, Progress, name_of, split, t
 use crate::words::{quoted, quoted_for_windows};
 use crate::{Error, Result};
 
-/// How much of what the program says on its error output is kept.
+/// Bytes of the program's error output that are kept for messages.
 const TAIL: usize = 2 * 1024;
 
 /// A running `scp -t` on the other machine.
 struct Sink {
     channel: Channel<Msg>,
-    /// What it answered, as far as nobody has read it.
+    /// Acknowledgements that were received and not read yet.
     answers: Vec<u8>,
     said: Tail,
     status: Option<u32>,
-    /// Whether it is at the end of its output.
+    /// True after the end of the program's output.
     ended: bool,
     progress: Progress,
 }
@@ -44,7 +45,7 @@ pub async fn upload(
     sink.finish().await
 }
 
-/// Copies a directory into another one, or only what is in it.
+/// Copies a directory into another one, or only its contents.
 pub async fn upload_directory(
     channel: Channel<Msg>,
     destination: &str,
@@ -69,6 +70,7 @@ impl Sink {
             .iter()
             .map(|word| {
                 if windows {
+                    // The words of a command line are joined by the remote shell, so each is quoted for it.
                     quoted_for_windows(word)
                 } else {
                     quoted(word)
@@ -108,7 +110,8 @@ impl Sink {
         let (mut reading, mut length) = content.open(&self.progress).await?;
         let mut first = Vec::new();
         if length == 0 {
-            // Files of the system say that they are empty, and are not. They are small.
+            // Files below /proc and /sys have length zero and contents all the same, and the header needs the length.
+            // They are small.
             loop {
                 let (next, block) = reading.block(BLOCK).await?;
                 reading = next;
@@ -129,6 +132,7 @@ impl Sink {
             let wanted = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
             let (next, block) = reading.block(wanted).await?;
             reading = next;
+            // The header has announced the length; there is no way to take it back.
             if block.is_empty() {
                 return Err(Error::fatal(format!("{name} became shorter while it was copied")));
             }
@@ -142,12 +146,12 @@ impl Sink {
     async fn send(&mut self, data: Vec<u8>) -> Result<()> {
         match self.channel.data_bytes(data).await {
             Ok(()) => Ok(()),
-            // The program is gone; it may have said why.
+            // The program ended early; its output may have the reason.
             Err(error) => Err(self.gone().await.unwrap_or_else(|| error.into())),
         }
     }
 
-    /// Waits until the program has agreed to what was sent.
+    /// Waits for an acknowledgement: a zero byte, or a code and a line of text.
     async fn answer(&mut self) -> Result<()> {
         while self.answers.is_empty() {
             if !self.receive().await {
@@ -162,7 +166,7 @@ impl Sink {
         Err(Error::fatal(String::from_utf8_lossy(line).trim().to_owned()))
     }
 
-    /// Takes what the server sends. False at the end.
+    /// Handles a message of the server. Returns false at the end.
     async fn receive(&mut self) -> bool {
         match self.channel.wait().await {
             Some(ChannelMsg::Data { data }) => self.answers.extend_from_slice(&data),
@@ -175,7 +179,7 @@ impl Sink {
         !self.ended
     }
 
-    /// Why the program ended before it should.
+    /// Waits for the end of the program and returns the reason if it failed.
     async fn gone(&mut self) -> Option<Error> {
         while !self.ended {
             self.receive().await;
@@ -200,7 +204,7 @@ impl Sink {
         }
     }
 
-    /// Says that there is nothing more, and waits until the program has ended.
+    /// Ends the input, and waits until the program has ended.
     async fn finish(mut self) -> Result<()> {
         drop(self.channel.eof().await);
         match self.gone().await {

@@ -1,8 +1,8 @@
-//! Files over SFTP, version 3: as much of it as copying takes, with many requests on their way at once.
+//! The part of SFTP version 3 that copying needs, with many requests in flight.
 //!
-//! A server answers requests for one file in their order, so a file is written and closed without waiting in between; what
-//! is waited for is the handle of each file, and that for many files together. Nothing is read from a file before there is
-//! room on the way for it, so that memory does not grow with the file.
+//! A server answers requests for one file in their order, so a file is written and closed without waiting in between. Only
+//! the handle of each file is awaited, for many files at once. A block is read from a file when there is room for its
+//! request, so memory does not grow with the file.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -13,20 +13,20 @@ use russh::{Channel, ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
 use crate::files::{BLOCK, Content, Entry, EntryKind, Progress, Reading, name_of, split, tree};
 use crate::{Error, Result};
 
-/// How many requests are on their way, and how many files are open, at most.
+/// Limits of requests in flight and of open files.
 const REQUESTS: usize = 64;
 const FILES: usize = 32;
 
-/// How much is written by one request to any server: with its head, what an SSH packet usually holds at most.
+/// Bytes per write request to any server: with its header, the usual maximum of an SSH packet.
 const CHUNK: usize = 32 * 1024 - 128;
 
-/// How much at most is written by one request to a server that says what it takes.
+/// Upper limit of bytes per write request to a server that announces its limits.
 const LARGE_CHUNK: usize = BLOCK / 2;
 
-/// By this extension of OpenSSH (its PROTOCOL, section 4.8) a server says what it takes.
+/// Extension by which OpenSSH announces its limits (its PROTOCOL, section 4.8).
 const LIMITS: &[u8] = b"limits@openssh.com";
 
-/// No answer to what is asked here is longer.
+/// Length limit of a response; none that is requested here is longer.
 const LONGEST: usize = 256 * 1024;
 
 const INIT: u8 = 1;
@@ -43,7 +43,7 @@ const ATTRS: u8 = 105;
 const EXTENDED: u8 = 200;
 const EXTENDED_REPLY: u8 = 201;
 
-/// Write, create if absent, and empty it first.
+/// Flags WRITE, CREAT and TRUNC.
 const OPEN_FLAGS: u32 = 0x02 | 0x08 | 0x10;
 const HAS_PERMISSIONS: u32 = 4;
 
@@ -57,29 +57,29 @@ pub struct Sftp {
     received: Vec<u8>,
     next: u32,
     closed: bool,
-    /// How much is written by one request.
+    /// Bytes per write request.
     chunk: usize,
     progress: Progress,
 }
 
-/// An answer of the server.
+/// A response of the server.
 enum Answer {
     Ok,
     Failed(u32, String),
     Handle(Vec<u8>),
-    /// The permissions of a file, with its type; none if the server does not say.
+    /// Mode of a file, with its type; none if the server does not send it.
     Attributes(Option<u32>),
-    /// What an extension says.
+    /// Reply to an extended request.
     Extended(Vec<u8>),
 }
 
-/// A file to be written.
+/// A file to write.
 struct Job {
     path: String,
     content: Content,
 }
 
-/// What a request was about.
+/// Subject of a request in flight.
 enum Asked {
     Open(Job),
     Write(usize),
@@ -92,10 +92,10 @@ struct Active {
     handle: Vec<u8>,
     reading: Option<Reading>,
     block: Vec<u8>,
-    /// How much of the block was sent.
+    /// Bytes of the block that were sent.
     sent: usize,
     offset: u64,
-    /// Whether the last of it was sent.
+    /// True after the close request was sent.
     closing: bool,
 }
 
@@ -122,7 +122,7 @@ impl Sftp {
             progress,
         };
         sftp.send(INIT, &[&3u32.to_be_bytes()]).await?;
-        // A server without the program, or with a talkative shell in front of it, does not answer so.
+        // A server without the SFTP program, or with a shell profile that prints something, sends no valid version.
         match sftp.receive().await {
             Ok((VERSION, offers)) => {
                 if offers.windows(LIMITS.len()).any(|part| part == LIMITS) {
@@ -137,7 +137,7 @@ impl Sftp {
         }
     }
 
-    /// Asks how much one request may write.
+    /// Requests the server's limits, and sets the size of write requests.
     async fn ask_limits(&mut self) -> Result<()> {
         let id = self.request(EXTENDED, &bytes(LIMITS)).await?;
         if let Answer::Extended(limits) = self.answer_to(id).await? {
@@ -146,14 +146,14 @@ impl Sftp {
         Ok(())
     }
 
-    /// Whether the session is of no use any more.
+    /// Returns true if the session cannot be used any more.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// Writes a file.
     pub async fn upload(&mut self, path: &str, content: Content) -> Result<()> {
-        // The name of a directory with a slash at its end means a file of that name in it, as for the peers.
+        // A path with a slash at its end means a file of that name in the directory, as scp makes of it.
         let path = if path.ends_with('/') {
             let (directory, name) = split(path);
             join(&directory, &name)
@@ -163,7 +163,7 @@ impl Sftp {
         self.write_files(VecDeque::from([Job { path, content }])).await
     }
 
-    /// Copies a directory into another one, or only what is in it.
+    /// Copies a directory into another one, or only its contents.
     pub async fn upload_directory(&mut self, destination: &str, source: &Path, contents_only: bool) -> Result<()> {
         let entries = tree(source).await?;
         let is_there = self.is_directory(destination).await?;
@@ -175,7 +175,7 @@ impl Sftp {
                 )));
             }
             (false, true) => join(destination, &name_of(source)?),
-            // As cp does: the copy gets this name.
+            // As `cp -r` does: the copy gets the name of a destination that does not exist.
             (false, false) => destination.to_owned(),
         };
         let mut levels: Vec<Vec<String>> = vec![if contents_only {
@@ -210,7 +210,7 @@ impl Sftp {
         })
     }
 
-    /// Makes directories that are not in each other. Those that are there are kept as they are.
+    /// Creates directories of one level. Existing ones are left alone, with their permissions.
     async fn make_directories(&mut self, paths: Vec<String>) -> Result<()> {
         let mut existing = Vec::new();
         for part in paths.chunks(REQUESTS) {
@@ -228,6 +228,7 @@ impl Sftp {
                 }
             }
         }
+        // The protocol has no code for "already exists", so each failure is checked.
         for (path, code, text) in existing {
             if !self.is_directory(&path).await? {
                 return Err(failed(&path, code, &text));
@@ -236,7 +237,7 @@ impl Sftp {
         Ok(())
     }
 
-    /// Writes files, several at a time. The first failure ends it.
+    /// Writes files, several at a time, up to the first failure.
     async fn write_files(&mut self, mut jobs: VecDeque<Job>) -> Result<()> {
         let mut asked: HashMap<u32, Asked> = HashMap::new();
         let mut active: HashMap<usize, Active> = HashMap::new();
@@ -244,7 +245,7 @@ impl Sftp {
         let mut opening = 0;
         loop {
             while asked.len() < REQUESTS {
-                // Files that are open come before others, the oldest first.
+                // Open files come before new ones, the oldest first, so that files are finished one after the other.
                 let ready = active.iter().filter(|(_, file)| !file.closing).map(|(n, _)| *n).min();
                 if let Some(number) = ready
                     && let Some(file) = active.get_mut(&number)
@@ -287,6 +288,7 @@ impl Sftp {
                     count += 1;
                 }
                 (Some(Asked::Open(job)), Answer::Failed(code, text)) => {
+                    // Answers that are still in flight would be taken for those of the next request.
                     let is_directory = self.drain(asked.len()).await.is_ok() && self.is_directory(&job.path).await?;
                     return Err(if is_directory {
                         Error::fatal(format!("{}: Is a directory", job.path))
@@ -308,7 +310,7 @@ impl Sftp {
         }
     }
 
-    /// The next request for a file: another part of it, or its end.
+    /// Sends the next request for a file: another part of it, or its close.
     async fn advance(&mut self, number: usize, file: &mut Active) -> Result<(u32, Asked)> {
         if file.sent == file.block.len()
             && let Some(reading) = file.reading.take()
@@ -336,7 +338,7 @@ impl Sftp {
         Ok((id, Asked::Write(number)))
     }
 
-    /// Takes the answers that nobody needs any more.
+    /// Receives and drops responses that are not needed any more.
     async fn drain(&mut self, count: usize) -> Result<()> {
         for _ in 0..count {
             self.answer().await?;
@@ -344,7 +346,7 @@ impl Sftp {
         Ok(())
     }
 
-    /// Sends a request. Its number is how the answer is known.
+    /// Sends a request and returns its ID, which the response repeats.
     async fn request(&mut self, kind: u8, body: &[u8]) -> Result<u32> {
         let id = self.next;
         self.next = self.next.wrapping_add(1);
@@ -362,7 +364,7 @@ impl Sftp {
         }
         let sending = self.writer.data_bytes(packet);
         tokio::pin!(sending);
-        // What the server answers meanwhile is taken: who sends without reading may wait for one who does the same.
+        // Responses are received meanwhile: a server that cannot send may stop reading, and both would wait for ever.
         let sent = loop {
             tokio::select! {
                 biased;
@@ -392,7 +394,7 @@ impl Sftp {
         parsed.ok_or_else(|| Error::new("the server's SFTP sent something that cannot be read"))
     }
 
-    /// The next message of the server.
+    /// Receives the next message of the server.
     async fn receive(&mut self) -> Result<(u8, Vec<u8>)> {
         loop {
             if let Some((head, rest)) = self.received.split_first_chunk::<4>() {
@@ -416,7 +418,7 @@ impl Sftp {
     }
 }
 
-/// Takes what the server has sent; returns false if that is the end.
+/// Appends received data; returns false at the end of the channel.
 fn take(received: &mut Vec<u8>, message: Option<ChannelMsg>) -> bool {
     match message {
         Some(ChannelMsg::Data { data }) => received.extend_from_slice(&data),
@@ -426,7 +428,7 @@ fn take(received: &mut Vec<u8>, message: Option<ChannelMsg>) -> bool {
     true
 }
 
-/// The directories and files of a tree: directories by their depth, since each must be there before what is in it.
+/// Collects the files of a tree, and its directories by depth, since a directory must exist before its contents.
 fn collect(target: &str, entries: Vec<Entry>, depth: usize, levels: &mut Vec<Vec<String>>, jobs: &mut VecDeque<Job>) {
     for entry in entries {
         let path = join(target, &entry.name);
@@ -454,7 +456,7 @@ fn join(directory: &str, name: &str) -> String {
 }
 
 fn length(n: usize) -> [u8; 4] {
-    // What is sent is far shorter.
+    // Packets are far shorter than 4 GiB.
     u32::try_from(n).unwrap_or(u32::MAX).to_be_bytes()
 }
 
@@ -466,13 +468,14 @@ fn string(text: &str) -> Vec<u8> {
     bytes(text.as_bytes())
 }
 
-/// Attributes that say the permissions and nothing else.
+/// Encodes attributes that consist of permissions only.
 fn permissions(mode: u32) -> Vec<u8> {
     [HAS_PERMISSIONS.to_be_bytes(), mode.to_be_bytes()].concat()
 }
 
-/// What went wrong with a path.
+/// Describes the failure of a request for a path.
 fn failed(path: &str, code: u32, text: &str) -> Error {
+    // Servers have texts of their own for these codes; here they are the words of the system's errors.
     let reason = match code {
         2 => "No such file or directory",
         3 => "Permission denied",
@@ -483,6 +486,7 @@ fn failed(path: &str, code: u32, text: &str) -> Error {
     Error::fatal(format!("{path}: {reason}"))
 }
 
+/// Parses a response into its request ID and content; none if it is malformed.
 fn parse(kind: u8, packet: &[u8]) -> Option<(u32, Answer)> {
     let mut rest = packet;
     let mut number = || {
@@ -506,7 +510,7 @@ fn parse(kind: u8, packet: &[u8]) -> Option<(u32, Answer)> {
         }
         ATTRS => {
             let flags = number()?;
-            // A size of eight bytes and an owner of eight come before.
+            // Size and owner of eight bytes each come before the mode.
             let before = (if flags & 1 == 0 { 0 } else { 8 }) + (if flags & 2 == 0 { 0 } else { 8 });
             let mode = rest.get(before..before + 4).and_then(|b| b.try_into().ok());
             Answer::Attributes(mode.filter(|_| flags & HAS_PERMISSIONS != 0).map(u32::from_be_bytes))
@@ -517,8 +521,8 @@ fn parse(kind: u8, packet: &[u8]) -> Option<(u32, Answer)> {
     Some((id, answer))
 }
 
-/// How much one request writes within these limits: the longest packet, the most that is read, and the most that is written.
-/// Zero means that the server does not say.
+/// Returns the size of write requests for the reply of [`LIMITS`]: the longest packet, the longest read, the longest write.
+/// Zero means no announced limit.
 fn chunk_within(limits: &[u8]) -> usize {
     let limit = |n: usize| {
         let bytes = limits.get(8 * n..8 * n + 8)?.try_into().ok()?;
@@ -526,7 +530,7 @@ fn chunk_within(limits: &[u8]) -> usize {
             .ok()
             .filter(|limit| *limit > 0)
     };
-    // A handle has at most 256 bytes.
+    // The rest of the packet is a handle of at most 256 bytes and numbers.
     let packet = limit(0).map(|packet| packet.saturating_sub(512));
     match (packet, limit(2)) {
         (Some(packet), Some(write)) => packet.min(write).clamp(CHUNK, LARGE_CHUNK),

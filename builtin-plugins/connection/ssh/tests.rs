@@ -1,4 +1,4 @@
-//! What happens to a connection that is there: lost between two operations, or silent.
+//! Connections that are lost between two operations, or fall silent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,17 +66,17 @@ impl server::Handler for Server {
     }
 }
 
-/// What the way between the two does.
+/// State of the network between client and server.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Open,
-    /// Nothing passes, in either direction, and nobody is told.
+    /// Nothing passes in either direction, and neither side is notified.
     Silent,
-    /// The connections that are there are closed; new ones pass.
+    /// Connections up to this number are closed; later ones pass.
     Cut(usize),
 }
 
-/// The server behind a way that can be changed, and the number of connections that were made to it.
+/// The server behind a network that can be changed, and the number of connections to it.
 struct Lab {
     settings: Settings,
     way: watch::Sender<Way>,
@@ -135,7 +135,7 @@ impl Lab {
     }
 }
 
-/// Copies bytes in both directions for as long as the way is open.
+/// Copies bytes in both directions while the network is open.
 async fn pass(mut socket: TcpStream, server: tokio::io::DuplexStream, number: usize, mut way: watch::Receiver<Way>) {
     let (mut from_server, mut to_server) = tokio::io::split(server);
     let (mut from_client, mut to_client) = socket.split();
@@ -189,7 +189,7 @@ async fn a_connection_lost_between_two_commands_is_made_again_once() {
     run(&mut ssh, "true").await.expect("runs on a new connection");
     assert_eq!(lab.connections(), 2);
 
-    // A server that takes no connection for longer is an error, after one attempt.
+    // A server that accepts no connection is an error after one attempt.
     lab.way.send_replace(Way::Cut(usize::MAX));
     run(&mut ssh, "true").await.expect_err("the server is gone");
     assert_eq!(lab.connections(), 3);
@@ -204,7 +204,7 @@ async fn a_server_that_says_nothing_for_two_minutes_counts_as_gone() {
     let silence = lab.way.clone();
     let running = run(&mut ssh, "wait");
     tokio::pin!(running);
-    // Long enough for the command to be there, on the clock of the world.
+    // Real time, long enough for the command to be running.
     tokio::select! {
         ended = &mut running => panic!("it waits: {ended:?}"),
         () = tokio::time::sleep(Duration::from_millis(300)) => {}

@@ -1,4 +1,4 @@
-//! Files over WinRM: text that commands append to a temporary file, which PowerShell decodes.
+//! Copies over WinRM: commands append Base64 text to a temporary file, and PowerShell decodes it.
 
 use std::path::Path;
 
@@ -10,17 +10,17 @@ use crate::files::{Content, Entry, EntryKind, name_of, tree};
 use crate::words::quoted_for_powershell;
 use crate::{Error, Result};
 
-/// A line of a command interpreter has less than 8,192 characters; that much of it is left for the text, which is longer than
-/// what it stands for.
+/// Bytes of a file per command. A command line of the interpreter has less than 8,192 characters, and Base64 makes 7,600 of
+/// these.
 const CHUNK: usize = 5700;
 
-/// How many commands a shell runs, at most, before another one is made. Services have limits, and this is the lowest.
+/// Commands that a shell runs before another one is created. Services limit them; 15 is the lowest known limit.
 const COMMANDS: usize = 15;
 
-/// A file that only the Finder of macOS is interested in.
+/// File of the Finder of macOS, which Terraform does not copy either.
 const SKIPPED: &str = ".DS_Store";
 
-/// Shells that are made anew after some commands.
+/// Shell that is replaced after [`COMMANDS`] commands.
 struct Shells {
     current: Option<(String, usize)>,
 }
@@ -54,7 +54,7 @@ pub async fn file(winrm: &mut Winrm, path: &str, content: Content) -> Result<()>
     result
 }
 
-/// Copies a directory into another one, or only what is in it.
+/// Copies a directory into another one, or only its contents.
 pub async fn directory(winrm: &mut Winrm, destination: &str, source: &Path, contents_only: bool) -> Result<()> {
     let mut target = destination.trim_end_matches(['/', '\\']).to_owned();
     if !contents_only {
@@ -86,6 +86,7 @@ fn collect(target: &str, entries: Vec<Entry>, files: &mut Vec<(String, Content)>
 }
 
 async fn one(shells: &mut Shells, winrm: &mut Winrm, path: &str, content: Content) -> Result<()> {
+    // The name is new for each file, so that copies of other provisioners at the same time do not mix with this one.
     let name = format!("winrmcp-{}.tmp", uuid::Uuid::new_v4());
     let (mut reading, _) = content.open(&winrm.progress).await?;
     loop {
@@ -94,7 +95,7 @@ async fn one(shells: &mut Shells, winrm: &mut Winrm, path: &str, content: Conten
         if block.is_empty() {
             break;
         }
-        // The blank keeps a digit at the end from being taken for the number of a stream.
+        // Without the space before `>>`, a digit at the end would be read as the number of a stream.
         let command = format!("echo {} >> \"%TEMP%\\{name}\"", BASE64.encode(&block));
         let ran = shells.run(winrm, &command).await?;
         ran.well("upload operation")?;
@@ -109,6 +110,7 @@ impl Ran {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&self.output[1]).trim().to_owned();
+        // Some programs print their errors to standard output.
         let said = match said.as_str() {
             "" => String::from_utf8_lossy(&self.output[0]).trim().to_owned(),
             _ => said,
@@ -121,7 +123,7 @@ impl Ran {
     }
 }
 
-/// A script that decodes the temporary file to its place, and removes it.
+/// Returns the script that decodes the temporary file to its destination, and removes it.
 fn decoder(name: &str, path: &str) -> String {
     let path = quoted_for_powershell(path);
     format!(
@@ -156,8 +158,9 @@ exit 0
     )
 }
 
-/// A command that runs a script.
+/// Returns the command that runs a script.
 fn powershell(script: &str) -> String {
+    // An encoded script needs no quoting for the command interpreter. PowerShell expects UTF-16.
     let bytes: Vec<u8> = script.encode_utf16().flat_map(u16::to_le_bytes).collect();
     format!(
         "powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -EncodedCommand {}",

@@ -1,5 +1,5 @@
-//! One HTTP connection to a WinRM service, and logging in over it. NTLM logs a connection in, not a request, which is why
-//! connections are made here and not by a library that shares them.
+//! One HTTP connection to a WinRM service, with authentication. NTLM authenticates a connection and not a request, so
+//! connections are made here and not by a client that pools them.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -19,20 +19,20 @@ use super::{Settings, tls};
 use crate::ssh::proxy::tcp;
 use crate::{Error, Result};
 
-/// An answer of a service is far shorter.
+/// Length limit of a response body; those of a service are far shorter.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// How much longer than the service says an answer is waited for.
+/// Time that a response may take beyond the operation timeout that the service was given.
 const BEYOND: Duration = Duration::from_secs(30);
 
-/// A connection to the service.
+/// An HTTP connection to the service.
 pub struct Http {
     sender: Option<SendRequest<Full<Bytes>>>,
     settings: Settings,
 }
 
 impl Http {
-    /// For this service; it is connected with the first request.
+    /// Creates a client; it connects with the first request.
     pub fn new(settings: &Settings) -> Http {
         Http {
             sender: None,
@@ -40,12 +40,13 @@ impl Http {
         }
     }
 
-    /// Sends a message, and gives the status and the text of the answer.
+    /// Sends a message, and returns the status and the text of the response.
     pub async fn post(&mut self, message: String) -> Result<(StatusCode, String)> {
         let limit = self.settings.timeout + BEYOND;
         let answer = tokio::time::timeout(limit, self.exchange(message)).await;
         let result = answer.unwrap_or_else(|_| Err(Error::new("no answer from the WinRM service in time")));
         if result.is_err() {
+            // Its state is unknown: a late response would be read as the next one.
             self.sender = None;
         }
         result
@@ -65,7 +66,8 @@ impl Http {
             self.send(Some(credentials), &message).await?
         };
         if self.settings.ntlm && !is_new && answer.status() == StatusCode::UNAUTHORIZED {
-            // A service may ask again at any time.
+            // A service may require authentication again at any time. The body has to be read before the connection is
+            // free.
             text(answer).await?;
             answer = self.log_in(&message).await?;
         }
@@ -80,7 +82,7 @@ impl Http {
         Ok((status, text))
     }
 
-    /// Connects if there is no connection. True if there was none.
+    /// Connects if there is no usable connection. Returns true if it connected.
     async fn connect(&mut self) -> Result<bool> {
         if let Some(sender) = &mut self.sender
             && sender.ready().await.is_ok()
@@ -110,9 +112,9 @@ impl Http {
         Ok(true)
     }
 
-    /// Logs the connection in, with a message as the last step.
+    /// Authenticates the connection by NTLM; the message goes along with the last step.
     async fn log_in(&mut self, message: &str) -> Result<Response<Incoming>> {
-        // Nothing is said before it is known who may hear it.
+        // The first step has no message: the server would refuse it on a connection that is not authenticated.
         let first = self
             .send(Some(format!("Negotiate {}", BASE64.encode(negotiate()))), "")
             .await?;
@@ -133,6 +135,7 @@ impl Http {
         let challenge = Challenge::read(&token)?;
         let fresh = Fresh {
             nonce: rand::random(),
+            // The server compares this time with its own clock, so its own time is taken if it sends it.
             time: challenge.time().unwrap_or_else(windows_time),
         };
         let who = Who::new(&self.settings.user, &self.settings.password);
@@ -170,7 +173,7 @@ async fn text(answer: Response<Incoming>) -> Result<String> {
     Ok(String::from_utf8_lossy(&body.to_bytes()).into_owned())
 }
 
-/// The time as Windows counts it: in tenths of microseconds since 1601.
+/// Returns the time as Windows counts it: 100 ns intervals since 1601.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place where this crate reads the clock"

@@ -1,7 +1,7 @@
 //! Connections over WinRM: the remote shells of Windows, over SOAP and HTTP.
 //!
-//! [`http`] is the connection, [`ntlm`] a way to log in, [`soap`] the messages; [`copy`] writes files by means of commands, as there
-//! is no other way.
+//! [`http`] is the connection, [`ntlm`] an authentication method, [`soap`] the messages; [`copy`] writes files by means of commands,
+//! since the protocol has no other way.
 
 mod copy;
 mod http;
@@ -24,14 +24,14 @@ use crate::files::Progress;
 use crate::words::command_for_windows;
 use crate::{Content, Error, Result};
 
-/// How long a service may wait for the output of a command before it says that there is none. Above the longest that a setting
-/// may be, and below the shortest that makes sense, nothing good comes of it.
+/// Shortest operation timeout in seconds: the time that a service may wait for output of a command before it answers that there is
+/// none. With zero it would never wait.
 const SHORTEST_WAIT: u64 = 1;
 
-/// What the connection block says.
+/// Arguments of the connection block for WinRM.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Without brackets.
+    /// Name or address, without brackets.
     pub host: String,
     pub port: u16,
     pub user: String,
@@ -62,21 +62,21 @@ impl Settings {
     }
 }
 
-/// A connection to a service that was tried.
+/// A connection to a service that has answered.
 pub(crate) struct Winrm {
     settings: Settings,
     http: Http,
     pub progress: Progress,
 }
 
-/// What a command wrote and how it ended, where nobody looks on.
+/// Output and exit status of a command that is not shown.
 struct Ran {
     status: i64,
     output: [Vec<u8>; 2],
 }
 
 impl Winrm {
-    /// Makes a shell and ends it, to see that it works.
+    /// Creates a shell and deletes it, to see that credentials and service work.
     pub async fn connect(settings: &Settings, output: Option<&Output>) -> Result<Winrm> {
         if let Some(output) = output {
             output
@@ -112,11 +112,11 @@ impl Winrm {
         self.run(&command_for_windows(path)?, output, stop).await
     }
 
-    /// Runs a command in a shell of its own, and shows what it writes.
+    /// Runs a command in a new shell and shows its output.
     pub async fn run(&mut self, command: &str, output: &Output, stop: &mut Stop) -> Result<()> {
         let shell = self.create().await?;
         let result = self.run_shown(&shell, command, output, stop).await;
-        // What is left of it the service ends by itself, at some time.
+        // The service removes an abandoned shell after its idle timeout, so a failure is not reported.
         drop(self.ask(&Request::Delete { shell: &shell }).await);
         match result? {
             0 => Ok(()),
@@ -131,7 +131,7 @@ impl Winrm {
             let received = tokio::select! {
                 received = self.receive(shell, &id) => received?,
                 () = stop.requested() => {
-                    // The request that waits for output has its connection for itself.
+                    // The connection is busy with the request that waits for output, so the signal takes another one.
                     self.http = Http::new(&self.settings);
                     self.terminate(shell, &id).await;
                     return Err(Error::fatal(format!("error executing {command:?}: interrupted")));
@@ -141,7 +141,7 @@ impl Winrm {
                 for line in lines.push(data) {
                     output.show(line).await;
                 }
-                // What came was sent because nothing more was there.
+                // The service answers when the command pauses, so an unfinished line is a prompt.
                 if let Some(line) = lines.rest() {
                     output.show(line).await;
                 }
@@ -159,7 +159,7 @@ impl Winrm {
         Ok(ended)
     }
 
-    /// Runs a command in a shell, to its end.
+    /// Runs a command in a shell to its end and collects its output.
     async fn run_quietly(&mut self, shell: &str, command: &str) -> Result<Ran> {
         let id = self.start(shell, command).await?;
         let mut output = [Vec::new(), Vec::new()];
@@ -183,16 +183,17 @@ impl Winrm {
         soap::command_id(&self.ask(&Request::Command { shell, command }).await?)
     }
 
-    /// Waits until a command has written something, or has ended.
+    /// Waits until a command has written output, or has ended.
     async fn receive(&mut self, shell: &str, command: &str) -> Result<Received> {
         loop {
+            // A timeout is the service's answer of a silent command: the request is sent again.
             if let Some(answer) = self.answered(&Request::Receive { shell, command }).await? {
                 return soap::received(&answer);
             }
         }
     }
 
-    /// Ends a command. One that has ended by itself is forgotten by the service then, which is all the same here.
+    /// Ends a command. For a command that has ended, it frees the resources of the service.
     async fn terminate(&mut self, shell: &str, command: &str) {
         drop(self.ask(&Request::Terminate { shell, command }).await);
     }
@@ -202,7 +203,7 @@ impl Winrm {
         answer.ok_or_else(|| Error::new("the WinRM service did nothing within its time"))
     }
 
-    /// Sends a request; none if nothing happened in time.
+    /// Sends a request; none if its operation timed out at the service.
     async fn answered(&mut self, request: &Request<'_>) -> Result<Option<String>> {
         let seconds = self.settings.timeout.as_secs().max(SHORTEST_WAIT);
         let message = soap::envelope(&self.settings.url(), request, seconds);
@@ -220,7 +221,7 @@ impl Winrm {
         copy::file(self, path, content).await
     }
 
-    /// Copies a directory into another one, or only what is in it.
+    /// Copies a directory into another one, or only its contents.
     pub async fn upload_directory(&mut self, destination: &str, source: &Path, contents_only: bool) -> Result<()> {
         copy::directory(self, destination, source, contents_only).await
     }

@@ -1,5 +1,5 @@
-//! NTLM version 2, as far as logging in to an HTTP server takes: the three messages of MS-NLMP, without signing or encrypting
-//! what follows.
+//! NTLM version 2 for authentication to an HTTP server: the three messages of MS-NLMP, without signing or sealing of what
+//! follows.
 
 use hmac::{Hmac, KeyInit, Mac};
 use md4::{Digest, Md4};
@@ -9,7 +9,7 @@ use crate::{Error, Result};
 
 const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 
-/// Names are UTF-16.
+/// Names are in UTF-16.
 const UNICODE: u32 = 0x0000_0001;
 const REQUEST_TARGET: u32 = 0x0000_0004;
 const NTLM: u32 = 0x0000_0200;
@@ -30,13 +30,13 @@ const FLAGS: u32 = UNICODE
     | KEY_128
     | KEY_56;
 
-/// Windows 6.1, build 7601, revision 15 of NTLM: something that every server knows.
+/// Windows 6.1, build 7601, revision 15 of NTLM: a version that every server accepts.
 const OWN_VERSION: [u8; 8] = [6, 1, 0xb1, 0x1d, 0, 0, 0, 15];
 
-/// The item of the target's description that is the server's time.
+/// ID of the server's time in the target information (MsvAvTimestamp).
 const TIMESTAMP: u16 = 7;
 
-/// Who logs in.
+/// Credentials of the user.
 #[derive(Clone, Copy)]
 pub struct Who<'a> {
     pub domain: &'a str,
@@ -45,14 +45,14 @@ pub struct Who<'a> {
 }
 
 impl<'a> Who<'a> {
-    /// A user's name may have the domain in front of it.
+    /// Splits a user name of the form `DOMAIN\user`.
     pub fn new(user: &'a str, password: &'a str) -> Who<'a> {
         let (domain, user) = user.split_once('\\').unwrap_or(("", user));
         Who { domain, user, password }
     }
 }
 
-/// What the server answered to the first message.
+/// The server's answer to the first message (CHALLENGE_MESSAGE).
 #[derive(Debug, PartialEq)]
 pub struct Challenge {
     flags: u32,
@@ -60,19 +60,19 @@ pub struct Challenge {
     target_info: Vec<u8>,
 }
 
-/// What must be new each time: a random number, and the time as Windows counts it.
+/// Values that are new in each exchange: a random number, and the time as Windows counts it.
 pub struct Fresh {
     pub nonce: [u8; 8],
     pub time: u64,
 }
 
-/// The first message.
+/// Encodes the first message (NEGOTIATE_MESSAGE).
 pub fn negotiate() -> Vec<u8> {
     let mut out = Vec::with_capacity(40);
     out.extend(SIGNATURE);
     out.extend(1u32.to_le_bytes());
     out.extend(FLAGS.to_le_bytes());
-    // Neither a domain nor a workstation.
+    // No domain and no workstation: the third message has the domain.
     out.extend([0; 16]);
     out.extend(OWN_VERSION);
     out
@@ -108,7 +108,7 @@ impl Challenge {
         })
     }
 
-    /// The server's time, if it says it.
+    /// Returns the server's time if the challenge has it.
     pub fn time(&self) -> Option<u64> {
         let mut rest = self.target_info.as_slice();
         loop {
@@ -122,14 +122,14 @@ impl Challenge {
         }
     }
 
-    /// The third message.
+    /// Encodes the third message (AUTHENTICATE_MESSAGE).
     pub fn answer(&self, who: Who<'_>, fresh: &Fresh) -> Vec<u8> {
         let answers = answers(self, who, fresh);
         authenticate(self.flags & FLAGS, OWN_VERSION, who, "", &answers, &[])
     }
 }
 
-/// What proves that the password is known.
+/// Proofs that the password is known, in the fields for LM and NT responses.
 struct Answers {
     lm: Vec<u8>,
     nt: Vec<u8>,
@@ -140,7 +140,7 @@ fn utf16(text: &str) -> Vec<u8> {
 }
 
 fn hmac_md5(key: &[u8], parts: &[&[u8]]) -> [u8; 16] {
-    // A key of any length is taken.
+    // HMAC accepts keys of any length, so this cannot fail.
     let Ok(mut mac) = Hmac::<Md5>::new_from_slice(key) else {
         return [0; 16];
     };
@@ -150,7 +150,7 @@ fn hmac_md5(key: &[u8], parts: &[&[u8]]) -> [u8; 16] {
     mac.finalize().into_bytes().into()
 }
 
-/// The key that stands for the password.
+/// Returns the NTLMv2 key of the user (NTOWFv2). User names are compared in upper case, domains are not.
 fn password_key(who: Who<'_>) -> [u8; 16] {
     let hash = Md4::digest(utf16(who.password));
     hmac_md5(&hash, &[&utf16(&who.user.to_uppercase()), &utf16(who.domain)])
@@ -165,7 +165,7 @@ fn answers(challenge: &Challenge, who: Who<'_>, fresh: &Fresh) -> Answers {
     blob.extend(&challenge.target_info);
     blob.extend([0; 4]);
     let proof = hmac_md5(&key, &[&challenge.nonce, &blob]);
-    // A server that says its time wants no proof of the old kind.
+    // If the challenge has a time, the LM response is 24 zero bytes (MS-NLMP 3.1.5.1.2).
     let lm = if challenge.time().is_some() {
         vec![0; 24]
     } else {
@@ -178,7 +178,7 @@ fn answers(challenge: &Challenge, who: Who<'_>, fresh: &Fresh) -> Answers {
     }
 }
 
-/// The layout of the third message: a head with the place of each part, then the parts.
+/// Lays out the third message: a header with the position of each part, then the parts.
 fn authenticate(
     flags: u32,
     version: [u8; 8],
@@ -193,7 +193,7 @@ fn authenticate(
     let lm = HEAD + names;
     let nt = lm + answers.lm.len();
     let field = |length: usize, place: usize| {
-        // What is longer than this is no name, and is refused by the server.
+        // A longer field is truncated in its length, and the server refuses the message.
         let length = u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes();
         let place = u32::try_from(place).unwrap_or(u32::MAX).to_le_bytes();
         [&length[..], &length, &place].concat()

@@ -1,29 +1,29 @@
-//! The messages of WS-Management that a remote shell takes, and what is read from their answers.
+//! Messages of WS-Management for remote shells, and the parts of their answers that are used.
 
 use roxmltree::{Document, Node};
 
 use crate::{Error, Result};
 
-/// What is asked of a shell.
+/// A request to a shell.
 pub enum Request<'a> {
-    /// To make one.
+    /// Creates a shell.
     Create,
-    /// To start a command in it.
+    /// Starts a command in a shell.
     Command { shell: &'a str, command: &'a str },
-    /// To give what a command wrote since, or to wait until it writes.
+    /// Returns the output of a command since the last request, or waits for some.
     Receive { shell: &'a str, command: &'a str },
-    /// To end a command, or to forget one that has ended.
+    /// Ends a command, or forgets one that has ended.
     Terminate { shell: &'a str, command: &'a str },
-    /// To end it.
+    /// Deletes a shell.
     Delete { shell: &'a str },
 }
 
-/// What a command wrote, and whether it has ended.
+/// Output of a command, and its exit status if it has ended.
 #[derive(Debug, Default, PartialEq)]
 pub struct Received {
-    /// Standard output and error output, each in the order it was written.
+    /// Standard output and standard error, each in the order of writing.
     pub streams: [Vec<u8>; 2],
-    /// The status, once it has ended.
+    /// Exit status of a command that has ended.
     pub ended: Option<i64>,
 }
 
@@ -31,14 +31,15 @@ const SHELL: &str = "http://schemas.microsoft.com/wbem/wsman/1/windows/shell";
 const TRANSFER: &str = "http://schemas.xmlsoap.org/ws/2004/09/transfer";
 const ANONYMOUS: &str = "http://schemas.xmlsoap.org/ws/2004/08/addressing/role/anonymous";
 
-/// How long an answer may be: what every server allows.
+/// Length limit of an answer in bytes: one that every server accepts.
 const ENVELOPE: u32 = 153_600;
 
-/// A request as text. The time is how long the server may take to answer.
+/// Encodes a request. `seconds` is the operation timeout of the server.
 pub fn envelope(to: &str, request: &Request<'_>, seconds: u64) -> String {
     let (action, options, selector, body) = match request {
         Request::Create => (
             format!("{TRANSFER}/Create"),
+            // Code page 65001 is UTF-8, so that output needs no conversion.
             option("WINRS_NOPROFILE", "FALSE") + &option("WINRS_CODEPAGE", "65001"),
             None,
             "<rsp:Shell><rsp:InputStreams>stdin</rsp:InputStreams><rsp:OutputStreams>stdout \
@@ -106,7 +107,7 @@ fn option(name: &str, value: &str) -> String {
     format!("<w:Option Name=\"{name}\">{value}</w:Option>")
 }
 
-/// A text as it stands in XML. What XML cannot have at all becomes the replacement character.
+/// Escapes text for XML. Characters that XML cannot represent are replaced by U+FFFD.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -116,6 +117,7 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&apos;"),
+            // Parsers normalize these if they are literal: line ends in text, and all of them in attribute values.
             '\t' | '\n' | '\r' => out.push_str(&format!("&#{};", u32::from(c))),
             c if c < ' ' || c == '\u{fffe}' || c == '\u{ffff}' => out.push('\u{fffd}'),
             c => out.push(c),
@@ -139,7 +141,7 @@ fn text_of(document: &Document<'_>, name: &str) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// The name of a shell that was made.
+/// Returns the ID of a shell that was created.
 pub fn shell_id(answer: &str) -> Result<String> {
     let document = read(answer)?;
     let selector = named(&document, "Selector")
@@ -150,13 +152,13 @@ pub fn shell_id(answer: &str) -> Result<String> {
         .ok_or_else(|| Error::new("the WinRM service made a shell, and did not say which"))
 }
 
-/// The name of a command that was started.
+/// Returns the ID of a command that was started.
 pub fn command_id(answer: &str) -> Result<String> {
     text_of(&read(answer)?, "CommandId")
         .ok_or_else(|| Error::new("the WinRM service started a command, and did not say which"))
 }
 
-/// What a command wrote.
+/// Decodes the output of a command.
 pub fn received(answer: &str) -> Result<Received> {
     use base64::Engine as _;
     let document = read(answer)?;
@@ -174,16 +176,16 @@ pub fn received(answer: &str) -> Result<Received> {
             .is_some_and(|state| state.ends_with("/CommandState/Done"))
     });
     if done {
-        // Statuses are unsigned in some answers and signed in others.
+        // 64 bits hold both: some services write statuses with a sign and others without.
         let status = text_of(&document, "ExitCode").and_then(|text| text.parse().ok());
         found.ended = Some(status.unwrap_or(0));
     }
     Ok(found)
 }
 
-/// What a fault says: whether it is only that nothing happened in time, and its text.
+/// Reads a fault: whether the operation only timed out, and the text of the fault.
 pub fn fault(answer: &str) -> Option<(bool, String)> {
-    /// Nothing was written within the time of the request.
+    /// Code of a fault for an operation timeout.
     const TIMED_OUT: &str = "2150858793";
     let document = read(answer).ok()?;
     named(&document, "Fault").next()?;

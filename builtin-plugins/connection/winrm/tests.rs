@@ -1,4 +1,4 @@
-//! A WinRM service of the tests: it reads every request, keeps files in memory, and runs the few commands that it knows.
+//! A WinRM service for tests: it parses every request, keeps files in memory, and runs the few commands that it knows.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,14 +14,14 @@ use tokio::net::TcpListener;
 
 use crate::{Connection, Content, Result, Settings, connect};
 
-/// What the service has seen.
+/// Record of the requests, and the state of the service.
 #[derive(Default)]
 struct Seen {
     actions: Vec<String>,
     files: HashMap<String, Vec<u8>>,
-    /// Commands by shell and number.
+    /// Commands by shell, in their order.
     commands: HashMap<String, Vec<String>>,
-    /// What is left to be received of a command.
+    /// Output of a command that was not received yet.
     outputs: HashMap<String, Vec<String>>,
     authorizations: Vec<String>,
     shells: usize,
@@ -39,7 +39,7 @@ enum Login {
     Ntlm,
 }
 
-/// Starts a service; gives its port.
+/// Starts a service and returns its port.
 async fn service(login: Login) -> (u16, Shared) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -53,7 +53,7 @@ async fn service(login: Login) -> (u16, Shared) {
     (port, seen)
 }
 
-/// The challenge that MS-NLMP shows.
+/// The challenge message of the example in MS-NLMP.
 fn challenge() -> Vec<u8> {
     let mut message = b"NTLMSSP\0\x02\0\0\0".to_vec();
     message.extend([12, 0, 12, 0, 56, 0, 0, 0]);
@@ -127,7 +127,7 @@ async fn serve<S: AsyncRead + AsyncWrite>(stream: S, login: Login, seen: Shared)
     }
 }
 
-/// Whether a third message was made with the right password, for the challenge above.
+/// Returns true if a third message proves the right password, for the challenge above.
 fn proves(message: &[u8]) -> bool {
     use hmac::{Hmac, KeyInit, Mac};
     use md4::{Digest, Md4};
@@ -218,7 +218,7 @@ async fn answer(seen: &Shared, request: &str) -> (u16, String) {
                     envelope(&format!("<rsp:ReceiveResponse>{part}</rsp:ReceiveResponse>")),
                 ),
                 None => {
-                    // A command that goes on and on.
+                    // A command that does not end.
                     tokio::time::sleep(Duration::from_secs(60)).await;
                     (500, String::new())
                 }
@@ -242,7 +242,7 @@ fn done(status: i64) -> String {
     )
 }
 
-/// Runs a command; gives what it writes, part by part.
+/// Runs a command and returns its output, part by part.
 fn run(seen: &mut Seen, command: &str) -> Vec<String> {
     assert!(command.len() < 8192);
     if let Some((text, file)) = command.strip_prefix("echo ").and_then(|rest| rest.split_once(" >> ")) {
@@ -425,7 +425,7 @@ async fn interruption_ends_the_command() {
     assert_eq!(actions[actions.len() - 2..], ["Signal", "Delete"]);
 }
 
-/// Starts a service that speaks TLS; gives its port and its certificate.
+/// Starts a service over TLS and returns its port and its certificate.
 async fn secure_service() -> (u16, String) {
     let names = vec!["127.0.0.1".to_owned()];
     let pair = rcgen::generate_simple_self_signed(names).unwrap();

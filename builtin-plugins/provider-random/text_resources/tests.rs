@@ -1,4 +1,4 @@
-//! What people see of `random_string` and `random_password`.
+//! Tests of the visible behavior of `random_string` and `random_password`.
 
 use monoform_sdk::cty::{Type, Value};
 use monoform_sdk::testing::Harness;

@@ -1,5 +1,4 @@
-//! The curves of ECDSA keys, and what is computed on them. P-224 is computed by a crate of its own, since the library that
-//! does the others leaves it out.
+//! Curves of ECDSA keys, and operations on them. P-224 has a crate of its own, since the library for the others lacks it.
 
 use aws_lc_rs::agreement;
 use aws_lc_rs::encoding::AsBigEndian;
@@ -29,7 +28,7 @@ impl Curve {
     /// Names of the curves in configurations.
     pub const NAMES: &'static [&'static str] = &["P224", "P256", "P384", "P521"];
 
-    /// The curve that a configuration names.
+    /// Returns the curve with this name in configurations.
     pub fn named(name: &str) -> Option<Curve> {
         Curve::NAMES
             .iter()
@@ -38,7 +37,7 @@ impl Curve {
             .map(|(_, c)| c)
     }
 
-    /// The curve with this identifier.
+    /// Returns the curve with this object identifier.
     pub fn of(oid: &[u64]) -> Option<Curve> {
         CURVES.into_iter().find(|c| c.oid() == oid)
     }
@@ -52,7 +51,7 @@ impl Curve {
         }
     }
 
-    /// The identifier of signatures with its keys: the hash is as strong as the curve.
+    /// Returns the object identifier of signatures with its keys; the hash is as strong as the curve.
     pub fn signature(self) -> Oid {
         match self {
             Curve::P224 | Curve::P256 => oid::ECDSA_WITH_SHA256,
@@ -71,14 +70,14 @@ impl Curve {
         }
     }
 
-    /// The curve that SSH calls so.
+    /// Returns the curve with this name in SSH.
     pub fn named_by_ssh(name: &[u8]) -> Option<Curve> {
         CURVES
             .into_iter()
             .find(|c| c.ssh_name().is_some_and(|n| n.as_bytes() == name))
     }
 
-    /// The length of a secret number, in bytes.
+    /// Returns the length of a private scalar in bytes.
     pub fn scalar_len(self) -> usize {
         match self {
             Curve::P224 => 28,
@@ -88,10 +87,9 @@ impl Curve {
         }
     }
 
-    /// Generates a private scalar.
     pub fn generate(self) -> Result<Vec<u8>, KeyError> {
         let Some((signing, _)) = self.library() else {
-            // Nearly every number of this length is one; the others are passed over.
+            // Nearly every number of this length is a valid scalar; the others are drawn again.
             loop {
                 let mut bytes = [0; 28];
                 aws_lc_rs::rand::fill(&mut bytes).map_err(|_| KeyError::NoRandomBytes)?;
@@ -105,7 +103,7 @@ impl Curve {
         Ok(bytes.as_ref().to_vec())
     }
 
-    /// The point that belongs to a secret number, uncompressed; `None` if the number is none of this curve.
+    /// Returns the uncompressed public point of a private scalar; `None` if it is out of range.
     pub fn point(self, scalar: &[u8]) -> Option<Vec<u8>> {
         match self.library() {
             Some((_, agreement)) => {
@@ -119,7 +117,7 @@ impl Curve {
         }
     }
 
-    /// A signature of a message, in DER.
+    /// Signs a message; returns DER.
     pub fn sign(self, scalar: &[u8], point: &[u8], message: &[u8]) -> Result<Vec<u8>, KeyError> {
         const FAILED: KeyError = KeyError::CannotSign;
         match self.library() {

@@ -1,8 +1,8 @@
-//! Why a private key cannot be made, read, written or used.
+//! Errors of private keys.
 
 use sec1::der::asn1::ObjectIdentifier;
 
-/// Why a private key cannot be made, read, written or used. Each text is a sentence without its full stop.
+/// Error of generating, reading, writing or using a private key, as a sentence without its full stop.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeyError {
     /// The system's generator of random numbers failed.
@@ -11,54 +11,52 @@ pub(crate) enum KeyError {
     /// The cryptographic library generated no key.
     #[error("the cryptographic library could not generate a key")]
     NotGenerated,
-    /// An algorithm that no key is made with.
     #[error("the key algorithm {0:?} is not supported")]
     UnknownAlgorithm(String),
-    /// A name that is no curve's.
     #[error("the ECDSA curve {0:?} is not supported")]
     UnknownCurveName(String),
-    /// An RSA key would be insecure.
+    /// Insecure size of an RSA key.
     #[error("an RSA key of {bits} bits is insecure: use {least} or more")]
     TooFewBits { bits: i64, least: i64 },
-    /// An RSA key would take very long to make.
+    /// Size of an RSA key whose generation would take too long.
     #[error("generating an RSA key of {bits} bits would take hours: use {most} or less")]
     TooManyBits { bits: i64, most: i64 },
-    /// An RSA key of this size cannot be made.
+    /// Failed generation of an RSA key.
     #[error("generating an RSA key of {bits} bits failed: {source}")]
     RsaNotGenerated { bits: i64, source: rsa::Error },
     /// The text has no PEM block.
     #[error("failed to decode PEM block: there is none in the text")]
     NoPemBlock,
-    /// The text has no PEM block where SSH's formats are read too.
+    /// There is no PEM block in a text that may also be in OpenSSH's format.
     #[error("ssh: no key found")]
     NoSshKey,
-    /// A key in OpenSSH's format where only the others are read.
+    /// A key in OpenSSH's format in an argument for the other formats.
     #[error(
         "unsupported PEM preamble/type: OPENSSH PRIVATE KEY; this argument takes the same key as PKCS#1, SEC 1 or PKCS#8"
     )]
     OpenSshFormat,
-    /// The PEM block holds something else than a key.
+    /// The PEM block is no private key.
     #[error("unsupported PEM preamble/type: {0}")]
     PemLabel(String),
-    /// The PEM block holds something else than a key of SSH.
+    /// The PEM block is no private key of SSH.
     #[error("ssh: unsupported key type {0:?}")]
     SshPemLabel(String),
-    /// The PEM block cannot be read.
+    /// The content of the PEM block is invalid.
     #[error("failed to parse private key given PEM preamble '{label}': {source}")]
     PemBlock { label: String, source: Box<KeyError> },
-    /// The PEM block is enciphered.
+    /// The PEM block is encrypted.
     #[error("it is protected with a passphrase; give it without one")]
     Encrypted,
-    /// The DER is not what the format expects.
+    /// The DER is malformed.
     #[error(transparent)]
     Der(#[from] sec1::der::Error),
-    /// The PKCS#1 form cannot be read.
+    /// The PKCS#1 structure is malformed.
     #[error(transparent)]
     Pkcs1(#[from] rsa::pkcs1::Error),
-    /// The PKCS#8 form cannot be read.
+    /// The PKCS#8 structure is malformed.
     #[error(transparent)]
     Pkcs8(#[from] rsa::pkcs8::Error),
-    /// The algorithm's parameters cannot be read.
+    /// The parameters of the algorithm are malformed.
     #[error(transparent)]
     Parameters(#[from] rsa::pkcs8::spki::Error),
     /// A key of an algorithm that is not supported.
@@ -67,16 +65,16 @@ pub(crate) enum KeyError {
     /// A key on a curve that is not supported.
     #[error("the curve {0} is not supported: use P-224, P-256, P-384 or P-521")]
     Curve(ObjectIdentifier),
-    /// The curve is named neither in the key nor around it.
+    /// Neither the key nor its container names the curve.
     #[error("the key does not name its curve")]
     NoCurve,
-    /// The secret number of an ECDSA key is longer than those of its curve.
+    /// The private scalar is longer than the curve's.
     #[error("the number of the ECDSA key is too large")]
     ScalarTooLarge,
-    /// The secret number of an ECDSA key is not one of its curve.
+    /// The private scalar is out of the curve's range.
     #[error("the number of the ECDSA key is not one of its curve")]
     ScalarOutOfRange,
-    /// An Ed25519 key has another length than 32 bytes.
+    /// The Ed25519 key does not have 32 bytes.
     #[error("the ED25519 key is malformed")]
     Ed25519,
     #[error("the key cannot sign")]
@@ -84,22 +82,22 @@ pub(crate) enum KeyError {
     /// The RSA key cannot sign.
     #[error("the key cannot sign: {0}")]
     RsaSignature(rsa::signature::Error),
-    /// Numbers that every form of an RSA key needs cannot be computed.
+    /// The CRT coefficient, which all forms of an RSA key need, cannot be computed.
     #[error("the primes of the key have no coefficient")]
     NoCoefficient,
     /// An RSA key of more than two primes.
     #[error("keys with more than two primes are not supported")]
     ManyPrimes,
-    /// OpenSSH's format cannot be read.
+    /// OpenSSH's format is malformed.
     #[error("ssh: {0}")]
     OpenSsh(openssh::Error),
-    /// OpenSSH's format has a passphrase.
+    /// The key in OpenSSH's format has a passphrase.
     #[error("ssh: {}; give it without one (ssh-keygen -p)", openssh::Error::Encrypted)]
     OpenSshEncrypted,
-    /// A curve that OpenSSH's format does not have.
+    /// OpenSSH's format does not have the curve.
     #[error("ssh: unhandled elliptic curve")]
     SshCurve,
-    /// The public key beside a private one in OpenSSH's format belongs to another.
+    /// The public key in OpenSSH's format belongs to another private key.
     #[error("ssh: the public key does not match the private key")]
     SshMismatch,
     /// A number of an RSA key in OpenSSH's format is larger than its modulus.

@@ -1,4 +1,4 @@
-//! Private keys: making them, and every form in which they are written and read.
+//! Private keys: generation, and the formats in which they are written and read.
 
 pub(crate) mod curve;
 mod error;
@@ -21,7 +21,7 @@ use self::public::Public;
 use crate::oid::{self, Oid};
 use crate::pem::{self, Pem};
 
-/// The algorithms that configurations name.
+/// Names of the algorithms in configurations.
 pub(crate) const ALGORITHMS: &[&str] = &["RSA", "ECDSA", "ED25519"];
 
 const PKCS1: &str = "RSA PRIVATE KEY";
@@ -33,7 +33,6 @@ const OPENSSH: &str = "OPENSSH PRIVATE KEY";
 pub(crate) enum Key {
     Rsa(Box<RsaPrivateKey>),
     Ecdsa(EcKey),
-    /// Of Ed25519: what it is made from, and the public key.
     Ed25519 {
         /// Private seed of 32 random bytes.
         seed: Vec<u8>,
@@ -42,11 +41,10 @@ pub(crate) enum Key {
     },
 }
 
-/// A private key of ECDSA.
 #[derive(Clone)]
 pub(crate) struct EcKey {
     curve: Curve,
-    /// The secret number, at its full length.
+    /// Private scalar at its full length.
     scalar: Vec<u8>,
     point: Vec<u8>,
 }
@@ -54,6 +52,7 @@ pub(crate) struct EcKey {
 impl EcKey {
     fn new(curve: Curve, number: &[u8]) -> Result<EcKey, KeyError> {
         let number = without_leading_zeros(number);
+        // Some programs omit leading zeros of the scalar, others expect its full length.
         let length = curve.scalar_len();
         let missing = length.checked_sub(number.len()).ok_or(KeyError::ScalarTooLarge)?;
         let scalar = [&vec![0; missing], number].concat();
@@ -61,7 +60,7 @@ impl EcKey {
         Ok(EcKey { curve, scalar, point })
     }
 
-    /// SEC 1. Inside of PKCS#8, the curve is named outside.
+    /// Encodes SEC 1. Inside PKCS#8 the curve is omitted, since the container names it.
     fn write(&self, with_curve: bool) -> Vec<u8> {
         yasna::construct_der(|w| {
             w.write_sequence(|w| {
@@ -142,7 +141,7 @@ impl Key {
         }
     }
 
-    /// Reads the first block of a PEM text, which must be of PKCS#1, SEC 1 or PKCS#8.
+    /// Reads the first block of a PEM text, which must be PKCS#1, SEC 1 or PKCS#8.
     pub fn from_pem(text: &str) -> Result<Key, KeyError> {
         let block = pem::first(text).ok_or(KeyError::NoPemBlock)?;
         match block.tag() {
@@ -152,7 +151,7 @@ impl Key {
         }
     }
 
-    /// Reads the first block of a PEM text as SSH would: in OpenSSH's own format or in one of the others.
+    /// Reads the first block of a PEM text in OpenSSH's format or one of the others, as SSH does.
     pub fn from_openssh(text: &str) -> Result<Key, KeyError> {
         let block = pem::first(text).ok_or(KeyError::NoSshKey)?;
         match block.tag() {
@@ -168,6 +167,7 @@ impl Key {
             label: label.to_owned(),
             source: Box::new(source),
         };
+        // The traditional encryption is a header of the block, whose content would look like malformed DER.
         if block
             .headers()
             .get("Proc-Type")
@@ -201,7 +201,7 @@ impl Key {
         }
     }
 
-    /// The key in the format that its algorithm came with.
+    /// Encodes the key as PEM in the traditional format of its algorithm.
     pub fn pem(&self) -> Result<String, KeyError> {
         match self {
             Key::Rsa(key) => Ok(pem::encode(PKCS1, rsa::write(key)?)),
@@ -237,7 +237,7 @@ impl Key {
         Ok(pem::encode(PKCS8, der))
     }
 
-    /// The key in OpenSSH's format; empty if SSH does not know such keys.
+    /// Encodes the key in OpenSSH's format; empty if SSH does not have such keys.
     pub fn openssh_pem(&self) -> Result<String, KeyError> {
         Ok(match ssh::write(self)? {
             Some(bytes) => pem::encode(OPENSSH, bytes),
@@ -245,7 +245,6 @@ impl Key {
         })
     }
 
-    /// A signature of a message.
     pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         match self {
             Key::Rsa(key) => rsa::sign(key, message),
@@ -257,7 +256,7 @@ impl Key {
         }
     }
 
-    /// Writes what its signatures are called.
+    /// Writes the algorithm identifier of its signatures.
     pub fn write_signature_algorithm(&self, writer: DERWriter<'_>) {
         writer.write_sequence(|w| match self {
             Key::Rsa(_) => {
@@ -270,7 +269,7 @@ impl Key {
     }
 }
 
-/// A signed whole, as certificates and requests are: what is signed, how, and the signature.
+/// Wraps content with its signature, as in certificates and requests.
 pub(crate) fn signed(key: &Key, content: &[u8]) -> Result<Vec<u8>, KeyError> {
     let signature = key.sign(content)?;
     Ok(yasna::construct_der(|w| {
@@ -286,7 +285,7 @@ pub(crate) fn signed(key: &Key, content: &[u8]) -> Result<Vec<u8>, KeyError> {
 mod tests {
     use super::*;
 
-    /// Numbers that begin with zeros have every chance of being written too short, or read not at all.
+    /// Scalars that begin with zeros are easily written too short, or not read at all.
     #[test]
     fn small_numbers_survive_every_form() {
         for name in Curve::NAMES {
@@ -324,7 +323,7 @@ mod tests {
         for position in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[position] ^= 0x55;
-            // Whatever is read from it, it is no other key.
+            // Whatever is read from the changed bytes, it must not be another key.
             if let Ok(read) = ssh::read(&bytes) {
                 assert_eq!(read.public(), key.public(), "{position}");
             }

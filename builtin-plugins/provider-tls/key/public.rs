@@ -1,4 +1,4 @@
-//! Public keys: as certificates hold them, as SSH writes them, and their fingerprints.
+//! Public keys: in certificates, in SSH, and their fingerprints.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -19,14 +19,14 @@ use crate::problem::CertificateError;
 pub(crate) enum Public {
     /// Modulus and exponent, as bytes without leading zeros.
     Rsa { n: Vec<u8>, e: Vec<u8> },
-    /// A point on a curve, uncompressed.
+    /// Uncompressed point on a curve.
     Ecdsa { curve: Curve, point: Vec<u8> },
     /// Ed25519 point of 32 bytes.
     Ed25519(Vec<u8>),
 }
 
 impl Public {
-    /// The key in a request or certificate.
+    /// Reads the key of a request or certificate.
     pub fn read(info: &SubjectPublicKeyInfo<'_>) -> Result<Public, CertificateError> {
         let bits = info.subject_public_key.data.to_vec();
         let algorithm = &info.algorithm;
@@ -47,7 +47,7 @@ impl Public {
                 .as_ref()
                 .and_then(|oid| Curve::of(&oid::arcs(oid)))
                 .ok_or(CertificateError::Curve)?;
-            // Compressed points are no use to most readers.
+            // Most programs cannot read compressed points.
             if bits.first() != Some(&4) || bits.len() != 1 + 2 * curve.scalar_len() {
                 return Err(CertificateError::Point);
             }
@@ -59,7 +59,7 @@ impl Public {
         Err(CertificateError::Algorithm)
     }
 
-    /// Writes it as certificates hold it.
+    /// Writes the key as SubjectPublicKeyInfo.
     pub fn write(&self, writer: DERWriter<'_>) {
         let bits = self.bits();
         writer.write_sequence(|w| {
@@ -78,17 +78,17 @@ impl Public {
         });
     }
 
-    /// Encodes it as a DER document.
+    /// Encodes the key as a DER document.
     pub fn der(&self) -> Vec<u8> {
         yasna::construct_der(|w| self.write(w))
     }
 
-    /// Encodes it as PEM.
+    /// Encodes the key as PEM.
     pub fn pem(&self) -> String {
         pem::encode("PUBLIC KEY", self.der())
     }
 
-    /// The key itself, without its algorithm.
+    /// Returns the bits of the key without its algorithm.
     fn bits(&self) -> Vec<u8> {
         match self {
             Public::Rsa { n, e } => yasna::construct_der(|w| {
@@ -102,9 +102,10 @@ impl Public {
         }
     }
 
-    /// What names it in certificates: a hash of its bits. For Ed25519 it is the hash of the bits written as an octet string,
-    /// not what RFC 5280 proposes; any hash will do, but a chain that two tools have a hand in must use the same one.
+    /// Returns the key identifier for certificates: a hash of the key's bits.
     pub fn key_id(&self) -> Vec<u8> {
+        // For Ed25519, the official provider hashes the bits as an octet string, and not what RFC 5280 proposes. Any hash is
+        // valid, but the certificates of a chain must use the same one, also if two tools have made them.
         let bytes = match self {
             Public::Ed25519(bytes) => yasna::construct_der(|w| w.write_bytes(bytes)),
             _ => self.bits(),
@@ -112,7 +113,7 @@ impl Public {
         Sha1::digest(bytes).to_vec()
     }
 
-    /// As SSH sends it; `None` for keys that SSH does not know.
+    /// Encodes the key in SSH's wire format; `None` for keys that SSH does not have.
     pub fn ssh(&self) -> Option<Vec<u8>> {
         let mut wire = Writer::default();
         wire.string(self.ssh_type()?.as_bytes());
@@ -133,7 +134,7 @@ impl Public {
         }
     }
 
-    /// The line for `authorized_keys`; empty for keys that SSH does not know, as are the fingerprints.
+    /// Returns the line for `authorized_keys`; empty for keys that SSH does not have, as are the fingerprints.
     pub fn openssh(&self) -> String {
         match (self.ssh_type(), self.ssh()) {
             (Some(kind), Some(bytes)) => format!("{kind} {}\n", STANDARD.encode(bytes)),
@@ -156,15 +157,15 @@ impl Public {
         }
     }
 
-    /// The id of objects that are this key.
+    /// Returns the ID of objects for this key.
     pub fn id(&self) -> String {
         identifier(&self.der())
     }
 }
 
-/// The id of an object that is these bytes: their hash, after white space at both ends has been cut off. States are full of
-/// ids that were made so, although nothing about DER is white space.
+/// Returns the ID of an object with these bytes: their SHA-1 after trimming white space at both ends.
 pub(crate) fn identifier(mut bytes: &[u8]) -> String {
+    // DER has no white space to trim, but the IDs in existing states were made so.
     let space = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|t| t.chars().count() == 1 && t.trim().is_empty());
     while let Some(length) = (1..=4.min(bytes.len())).find(|n| space(&bytes[..*n])) {
         bytes = &bytes[length..];

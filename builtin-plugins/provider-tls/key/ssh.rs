@@ -1,4 +1,4 @@
-//! Private keys in OpenSSH's format, whose bytes the crate `openssh` reads and writes.
+//! Private keys in OpenSSH's format, by the crate `openssh`.
 
 use openssh::PrivateKey;
 use sha2::{Digest, Sha256};
@@ -8,7 +8,7 @@ use super::error::KeyError;
 use super::public::Public;
 use super::{EcKey, Key};
 
-/// A key as OpenSSH stores it, without a passphrase and without a comment; `None` if SSH does not have such keys.
+/// Encodes a key without passphrase and comment; `None` if SSH does not have such keys.
 pub(super) fn write(key: &Key) -> Result<Option<Vec<u8>>, KeyError> {
     let key = match key {
         Key::Rsa(key) => {
@@ -35,7 +35,7 @@ pub(super) fn write(key: &Key) -> Result<Option<Vec<u8>>, KeyError> {
             public: public.clone(),
         },
     };
-    // With a check number made of the public key, the same key is always written the same way.
+    // OpenSSH uses a random check number. One from the public key makes the encoding of a key always the same.
     let hash = Sha256::digest(key.public());
     let check = hash
         .iter()
@@ -44,7 +44,7 @@ pub(super) fn write(key: &Key) -> Result<Option<Vec<u8>>, KeyError> {
     Ok(Some(key.write(check)))
 }
 
-/// Reads a key as OpenSSH stores it.
+/// Reads a key in OpenSSH's format.
 pub(super) fn read(bytes: &[u8]) -> Result<Key, KeyError> {
     match PrivateKey::read(bytes)? {
         PrivateKey::Rsa { n, e, d, p, q, .. } => Ok(Key::Rsa(Box::new(super::rsa::from_numbers(&n, &e, &d, &p, &q)?))),

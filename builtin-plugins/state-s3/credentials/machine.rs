@@ -1,4 +1,4 @@
-//! Credentials of the container or the machine that this runs on.
+//! Credentials from the container or the EC2 instance that this program runs on.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,20 +13,21 @@ use store_client::{
 
 use super::{credential, expiry, problem};
 
-/// Services of containers, by addresses of their own: Amazon's own scheduler, and the one for Kubernetes.
+/// Addresses of the credential services of Amazon ECS and EKS.
 const CONTAINER_SERVICES: [&str; 3] = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
 
-/// Where the services of the machine are.
+/// Settings of the instance metadata service.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// The metadata service of EC2.
+    /// Address of the metadata service of EC2.
     pub endpoint: String,
     pub disabled: bool,
 }
 
-/// A client of services that are near: they answer at once, or are not there.
+/// Creates a client for link-local services: they answer at once or do not exist.
 fn near() -> std::result::Result<HttpClient, TlsError> {
     HttpClient::new(HttpSettings {
+        // A link-local address has a meaning on this machine only.
         proxy: Proxy::None,
         timeout: Some(Duration::from_secs(2)),
         retries: Retries {
@@ -50,7 +51,7 @@ fn of_json(answer: &Answer) -> Option<Credential> {
     ))
 }
 
-/// Whether a request with a token may go to this address: an unencrypted one must stay on this machine.
+/// Returns true if a request with a token may go to this address: without encryption it must not leave the machine.
 fn is_safe(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
@@ -58,7 +59,7 @@ fn is_safe(url: &Url) -> bool {
     url.scheme() == "https" || of_machine || CONTAINER_SERVICES.contains(&host)
 }
 
-/// The credentials of the container, if the environment says where they are.
+/// Returns the credentials of the container, if the environment names its service.
 pub(super) async fn container() -> Result<Option<Credential>> {
     let relative = env::var("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").map(|path| format!("http://169.254.170.2{path}"));
     let Some(address) = relative.or_else(|| env::var("AWS_CONTAINER_CREDENTIALS_FULL_URI")) else {
@@ -76,6 +77,7 @@ pub(super) async fn container() -> Result<Option<Credential>> {
                 .to_owned(),
         ));
     }
+    // The file comes first: its token is replaced while the container runs, that of the variable is not.
     let token = match env::var("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
         Some(path) => Some(std::fs::read_to_string(&path).map_err(|e| failed(format!("the token in {path}: {e}")))?),
         None => env::var("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
@@ -97,7 +99,8 @@ pub(super) async fn container() -> Result<Option<Credential>> {
     }
 }
 
-/// Why the metadata service of a machine gives no credentials; what "it" is, is said before.
+/// Reason why the metadata service of an instance provides no credentials. The text follows a sentence that names the
+/// service.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InstanceError {
     #[error("it is not asked, by a setting (AWS_EC2_METADATA_DISABLED or skip_metadata_api_check)")]
@@ -120,7 +123,7 @@ pub(super) enum InstanceError {
     NoCredentials { role: String, status: StatusCode },
 }
 
-/// The credentials of the machine, by version 2 of the metadata service.
+/// Returns the credentials of the instance, by version 2 of the metadata service.
 pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credential, InstanceError> {
     if settings.disabled {
         return Err(InstanceError::Disabled);
@@ -133,6 +136,8 @@ pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credent
     let at = |path: &str| base.join(path).map_err(wrong);
     let http = near()?;
     let mut headers = HeaderMap::new();
+    // Version 2 requires a session token, so that a program that only forwards requests cannot read credentials. Six
+    // hours is the longest time to live.
     headers.insert(
         "x-aws-ec2-metadata-token-ttl-seconds",
         HeaderValue::from_static("21600"),

@@ -1,5 +1,5 @@
-//! Who we are. The sources are tried in the order that all tools for AWS have: what is configured, the environment, the shared
-//! files, the container, the machine. On top of what is found a role may be taken on.
+//! Credentials for AWS. The sources are tried in the order of all tools for AWS: arguments, environment, shared files,
+//! container, instance. A role is assumed with what was found.
 
 mod machine;
 mod profile;
@@ -20,17 +20,16 @@ pub(crate) use self::sts::account_id;
 use crate::config::{AssumeRole, Config, WebIdentity};
 use crate::settings::{Services, list, text};
 
-/// How long before they expire credentials are got anew.
+/// Time before their expiry when credentials are requested again.
 const HEADROOM: Duration = Duration::from_secs(300);
 
 const SUMMARY: &str = "No valid credential sources found";
 
-/// A problem with credentials.
+/// Makes the error for missing or unusable credentials.
 pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
     Diagnostic::error(SUMMARY, detail).into()
 }
 
-/// Where credentials may come from.
 #[derive(Clone)]
 pub(crate) struct Sources {
     fixed: Option<Credential>,
@@ -41,7 +40,7 @@ pub(crate) struct Sources {
     machine: machine::Settings,
 }
 
-/// A time as JSON of AWS has it.
+/// Parses a time of a JSON answer.
 fn expiry(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
@@ -56,7 +55,7 @@ fn credential(access: &str, secret: &str, token: Option<&str>, expires: Option<T
 }
 
 impl Sources {
-    /// What arguments and environment say about where credentials are.
+    /// Collects the sources from the arguments and the environment.
     pub fn new(config: &Config) -> Result<Sources> {
         let (access, secret, token) = (text(&config.access_key), text(&config.secret_key), text(&config.token));
         let fixed = match (&access, &secret, &token) {
@@ -85,6 +84,7 @@ impl Sources {
             .or_else(|| env::var("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"));
         let disabled = match config.skip_metadata_api_check.known() {
             Some(skip) => *skip,
+            // AWS tools accept "true" in any case.
             None => env::var("AWS_EC2_METADATA_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true")),
         };
         let usual = match mode.as_deref() {
@@ -104,9 +104,10 @@ impl Sources {
         })
     }
 
-    /// The credentials that hold now.
+    /// Returns credentials that are valid now.
     async fn find(&self, http: &HttpClient, services: &Services) -> Result<Credential> {
         let base = match &self.web_identity {
+            // Keys in the block come before a web identity in the block.
             _ if self.fixed.is_some() => self.fixed.clone().unwrap_or_default(),
             Some((role, token)) => sts::assume_with_token(http, services, role, token).await?,
             None => self.base(http, services).await?,
@@ -151,7 +152,7 @@ impl Sources {
         profile::find(self, http, services, &profile, named.is_some()).await
     }
 
-    /// The credentials of the container or of the machine, for a profile that has none.
+    /// Returns the credentials of the container or the instance, for a profile without its own.
     async fn of_surroundings(&self, profile: &str) -> Result<Credential> {
         if let Some(found) = machine::container().await? {
             return Ok(found);
@@ -194,7 +195,7 @@ fn of_web_identity(role: &WebIdentity) -> Role {
     }
 }
 
-/// Credentials that are got again before they expire.
+/// Cache of credentials that are requested again before they expire.
 pub(crate) struct Credentials {
     sources: Sources,
     current: Mutex<Option<Credential>>,
@@ -208,8 +209,9 @@ impl Credentials {
         }
     }
 
-    /// Credentials that hold for a while.
+    /// Returns credentials that are valid for some minutes yet.
     pub async fn get(&self, http: &HttpClient, services: &Services) -> Result<Credential> {
+        // The lock is held during the requests, so that of several tasks only one assumes roles.
         let mut current = self.current.lock().await;
         let soon = reqsign_core::time::Timestamp::now() + HEADROOM;
         if let Some(credential) = current.as_ref().filter(|c| c.expires_in.is_none_or(|at| at > soon)) {

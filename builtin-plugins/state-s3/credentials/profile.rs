@@ -1,4 +1,4 @@
-//! Profiles in the shared files `~/.aws/config` and `~/.aws/credentials`.
+//! Profiles of the shared files `~/.aws/config` and `~/.aws/credentials`.
 
 #![expect(clippy::disallowed_methods, reason = "credentials expire")]
 
@@ -15,17 +15,17 @@ use super::{Sources, credential, expiry, machine, problem, sso};
 use crate::config::Config;
 use crate::settings::{Services, list, text};
 
-/// Where the shared files are.
+/// Paths of the shared files.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     config: Vec<String>,
     credentials: Vec<String>,
 }
 
-/// A section of a shared file. A setting `b` below a setting `a` is `a.b`.
+/// A section of a shared file. A nested setting `b` of `a` has the name `a.b`.
 pub(crate) type Section = BTreeMap<String, String>;
 
-/// The sections of all files: those of profiles, of sessions of SSO, and of services, by their names.
+/// Sections of all files: profiles, SSO sessions and services, by name.
 #[derive(Default)]
 struct Sections {
     profiles: BTreeMap<String, Section>,
@@ -33,24 +33,24 @@ struct Sections {
     services: BTreeMap<String, Section>,
 }
 
-/// Where services are, as all programs for AWS are told.
+/// Service endpoints from the environment or the shared profile (`AWS_ENDPOINT_URL_<SERVICE>`).
 #[derive(Default)]
 pub(crate) struct Endpoints {
-    /// All of them.
+    /// Endpoint of all services.
     pub all: Option<String>,
-    /// Some of them, by the name of the setting: `s3.endpoint_url`.
+    /// Settings of single services, such as `s3.endpoint_url`.
     services: Section,
 }
 
 impl Endpoints {
-    /// Where one service is.
+    /// Returns the endpoint that is set for one service.
     pub fn of(&self, service: &str) -> Option<String> {
         self.services.get(&format!("{service}.endpoint_url")).cloned()
     }
 }
 
 impl Files {
-    /// Where arguments and the environment say that they are.
+    /// Returns the paths from the arguments, the environment, or the defaults.
     pub fn of(arguments: &Config) -> Files {
         let one = text(&arguments.shared_credentials_file).map(|file| vec![file]);
         let credentials = list(&arguments.shared_credentials_files).or(one);
@@ -64,13 +64,14 @@ impl Files {
         }
     }
 
-    /// All sections; those of a file with credentials come first.
+    /// Reads all sections. Settings of credentials files override those of config files.
     fn read(&self) -> Sections {
         let mut all = Sections::default();
+        // A file that does not exist, or cannot be read, is an empty one, as for other tools.
         let read = |path: &String| std::fs::read_to_string(env::expand_home(path)).unwrap_or_default();
         for path in &self.config {
             let found = sections(&read(path));
-            // Of `[default]` and `[profile default]` in one file the first does not count.
+            // If one file has `[default]` and `[profile default]`, the former is ignored.
             let has_long = found.iter().any(|(name, _)| kind(name) == ("profile", "default"));
             for (name, section) in found {
                 let (kind, name) = kind(&name);
@@ -90,7 +91,7 @@ impl Files {
         all
     }
 
-    /// Where the environment and a profile say that services are, beside what they say to this program only.
+    /// Returns the endpoints of the environment and a profile, without the variables and arguments that only Terraform has.
     pub fn endpoints(&self, profile: &str) -> Endpoints {
         let mut all = self.read();
         let section = all.profiles.remove(profile).unwrap_or_default();
@@ -109,13 +110,13 @@ impl Files {
     }
 }
 
-/// What a section of the file of configurations is about: the kind and the name.
+/// Splits the header of a section in the config file into kind and name.
 fn kind(header: &str) -> (&str, &str) {
     let (kind, name) = header.split_once(char::is_whitespace).unwrap_or((header, ""));
     (kind, name.trim())
 }
 
-/// The sections of a file, in order.
+/// Parses the sections of a file, in their order.
 fn sections(text: &str) -> Vec<(String, Section)> {
     let mut out: Vec<(String, Section)> = Vec::new();
     let mut outer = String::new();
@@ -131,7 +132,7 @@ fn sections(text: &str) -> Vec<(String, Section)> {
         if let (Some((name, value)), Some((_, section))) = (trimmed.split_once('='), out.last_mut()) {
             let value = value.split(" #").next().unwrap_or_default().trim();
             let name = name.trim().to_lowercase();
-            // Lines that are moved in belong to the setting before, which has settings of its own.
+            // Indented lines are settings of the setting before.
             let name = match line.starts_with(char::is_whitespace) {
                 true => format!("{outer}.{name}"),
                 false => {
@@ -145,8 +146,8 @@ fn sections(text: &str) -> Vec<(String, Section)> {
     out
 }
 
-/// The credentials of a profile. One that has none has those of the container or of the machine. There need be no profile of this
-/// name, unless it is `named` by the user.
+/// Returns the credentials of a profile, or those of the container or the instance if it has none. The profile must exist if it
+/// is `named` by the user.
 pub(crate) async fn find(
     sources: &Sources,
     http: &HttpClient,
@@ -166,7 +167,7 @@ pub(crate) async fn find(
             false => sources.of_surroundings(name).await,
         };
     }
-    // From the profile to the one that its role is taken on with, and so on; then back.
+    // The chain of source_profile is followed to its end; then the roles are assumed from the last to the first.
     let mut roles: Vec<Role> = Vec::new();
     let mut seen = BTreeSet::new();
     let mut current = name.to_owned();
@@ -179,7 +180,7 @@ pub(crate) async fn find(
         let is_new = seen.insert(current.clone());
         let get = |key: &str| profile.get(key).filter(|value| !value.is_empty());
         let with_token = get("web_identity_token_file").is_some();
-        // A profile may take on its role with its own keys.
+        // A profile may name itself as source: its role is assumed with its own keys, so a second visit ends the chain.
         let role = get("role_arn").filter(|_| !with_token && is_new);
         let Some(arn) = role else {
             break of_profile(http, services, &current, profile, &sessions).await?;
@@ -205,10 +206,10 @@ pub(crate) async fn find(
                      Remove the other."
                 )));
             }
-            // A source with keys of its own is not followed to another one.
+            // A source profile with its own keys ends the chain; the source of the first profile is always followed.
             (Some(next), None) if !has_keys || seen.len() == 1 => current.clone_from(next),
             (None, Some(source)) => break Some(of_source(sources, &current, source).await?),
-            // With its own keys, or whatever else it has.
+            // The profile's own keys, or any other source that it has.
             _ => break of_profile(http, services, &current, profile, &sessions).await?,
         }
     };
@@ -222,7 +223,7 @@ pub(crate) async fn find(
     Ok(found)
 }
 
-/// The credentials that the role of a profile is taken on with, from the source that the profile names.
+/// Returns the credentials of a `credential_source`.
 async fn of_source(sources: &Sources, profile: &str, source: &str) -> Result<Credential> {
     match source {
         "Environment" => {
@@ -257,7 +258,7 @@ async fn of_source(sources: &Sources, profile: &str, source: &str) -> Result<Cre
     }
 }
 
-/// What one profile has by itself.
+/// Returns the credentials of one profile without its role and source.
 async fn of_profile(
     http: &HttpClient,
     services: &Services,
@@ -266,6 +267,7 @@ async fn of_profile(
     sessions: &BTreeMap<String, Section>,
 ) -> Result<Option<Credential>> {
     let get = |key: &str| profile.get(key).filter(|value| !value.is_empty());
+    // The order of these sources is that of the AWS SDKs.
     if let (Some(access), Some(secret)) = (get("aws_access_key_id"), get("aws_secret_access_key")) {
         let token = get("aws_session_token").map(String::as_str);
         return Ok(Some(credential(access, secret, token, None)));
@@ -289,15 +291,17 @@ async fn of_profile(
     }
 }
 
-/// Credentials that a program prints.
+/// Runs a `credential_process` and reads the credentials that it prints.
 async fn process(profile: &str, command: &str) -> Result<Credential> {
     let failed = |why: String| {
         problem(format!(
             "The credential_process of the profile {profile:?} failed: {why}."
         ))
     };
+    // The setting is a command line for the shell.
     let output = tokio::process::Command::new("/bin/sh")
         .args(["-c", command])
+        // A question at the terminal would wait for an answer for ever.
         .stdin(std::process::Stdio::null())
         .kill_on_drop(true)
         .output();

@@ -1,4 +1,4 @@
-//! Credentials of IAM Identity Center, once SSO, for those who have logged in with `aws sso login`.
+//! Credentials of IAM Identity Center (once SSO), for users who have logged in with `aws sso login`.
 
 #![expect(clippy::disallowed_methods, reason = "tokens expire")]
 
@@ -16,7 +16,8 @@ use super::profile::Section;
 use super::{credential, expiry, problem};
 use crate::settings::{Services, url};
 
-/// The file with the token of a login, which has the name of the session, or else the address of the portal.
+/// Returns the path of a login's cached token. Its name is the SHA-1 of the session's name, or else of the portal's
+/// address.
 fn file(key: &str) -> PathBuf {
     let name = sha1_hex(key.as_bytes());
     env::expand_home(&format!("~/.aws/sso/cache/{name}.json"))
@@ -28,7 +29,7 @@ fn expired(profile: &str) -> Diagnostics {
     ))
 }
 
-/// The credentials of a profile.
+/// Returns the credentials of a profile.
 pub(super) async fn find(
     http: &HttpClient,
     services: &Services,
@@ -47,6 +48,7 @@ pub(super) async fn find(
             })?,
         )),
     };
+    // A session's settings override those of the profile, as in the AWS CLI.
     let get = |key: &str| {
         let of_session = session.and_then(|(_, section)| section.get(key));
         of_session
@@ -98,7 +100,7 @@ pub(super) async fn find(
     }
 }
 
-/// Asks the portal of a region for the credentials of a role in an account.
+/// Requests the credentials of a role in an account from the portal of a region.
 async fn ask_portal(
     http: &HttpClient,
     services: &Services,
@@ -124,7 +126,7 @@ async fn ask_portal(
     answer.map_err(|failure| failure.diagnostic("Error asking AWS for credentials", what).into())
 }
 
-/// A new token for one that has expired, if the login allows that; kept where the old one was.
+/// Replaces an expired token by a new one if the login has a refresh token, and writes it to the cache file.
 async fn refreshed(
     http: &HttpClient,
     services: &Services,
@@ -156,6 +158,7 @@ async fn refreshed(
         .ok()
         .filter(|_| answer.status.is_success())?;
     let token = json["accessToken"].as_str()?.to_owned();
+    // The AWS CLI uses the same file, so its other fields stay, and the time has the CLI's format.
     let mut kept = cached.clone();
     kept["accessToken"] = token.clone().into();
     if let Some(seconds) = json["expiresIn"].as_i64() {
@@ -167,6 +170,7 @@ async fn refreshed(
     if let Some(token) = json["refreshToken"].as_str() {
         kept["refreshToken"] = token.into();
     }
+    // The token is valid without the file; only the next command would have to refresh again.
     if let Err(e) = std::fs::write(path, kept.to_string()) {
         tracing::warn!("the new token of the login cannot be kept in {}: {e}", path.display());
     }

@@ -1,4 +1,4 @@
-//! STS: taking on roles, and asking who we are.
+//! STS: assuming roles, and the account of credentials.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,6 @@ use crate::aws::{self, Place, Request};
 use crate::endpoints::iam_region;
 use crate::settings::{Services, url};
 
-/// A role to take on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Role {
     pub arn: String,
@@ -26,7 +25,7 @@ pub(crate) struct Role {
     pub transitive: Vec<String>,
 }
 
-/// A token of another identity provider.
+/// Token of another identity provider.
 #[derive(Clone, Debug)]
 pub(crate) enum Token {
     Text(String),
@@ -72,7 +71,7 @@ impl Role {
     }
 }
 
-/// A request with parameters, as STS and IAM have them.
+/// Sends a request of the query protocol, which STS and IAM have.
 async fn query(
     http: &HttpClient,
     (service, region, address): (&'static str, &str, &str),
@@ -122,7 +121,6 @@ fn of_answer(text: &str, arn: &str) -> Result<Credential> {
     }
 }
 
-/// Takes on a role.
 pub(crate) async fn assume(
     http: &HttpClient,
     services: &Services,
@@ -132,13 +130,13 @@ pub(crate) async fn assume(
     let what = format!("Taking on the role {}", role.arn);
     let sts = ("sts", &*services.sts_region, &*services.sts);
     let mut role = role.clone();
-    // As Terraform has it; the credentials are got anew when they end.
+    // Terraform's default. Expired credentials are requested again.
     role.duration.get_or_insert_with(|| "15m".to_owned());
     let text = query(http, sts, Some(base), &role.parameters("AssumeRole"), &what).await?;
     of_answer(&text, &role.arn)
 }
 
-/// Takes on a role with a token.
+/// Assumes a role with a token of another identity provider.
 pub(crate) async fn assume_with_token(
     http: &HttpClient,
     services: &Services,
@@ -146,6 +144,7 @@ pub(crate) async fn assume_with_token(
     token: &Token,
 ) -> Result<Credential> {
     let token = match token {
+        // Read each time: the file is replaced when its token is about to expire.
         Token::Text(text) => text.clone(),
         Token::File(path) => std::fs::read_to_string(env::expand_home(path))
             .map_err(|e| {
@@ -161,7 +160,7 @@ pub(crate) async fn assume_with_token(
     let mut parameters = role.parameters("AssumeRoleWithWebIdentity");
     parameters.push(("WebIdentityToken".to_owned(), token));
     let sts = ("sts", &*services.sts_region, &*services.sts);
-    // The token is what is believed: the request has no signature.
+    // The token proves the identity, so the request has no signature.
     let text = query(http, sts, None, &parameters, &what).await?;
     of_answer(&text, &role.arn)
 }
@@ -173,8 +172,8 @@ fn call(parameters: &[(&str, &str)], version: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The account that credentials belong to: as STS says, which checks them by this; without that check as IAM says, or STS, if IAM
-/// may not be asked.
+/// Returns the account of credentials. With `check`, STS must confirm it. Without, IAM is asked first, then STS, then IAM for any
+/// role: each may be forbidden to the identity.
 pub(crate) async fn account_id(
     http: &HttpClient,
     services: &Services,
@@ -215,7 +214,7 @@ fn details(refusal: &Diagnostics) -> String {
     refusal.0.iter().map(|d| d.detail.clone()).collect::<Vec<_>>().join(" ")
 }
 
-/// The account as STS says.
+/// Returns the account from STS.
 async fn identity(http: &HttpClient, services: &Services, credential: &Credential) -> Result<String> {
     let sts = ("sts", &*services.sts_region, &*services.sts);
     let parameters = call(&[("Action", "GetCallerIdentity")], "2011-06-15");
@@ -223,7 +222,7 @@ async fn identity(http: &HttpClient, services: &Services, credential: &Credentia
     tag(&text, "Account").ok_or_else(|| problem("The answer of STS names no account."))
 }
 
-/// The account in the first name that IAM gives.
+/// Returns the account in the first ARN of an answer of IAM.
 async fn account_by_iam(
     http: &HttpClient,
     services: &Services,

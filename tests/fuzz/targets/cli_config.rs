@@ -1,4 +1,4 @@
-//! Any text as a CLI configuration, in native and in JSON syntax: no crash.
+//! Fuzz target: any text as a CLI configuration, in native and in JSON syntax. No crash.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any bytes as msgpack and JSON of some type: no crash; and what was read is written and read back as the same value.
+//! Fuzz target: any bytes as msgpack and JSON of some type. No crash, and a value that was read is written and read
+//! back as the same value.
 
 #![no_main]
 
@@ -31,7 +32,7 @@ fn read_json(json: &serde_json::Value, ty: &Type) {
 }
 
 
-/// One of each kind, and the kinds inside one another.
+/// Returns a type of each kind, and types inside one another.
 fn types() -> Vec<Type> {
     let object = Type::object([("a", Type::String), ("n", Type::Number), ("d", Type::Dynamic)]);
     vec![

@@ -1,5 +1,5 @@
-//! Any bytes as the answer of a DNS server, and any text as a name or the text of a record: no crash, and a name that is written
-//! is read again as the same.
+//! Fuzz target: any bytes as the answer of a DNS server, and any text as a name or the text of a record. No crash, and a name
+//! that is written is read again as the same.
 
 #![no_main]
 

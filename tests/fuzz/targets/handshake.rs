@@ -1,4 +1,4 @@
-//! Any line as the handshake of a plugin: no crash.
+//! Fuzz target: any line as the handshake of a plugin. No crash.
 
 #![no_main]
 

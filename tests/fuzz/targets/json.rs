@@ -1,5 +1,5 @@
-//! Any bytes as a file in the JSON syntax: as a whole configuration, and as the body of a resource, whose blocks are found by
-//! a schema. No crash, no hang, and every range inside the text.
+//! Fuzz target: any bytes as a file in the JSON syntax, as a whole configuration and as the body of a resource whose schema
+//! has blocks. No crash, no hang, and every range inside the text.
 
 #![no_main]
 
@@ -32,7 +32,7 @@ fn within(diagnostics: &Diagnostics, length: usize) {
     }
 }
 
-/// A directory with this file in it.
+/// A directory of one file.
 struct OneFile<'b>(&'b [u8]);
 
 impl config::files::FileSource for OneFile<'_> {
@@ -45,7 +45,7 @@ impl config::files::FileSource for OneFile<'_> {
     }
 }
 
-/// Two attributes, and a block of each kind, each with the same inside.
+/// Returns a schema of two attributes and a block of each kind, each with the same content down to this depth.
 fn schema(depth: usize) -> BlockSchema {
     let attribute = |ty| AttributeSchema {
         ty: AttributeType::Plain(ty),

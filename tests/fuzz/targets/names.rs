@@ -1,5 +1,5 @@
-//! Any text as a version, a version constraint and an address of every kind: no crash, and what displays is read again
-//! as an equal one.
+//! Fuzz target: any text as a version, a version constraint and an address of every kind. No crash, and a displayed
+//! value is read again as an equal one.
 
 #![no_main]
 

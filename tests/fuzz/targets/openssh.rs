@@ -1,4 +1,5 @@
-//! Any bytes as a private key in OpenSSH's format: no crash, and a key that is written is read again as an equal one.
+//! Fuzz target: any bytes as a private key in OpenSSH's format. No crash, and a key that is written is read again as an
+//! equal one.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any bytes as a configuration file, an expression and a template: no crash, no hang, and every range inside the text.
+//! Fuzz target: any bytes as a configuration file, an expression and a template. No crash, no hang, and every range
+//! inside the text.
 
 #![no_main]
 
@@ -16,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     drop(syntax::parse_traversal("main.tf", text, Pos::default()));
 });
 
-/// What a view needs to show the line of a problem: a range that is in the text and not the wrong way round.
+/// Checks that each range is in the text and not reversed, as a view needs it to show the line of a problem.
 fn within(diagnostics: &Diagnostics, length: usize) {
     for diagnostic in diagnostics.iter() {
         if let Some(range) = &diagnostic.subject {

@@ -1,4 +1,5 @@
-//! Any bytes as the document of a saved plan: no crash, and a plan that is read is written and read again as an equal one.
+//! Fuzz target: any bytes as the document of a saved plan. No crash, and a plan that is read is written and read again as
+//! an equal one.
 
 #![no_main]
 

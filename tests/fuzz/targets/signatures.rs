@@ -1,4 +1,4 @@
-//! Any bytes as a signature and as a signing key of a registry (OpenPGP): no crash.
+//! Fuzz target: any bytes as a signature and as a signing key of a registry (OpenPGP). No crash.
 
 #![no_main]
 

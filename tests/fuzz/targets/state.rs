@@ -1,5 +1,5 @@
-//! Any bytes as a state file of any version: no crash, and a state that is read is written and read again as an equal
-//! one.
+//! Fuzz target: any bytes as a state file of any version. No crash, and a state that is read is written and read again
+//! as an equal one.
 
 #![no_main]
 

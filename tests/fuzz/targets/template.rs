@@ -1,4 +1,4 @@
-//! Any text as a template and as an expression, evaluated among known, unknown, null and sensitive values.
+//! Fuzz target: any text as a template and as an expression, evaluated among known, unknown, null and sensitive values.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use libfuzzer_sys::fuzz_target;
 use syntax::Pos;
 
-/// What takes long or leaves the process by its nature, not by a mistake of ours.
+/// Functions that take long or use the machine's files by their nature, so that a finding would be no bug.
 const LEFT_OUT: [&str; 4] = ["file", "bcrypt", "abspath", "pathexpand"];
 
 fuzz_target!(|text: &str| {

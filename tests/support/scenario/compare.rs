@@ -1,11 +1,11 @@
-//! Where what we did differs from what was recorded.
+//! Comparison of a run with a recording.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// A difference: where, ours, theirs.
+/// A place at which the results differ, with both values.
 pub struct Difference {
     step: usize,
     at: Vec<String>,
@@ -14,7 +14,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// The last step of its place.
+    /// Returns the last part of the path.
     pub fn name(&self) -> &str {
         self.at.last().map_or("", String::as_str)
     }
@@ -34,8 +34,8 @@ impl fmt::Display for Difference {
 }
 
 impl Difference {
-    /// Whether all it is about are dependencies that were recorded in an earlier step. Terraform leaves some of them with objects
-    /// in modules that have been updated since.
+    /// Returns true if the difference is only in dependencies that an earlier step recorded. Terraform leaves some of these with
+    /// objects of modules that have been updated since.
     pub fn leaves_old_dependencies(&self) -> bool {
         let list = |value: &Option<Value>| match value {
             None => Some(Vec::new()),
@@ -50,7 +50,7 @@ impl Difference {
     }
 }
 
-/// The beginning of a text, if it is long.
+/// Cuts a long text off.
 fn shortened(text: &str) -> String {
     const MOST: usize = 2000;
     match text.char_indices().nth(MOST) {
@@ -59,14 +59,14 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Whether a difference is at a place, as `expected.txt` names places: the first parts of the path, whatever the step;
-/// `*` for any one part.
+/// Returns true if a difference is at a place as `expected.txt` names places: the first parts of the path, in any step, with `*`
+/// for any one part.
 pub fn is_at(difference: &Difference, place: &str) -> bool {
     let mut at = difference.at.iter();
     place.split('.').all(|p| at.next().is_some_and(|a| p == "*" || a == p))
 }
 
-/// Compares what came of each command.
+/// Compares the results of each command.
 pub fn steps(ours: &Value, theirs: &Value, out: &mut Vec<Difference>) {
     let none = Vec::new();
     let (ours, theirs) = (ours.as_array().unwrap_or(&none), theirs.as_array().unwrap_or(&none));
@@ -76,7 +76,7 @@ pub fn steps(ours: &Value, theirs: &Value, out: &mut Vec<Difference>) {
     }
 }
 
-/// Lists whose order says nothing are put in order.
+/// Sorts the lists whose order means nothing.
 fn normal(value: Value) -> Value {
     const UNORDERED: [&str; 7] = [
         "child_modules",
@@ -92,7 +92,7 @@ fn normal(value: Value) -> Value {
             let parts = map.into_iter().map(|(name, part)| {
                 let part = normal(part);
                 match part {
-                    // A resource without instances is none.
+                    // A resource without instances means the same as none.
                     Value::Array(mut list) if name == "resources" => {
                         list.retain(|r| r["instances"].as_array().is_none_or(|i| !i.is_empty()));
                         (name, Value::Array(list))
@@ -111,7 +111,7 @@ fn normal(value: Value) -> Value {
     }
 }
 
-/// A text of a value in which the order of names says nothing.
+/// Returns a sort key in which the order of names does not count.
 fn sorted_text(value: &Value) -> String {
     match value {
         Value::Object(map) => {
@@ -142,7 +142,7 @@ fn differ(step: usize, at: &mut Vec<String>, ours: Option<Value>, theirs: Option
                 at.pop();
             }
         }
-        // Where only we name the object that a problem is about, or also where it is, that is no loss.
+        // Problems that name the object, or also the place, where Terraform's do not are an improvement, not a difference.
         (Some(Value::String(a)), Some(Value::String(b)))
             if at.iter().any(|p| p == "problems")
                 && !b.contains(" | with ")
@@ -157,7 +157,7 @@ fn differ(step: usize, at: &mut Vec<String>, ours: Option<Value>, theirs: Option
     }
 }
 
-/// The head of a problem without the object it is about.
+/// Returns the head of a problem without its object.
 fn without_object(head: &str) -> String {
     let parts: Vec<&str> = head.split(" | ").filter(|p| !p.starts_with("with ")).collect();
     parts.join(" | ")
@@ -183,7 +183,7 @@ pub fn drop_forgotten(document: &mut Value) {
     }
 }
 
-/// Whether something is left.
+/// Drops the forgotten objects of a module; returns true if it has others.
 fn drop_forgotten_in_module(module: &mut Value) -> bool {
     let Some(members) = module.as_object_mut() else {
         return false;

@@ -1,18 +1,18 @@
-//! What differs from run to run by its nature, and gets a name instead: identities and random values (`ADDRESS.NAME#n`, the
-//! n-th seen there), keys of deposed objects, time stamps, the lineage and the serial number of the state.
+//! Placeholders for values that differ from run to run: identities and random values become `ADDRESS.NAME#n`, the n-th seen
+//! there; keys of deposed objects, time stamps, and the lineage and serial number of the state are masked, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-/// The names given so far.
+/// Placeholders given so far.
 #[derive(Default)]
 pub struct Masks {
     names: BTreeMap<String, String>,
     taken: BTreeSet<String>,
 }
 
-/// Attributes of managed resources that providers choose at random, by the type of the resource.
+/// Returns the attributes that providers choose at random, by the type of a managed resource.
 fn random(ty: &str) -> &'static [&'static str] {
     match ty {
         "terraform_data" | "null_resource" => &["id"],
@@ -25,11 +25,11 @@ fn random(ty: &str) -> &'static [&'static str] {
     }
 }
 
-/// Keys whose values are never compared, in the documents they stand in.
+/// Properties that are never compared, in any document.
 const NEVER: [&str; 3] = ["timestamp", "lineage", "serial"];
 
 impl Masks {
-    /// Finds what is to be masked in a state file, in the order of addresses.
+    /// Collects the values to mask of a state file, in the order of addresses.
     pub fn learn(&mut self, state: &Value) {
         let mut found: Vec<(String, String)> = Vec::new();
         for resource in state["resources"].as_array().into_iter().flatten() {
@@ -56,6 +56,7 @@ impl Masks {
         }
         found.sort();
         for (place, value) in found {
+            // A short value would also be replaced where it is part of other text.
             if value.len() < 6 || self.names.contains_key(&value) {
                 continue;
             }
@@ -69,7 +70,7 @@ impl Masks {
         }
     }
 
-    /// Puts names in place of what they stand for.
+    /// Replaces the collected values in text.
     pub fn text(&self, text: &str) -> String {
         let mut out = text.to_owned();
         // The longest first: the standard base64 form of an identity may be the URL form with padding.
@@ -87,7 +88,7 @@ impl Masks {
         out
     }
 
-    /// The same in a document.
+    /// Replaces the collected values in a document, names of properties included.
     pub fn document(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(text)),

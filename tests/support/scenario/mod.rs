@@ -1,8 +1,9 @@
-//! Recorded scenarios: configurations that change step by step, played with the real executable and compared with what
-//! Terraform did in the same steps.
+//! Recorded scenarios: configurations that change step by step, played with the real executable and compared with
+//! Terraform's results of the same steps.
 //!
-//! [`parse`]: the text of scenarios. [`play`]: running the steps, with either program. [`mask`]: what differs from run to
-//! run by its nature. [`compare`]: where two recordings differ. [`Collection`]: scenarios on disk and their recordings.
+//! [`parse`]: the text of scenarios. [`play`]: running the steps, with either program. [`mask`]: placeholders for values
+//! that differ from run to run. [`compare`]: differences between two recordings. [`Collection`]: scenarios on disk and
+//! their recordings.
 
 pub mod compare;
 pub mod mask;
@@ -19,33 +20,33 @@ use super::Workspace;
 use parse::Scenario;
 use play::Player;
 
-/// A directory with scenarios (`cases/TOPIC.txt`), what Terraform did in them (`recorded/TOPIC/NAME.json`), and what is
-/// known to differ (`expected.txt`).
+/// A directory with scenarios (`cases/TOPIC.txt`), Terraform's results (`recorded/TOPIC/NAME.json`), and the known
+/// differences (`expected.txt`).
 pub struct Collection {
     dir: PathBuf,
-    /// For each scenario the places where we differ, with the reason.
+    /// Places of the known differences and their reasons, by scenario.
     expected: BTreeMap<String, Vec<(String, String)>>,
 }
 
-/// What is recorded: the release that Monoform answers as.
+/// The program to record: the release that Monoform answers as.
 const RECORDED: &str = "terraform-1.16";
 
-/// Makes a workspace in which a program finds the plugins it needs.
+/// Makes a workspace in which a program finds the plugins that it needs.
 pub type Prepare = fn(Workspace) -> Workspace;
 
-/// How a collection is played.
+/// Options of playing a collection.
 #[derive(Clone, Copy)]
 pub struct Playing {
-    /// What Monoform needs to find its plugins.
+    /// Preparation of a workspace for Monoform.
     pub ours: Prepare,
-    /// What Terraform needs.
+    /// Preparation of a workspace for Terraform.
     pub theirs: Prepare,
-    /// Whether `init` must come first, for Monoform too.
+    /// True if Monoform needs `init` first, too.
     pub init: bool,
 }
 
 impl Collection {
-    /// The collection in a directory of this repository.
+    /// Opens the collection in a directory of this repository.
     pub fn new(dir: &str) -> Collection {
         let dir = Path::new(crate::REPOSITORY).join(dir);
         let text = std::fs::read_to_string(dir.join("expected.txt")).unwrap_or_default();
@@ -61,7 +62,7 @@ impl Collection {
         Collection { dir, expected }
     }
 
-    /// The scenarios, in the order of their files.
+    /// Reads the scenarios, in the order of their files. Panics if `expected.txt` names one that does not exist.
     pub fn scenarios(&self) -> Vec<Scenario> {
         let mut files: Vec<PathBuf> = std::fs::read_dir(self.dir.join("cases"))
             .expect("the directory of scenarios")
@@ -83,8 +84,9 @@ impl Collection {
         self.dir.join("recorded").join(&scenario.topic).join(name)
     }
 
-    /// One test a scenario: Monoform does what was recorded. Where `MONOFORM_RECORD` is in the environment, Terraform is
-    /// recorded instead (`terraform-1.16`): with `all` everything, with `new` what has no recording or was changed since.
+    /// Makes one test for each scenario: Monoform's results are those of the recording. If `MONOFORM_RECORD` is in the
+    /// environment, Terraform is recorded instead: with `all` every scenario, with `new` those without a recording and
+    /// those that were changed since.
     pub fn trials(self, playing: Playing) -> Vec<Trial> {
         let record = std::env::var("MONOFORM_RECORD").ok();
         let collection = std::sync::Arc::new(self);
@@ -153,6 +155,7 @@ impl Collection {
             };
             return Err(format!("differs from Terraform:\n{}{more}", shown.join("\n")).into());
         }
+        // A list of exceptions that may be too long would hide a difference that comes back.
         if !unneeded.is_empty() {
             return Err(format!("no longer differs, take it from expected.txt: {}", unneeded.join(", ")).into());
         }

@@ -1,4 +1,4 @@
-//! The text of scenarios.
+//! Parser of scenarios.
 //!
 //! ```text
 //! === a_name
@@ -15,44 +15,44 @@
 
 use std::path::Path;
 
-/// One scenario.
+/// One scenario of a file.
 pub struct Scenario {
-    /// The name of its file.
+    /// Name of the scenario's file.
     pub topic: String,
-    /// Its name in there.
+    /// Name of the scenario in the file.
     pub name: String,
-    /// As it is written.
+    /// Text of the scenario, whose fingerprint its recording has.
     pub text: String,
-    /// What happens.
+    /// Steps in their order.
     pub steps: Vec<Step>,
 }
 
-/// One thing that happens.
+/// One step of a scenario.
 pub enum Step {
-    /// A file is written.
+    /// Name and text of a file to write.
     Write(String, String),
-    /// A file is removed.
+    /// Name of a file to remove.
     Remove(String),
-    /// A shell command changes files.
+    /// Shell command that changes files.
     Shell(String),
-    /// A command is run.
+    /// Words of a command to run.
     Run(Vec<String>),
 }
 
 impl Scenario {
-    /// What it is called in lists.
+    /// Returns the name of the scenario's test, `TOPIC::NAME`.
     pub fn id(&self) -> String {
         format!("{}::{}", self.topic, self.name)
     }
 }
 
-/// The scenarios in a file.
+/// Reads the scenarios of a file.
 pub fn file(path: &Path) -> Vec<Scenario> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let topic = path.file_stem().expect("a name").to_string_lossy();
     let mut out: Vec<Scenario> = Vec::new();
     let mut parts = text.split("\n=== ");
-    // What stands before the first scenario is for readers.
+    // Text before the first scenario is a comment for readers.
     parts.next();
     for part in parts {
         let (name, text) = part.split_once('\n').unwrap_or((part, ""));
@@ -107,7 +107,7 @@ fn steps(name: &str, text: &str) -> Vec<Step> {
     out
 }
 
-/// Words, of which those with blanks stand in single quotes.
+/// Splits a command into words. Words with blanks are in single quotes.
 fn words(command: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut quoted = false;

@@ -1,4 +1,4 @@
-//! Playing a scenario with one of the programs.
+//! Playing of a scenario with one of the programs.
 
 use serde_json::{Map, Value, json};
 
@@ -6,18 +6,18 @@ use super::mask::Masks;
 use super::parse::{Scenario, Step};
 use crate::{Ran, Workspace};
 
-/// A program and the workspace it works in.
+/// A program and its workspace.
 pub struct Player {
     program: String,
-    /// Where it works.
+    /// Workspace in which the program runs.
     pub workspace: Workspace,
-    /// Whether `init` must come before the first command, and after the configuration changed.
+    /// True if `init` must run before the first command, and after each change of the configuration.
     init: bool,
     masks: Masks,
 }
 
 impl Player {
-    /// A player in a fresh workspace.
+    /// Creates a player in a workspace.
     pub fn new(program: &str, workspace: Workspace, init: bool) -> Player {
         Player {
             program: program.into(),
@@ -31,7 +31,7 @@ impl Player {
         self.workspace.run_program(&self.program, args)
     }
 
-    /// Plays all steps. Gives what came of each command.
+    /// Plays all steps and returns the results of the commands.
     pub fn play(&mut self, scenario: &Scenario) -> Vec<Value> {
         let mut out: Vec<Value> = Vec::new();
         let mut changed = true;
@@ -58,7 +58,7 @@ impl Player {
                 }
                 Step::Run(words) => {
                     if self.init && needs_init && std::mem::take(&mut changed) {
-                        // What is wrong with the configuration is told by the command itself, too.
+                        // Errors of the configuration are reported by the command itself, too.
                         self.run(&["init", "-no-color", "-input=false"]);
                     }
                     out.push(self.command(words));
@@ -80,7 +80,7 @@ impl Player {
                     planning.push("-destroy");
                 }
                 planning.extend(args);
-                // A plan that comes to nothing leaves the one before.
+                // A plan that fails leaves the file of an earlier one in place.
                 let file = self.workspace.dir().join("the.plan");
                 let _ = std::fs::remove_file(&file);
                 let ran = self.run(&planning);
@@ -128,7 +128,7 @@ impl Player {
         }
     }
 
-    /// The state: the file, and as shown.
+    /// Adds the state: the file, and the output of `show -json`.
     fn state(&mut self, out: &mut Map<String, Value>) {
         let file = self.workspace.dir().join("terraform.tfstate");
         if let Ok(text) = std::fs::read_to_string(&file) {
@@ -141,11 +141,11 @@ impl Player {
         }
     }
 
-    /// The exit status, the problems, and what is told about changes.
+    /// Adds the exit status, the problems, and the part of the output that describes changes.
     fn note(&self, out: &mut Map<String, Value>, ran: &Ran) {
         out.insert("status".into(), json!(ran.status));
         let problems = [problems(&ran.stderr), problems(&ran.stdout)].concat();
-        // Each program speaks of itself.
+        // Each program names itself.
         let named = |p: &String| self.masks.text(p).replace("Monoform", "Terraform");
         let mut problems: Vec<String> = problems.iter().map(named).collect();
         problems.sort();
@@ -159,7 +159,7 @@ impl Player {
     }
 }
 
-/// Text without the frame around problems.
+/// Returns the lines of a text without the frame around problems.
 fn unframed(text: &str) -> Vec<&str> {
     let inside = |l: &'_ str| !l.starts_with('╷') && !l.starts_with('╵');
     let bare = text.lines().filter(|l| inside(l));
@@ -171,7 +171,7 @@ fn begins_problem(line: &str) -> bool {
     line.starts_with("Error: ") || line.starts_with("Warning: ")
 }
 
-/// The heads of problems: severity, summary, and where.
+/// Returns the heads of problems: severity, summary, object and place.
 fn problems(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let lines = unframed(text);
@@ -193,7 +193,7 @@ fn problems(text: &str) -> Vec<String> {
     out
 }
 
-/// What is told about changes: without progress, problems and prose.
+/// Returns the part of an output that describes changes: no progress, no problems, no prose.
 fn told(text: &str) -> Vec<String> {
     let lines = unframed(text);
     let mut out: Vec<String> = Vec::new();
@@ -201,7 +201,7 @@ fn told(text: &str) -> Vec<String> {
     for line in lines {
         in_problem = (in_problem && !line.starts_with("Apply complete!") && !line.starts_with("Destroy complete!"))
             || begins_problem(line);
-        // How to apply a saved plan is told by name.
+        // The instruction for applying a saved plan names the program.
         if in_problem || line.ends_with("apply \"the.plan\"") {
             continue;
         }
@@ -221,7 +221,7 @@ fn told(text: &str) -> Vec<String> {
     out
 }
 
-/// What says whether a recording is of this text.
+/// Returns a hash by which a recording and its scenario are matched.
 pub fn fingerprint(text: &str) -> String {
     // FNV, which needs no dependency: the input is not hostile.
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
@@ -230,7 +230,7 @@ pub fn fingerprint(text: &str) -> String {
     format!("{hash:016x}")
 }
 
-/// A recording as text: one line a document, so that changes can be read.
+/// Renders a recording with one line for each document, so that diffs can be read.
 pub fn to_text(scenario: &str, steps: &[Value]) -> String {
     let mut out = format!("{{\n \"scenario\": \"{}\",\n \"steps\": [", fingerprint(scenario));
     for (i, step) in steps.iter().enumerate() {
