@@ -41,6 +41,12 @@ pub struct Variables {
     pub given: BTreeMap<Arc<str>, Value>,
 }
 
+/// Default of `-parallelism`.
+const USUAL_PARALLELISM: usize = 10;
+
+/// Limit of concurrent operations on objects that are in the state alone. Twice as many bring no more speed.
+const LOCAL_PARALLELISM: usize = 64;
+
 /// The inputs of every operation.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
@@ -66,6 +72,13 @@ impl Inputs<'_> {
     /// Returns the limit as a number of permits: at least one, and at most as many as a semaphore can have.
     pub(crate) fn permits(&self) -> usize {
         self.parallelism.clamp(1, Semaphore::MAX_PERMITS)
+    }
+
+    /// Returns the limit of concurrent operations on objects that are in the state alone. The usual limit protects the
+    /// services behind providers, and these providers have none; a larger one lets many calls share a round trip.
+    /// `None` if the user has set a lower limit than usual, which then holds for all objects.
+    pub(crate) fn local_parallelism(&self) -> Option<usize> {
+        (self.parallelism >= USUAL_PARALLELISM).then(|| self.permits().max(LOCAL_PARALLELISM))
     }
 }
 

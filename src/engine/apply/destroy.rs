@@ -10,7 +10,6 @@ use state::DeposedKey;
 use state::journal::IntentAction;
 use syntax::Diagnostic;
 
-use super::provision::Provisioners;
 use super::{Applier, ObjectOperation, without_response};
 use crate::eval::{Repetition, Reported};
 use crate::events::Event;
@@ -152,14 +151,10 @@ impl Applier<'_> {
 
     /// Runs the destroy-time provisioners of an object, from its resource block or a `removed` block.
     async fn destroy_provisioners(&self, s: &ObjectOperation<'_>, stored: &StoredObject) -> Result<(), Reported> {
-        let resource = s.address.config();
-        let provisioners: Option<Provisioners<'_>> = match self.context.inputs.config.resource(&resource) {
-            Some(block) => Some(block.into()),
-            None => self.removals.of_resource(&resource).map(Into::into),
-        };
-        let Some(provisioners) = provisioners.filter(|provisioners| !provisioners.is_empty()) else {
+        let provisioners = self.provisioners(&s.address.config());
+        if provisioners.is_empty() {
             return Ok(());
-        };
+        }
         let repetition = Repetition::of_existing(&s.address.resource.key);
         let value = stored.marked(s.schema);
         self.provision(provisioners, config::ProvisionerWhen::Destroy, s, &repetition, &value)

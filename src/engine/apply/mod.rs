@@ -3,6 +3,7 @@
 //! result in the state, also after a failure. Operations whose dependencies failed are skipped.
 
 mod actions;
+mod admission;
 mod data;
 mod destroy;
 mod finish;
@@ -167,7 +168,7 @@ async fn with_providers(
         tally,
         triggered: Triggered::new(plan),
         total: plan.graph.operations(),
-        slots: Slots::new(inputs.parallelism),
+        slots: Slots::new(inputs.parallelism, inputs.local_parallelism()),
     };
     run(&applier).await
 }
@@ -447,10 +448,7 @@ impl Applier<'_> {
         let Some(change) = self.plan.changes.get(index as usize) else {
             return Outcome::Failed;
         };
-        let slot = self.slots.admit().await;
-        if !self.is_brief(operation, change) {
-            slot.run().await;
-        }
+        let slot = self.admit(operation, change).await;
         if self.context.inputs.stop.is_requested() {
             self.note_failed(change);
             return Outcome::Failed;
@@ -500,16 +498,6 @@ impl Applier<'_> {
 
     fn note_failed(&self, change: &ResourceChange) {
         self.results.failed().insert(change.address.config());
-    }
-
-    /// Returns true if an operation makes only one short request to its provider: its intent may be written before its
-    /// turn.
-    fn is_brief(&self, operation: Operation, change: &ResourceChange) -> bool {
-        matches!(operation, Operation::Change(_))
-            && matches!(change.action, Action::Create | Action::Update)
-            && change.config_known
-            && self.slots.are_short()
-            && !self.triggered.concerns(&change.address)
     }
 
     /// Waits until the results of an operation are durable. Another operation takes its slot meanwhile, as waiting is

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use addrs::ConfigResource;
 use config::{Connection, OnFailure, Provisioner, ProvisionerWhen, Removed, Resource};
 use cty::Value;
 use lang::body::decode_body;
@@ -15,7 +16,7 @@ use crate::events::Event;
 use crate::instance::located;
 
 /// Provisioners of a resource block or of a `removed` block.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Provisioners<'p> {
     list: &'p [Provisioner],
     connection: Option<&'p Connection>,
@@ -57,6 +58,17 @@ impl<'p> From<&'p Removed> for Provisioners<'p> {
 }
 
 impl Applier<'_> {
+    /// Returns the provisioners of a resource, from its resource block or a `removed` block.
+    pub(super) fn provisioners(&self, resource: &ConfigResource) -> Provisioners<'_> {
+        match self.context.inputs.config.resource(resource) {
+            Some(block) => block.into(),
+            None => self
+                .removals
+                .of_resource(resource)
+                .map_or_else(Provisioners::default, Into::into),
+        }
+    }
+
     /// Runs the provisioners of an object, one after the other, until one fails.
     pub(super) async fn provision(
         &self,

@@ -25,6 +25,8 @@ const AHEAD: usize = 120;
 pub(super) struct Slots {
     /// Permits of operations that run.
     running: Arc<Semaphore>,
+    /// Permits of operations on objects that are in the state alone, if they do not share those of the others.
+    local: Option<Arc<Semaphore>>,
     /// Permits of operations that run, or are about to.
     admitted: Arc<Semaphore>,
     /// Limit of running operations.
@@ -37,12 +39,13 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Creates the limits for this parallelism.
-    pub(super) fn new(parallelism: usize) -> Slots {
+    /// Creates the limits for this parallelism, and for this one of operations on objects that are in the state alone.
+    pub(super) fn new(parallelism: usize, local: Option<usize>) -> Slots {
         let limit = parallelism.clamp(1, Semaphore::MAX_PERMITS / 4);
         let ahead = least_ahead(limit);
         Slots {
             running: Arc::new(Semaphore::new(limit)),
+            local: local.map(|limit| Arc::new(Semaphore::new(limit))),
             admitted: Arc::new(Semaphore::new(limit + ahead)),
             limit,
             ahead: AtomicUsize::new(ahead),
@@ -134,6 +137,16 @@ impl Slot<'_> {
         true
     }
 
+    /// Waits until the operation may run among those on objects that are in the state alone; others may be prepared in
+    /// its place. Returns false if there is no limit of their own.
+    pub(super) async fn run_local(&self) -> bool {
+        let Some(local) = &self.slots.local else { return false };
+        self.release();
+        let running = local.clone().acquire_owned().await.ok();
+        self.lock().1 = running;
+        true
+    }
+
     /// Returns the permits, so that another operation can run.
     pub(super) fn release(&self) {
         *self.lock() = (None, None);
@@ -150,7 +163,7 @@ mod tests {
 
     #[tokio::test]
     async fn no_more_run_than_may_and_few_are_prepared() {
-        let slots = Slots::new(2);
+        let slots = Slots::new(2, None);
         let mut admitted = Vec::new();
         for _ in 0..6 {
             admitted.push(slots.admit().await);
@@ -167,9 +180,28 @@ mod tests {
         admitted[1].run().await;
     }
 
+    #[tokio::test]
+    async fn operations_with_a_limit_of_their_own_take_no_place_of_others() {
+        let slots = Slots::new(1, Some(2));
+        let mut local = Vec::new();
+        for _ in 0..2 {
+            let slot = slots.admit().await;
+            assert!(slot.run_local().await);
+            assert!(!slot.run().await, "it runs already");
+            local.push(slot);
+        }
+        let third = slots.admit().await;
+        assert!(futures::poll!(Box::pin(third.run_local())).is_pending());
+        assert!(
+            slots.admit().await.run().await,
+            "the place of another operation is free"
+        );
+        assert!(!Slots::new(1, None).admit().await.run_local().await);
+    }
+
     #[test]
     fn the_shorter_the_requests_the_more_are_written_ahead() {
-        let slots = Slots::new(10);
+        let slots = Slots::new(10, None);
         assert_eq!(slots.admitted.available_permits(), 30);
         slots.took(Duration::from_micros(300));
         assert_eq!(slots.admitted.available_permits(), 10 + AHEAD);
@@ -184,12 +216,12 @@ mod tests {
         drop(held);
         slots.took(Duration::from_millis(10));
         assert_eq!(slots.admitted.available_permits(), 30);
-        assert_eq!(Slots::new(1_000).ahead.load(Ordering::Relaxed), 32);
+        assert_eq!(Slots::new(1_000, None).ahead.load(Ordering::Relaxed), 32);
     }
 
     #[test]
     fn intents_are_written_ahead_once_requests_are_known_to_be_short() {
-        let slots = Slots::new(10);
+        let slots = Slots::new(10, None);
         assert!(!slots.are_short());
         slots.took(Duration::from_micros(300));
         assert!(slots.are_short());

@@ -312,7 +312,7 @@ async fn with_providers(
         resources: ResourceFacts::new(inputs, &blocks, &selection, kind),
         ephemerals: &ephemerals,
         dependency_evaluation: DependencyEvaluation::new(&blocks, false),
-        limits: Limits::new(inputs.permits()),
+        limits: Limits::new(&inputs),
         prior,
         results: Mutex::default(),
         progress: Progress::default(),

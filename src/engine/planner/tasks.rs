@@ -17,11 +17,6 @@ use crate::plan::Reason;
 use super::targets::Orphan;
 use super::{PlannedResource, Planner, import};
 
-/// Default of `-parallelism`.
-const USUAL_PARALLELISM: usize = 10;
-/// Limit of concurrently planned objects of providers that store them in the state alone.
-pub(super) const LOCAL_PARALLELISM: usize = 64;
-
 /// Limit of the dependents of a kept object that are named.
 const NAMED_USERS: usize = 3;
 
@@ -87,16 +82,11 @@ impl Planner<'_> {
             imports,
         };
         let planning = &planning;
-        // The limit protects the services behind providers, which these providers do not have. A user's lower limit
-        // holds for all.
-        let local = address.resource.mode == ResourceMode::Managed
-            && self.context.inputs.parallelism >= USUAL_PARALLELISM
-            && self.is_state_only(planning, &address.resource.ty);
-        let at_once = if local {
-            LOCAL_PARALLELISM.max(self.context.inputs.parallelism)
-        } else {
-            self.context.inputs.parallelism.max(1)
-        };
+        let local_limit = self.context.inputs.local_parallelism().filter(|_| {
+            address.resource.mode == ResourceMode::Managed && self.is_state_only(planning, &address.resource.ty)
+        });
+        let local = local_limit.is_some();
+        let at_once = local_limit.unwrap_or(self.context.inputs.parallelism.max(1));
         let mut results = futures::stream::iter(tasks)
             .map(|task| async move {
                 let slots = if local {

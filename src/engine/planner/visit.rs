@@ -12,10 +12,10 @@ use state::State;
 use syntax::Diagnostic;
 use tokio::sync::Semaphore;
 
+use super::import;
 use super::kind::PlanKind;
 use super::moves::Moves;
 use super::targets::Selection;
-use super::{import, tasks};
 use crate::block_visits;
 use crate::blocks::{Block, Blocks, create_before_destroy};
 use crate::context::OperationContext;
@@ -89,10 +89,11 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn new(permits: usize) -> Limits {
+    pub(super) fn new(inputs: &Inputs<'_>) -> Limits {
+        let permits = inputs.permits();
         Limits {
             slots: Semaphore::new(permits),
-            local_slots: Semaphore::new(permits.max(tasks::LOCAL_PARALLELISM)),
+            local_slots: Semaphore::new(inputs.local_parallelism().unwrap_or(permits)),
         }
     }
 }

@@ -103,8 +103,14 @@ pub(super) struct Slot {
     given: Condvar,
 }
 
-/// An answer, once there is one, and the waker to call then.
-type Pending = (Option<Result<(), JournalError>>, Option<Waker>);
+/// An answer, once there is one, and who is to know of it then.
+#[derive(Debug, Default)]
+struct Pending {
+    answer: Option<Result<(), JournalError>>,
+    waker: Option<Waker>,
+    /// A thread is blocked until then.
+    blocks: bool,
+}
 
 impl Slot {
     fn lock(&self) -> MutexGuard<'_, Pending> {
@@ -113,11 +119,14 @@ impl Slot {
 
     pub(super) fn answer(&self, result: Result<(), JournalError>) {
         let mut answer = self.lock();
-        answer.0.get_or_insert(result);
-        if let Some(waker) = answer.1.take() {
+        answer.answer.get_or_insert(result);
+        if let Some(waker) = answer.waker.take() {
             waker.wake();
         }
-        self.given.notify_all();
+        // Each notification is a system call, whether somebody waits or not, and a run has two for each object.
+        if answer.blocks {
+            self.given.notify_all();
+        }
     }
 }
 
@@ -169,9 +178,12 @@ impl Ticket {
         }
         let mut answer = self.slot.lock();
         loop {
-            match answer.0.take() {
+            match answer.answer.take() {
                 Some(result) => return result,
-                None => answer = self.slot.given.wait(answer).unwrap_or_else(PoisonError::into_inner),
+                None => {
+                    answer.blocks = true;
+                    answer = self.slot.given.wait(answer).unwrap_or_else(PoisonError::into_inner);
+                }
             }
         }
     }
@@ -182,10 +194,10 @@ impl Future for Ticket {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut answer = self.slot.lock();
-        if let Some(result) = answer.0.take() {
+        if let Some(result) = answer.answer.take() {
             return Poll::Ready(result);
         }
-        answer.1 = Some(context.waker().clone());
+        answer.waker = Some(context.waker().clone());
         drop(answer);
         // The first poll yields to the other tasks of the executor, by waking itself. When it is polled again, they
         // have run, and their records are in the queue.

@@ -68,3 +68,26 @@ fn state_only_objects_have_one_limit_for_all_blocks() {
     let most = most(&case);
     assert!((1..=64).contains(&most), "{most} in flight");
 }
+
+#[test]
+fn state_only_objects_without_provisioners_have_a_limit_of_their_own_in_apply() {
+    let provisioned = "resource \"fake_thing\" \"n\" {\n count = 300\n name = \"n${count.index}\"\n provisioner \"note\" {\n  text = \"made\"\n }\n}";
+    let plain = "resource \"fake_thing\" \"n\" {\n count = 300\n name = \"n${count.index}\"\n}";
+    // Beside 64 with the limit of their own, those that began before requests were known to be short.
+    for (text, parallelism, limit) in [(plain, 10, 74), (plain, 3, 3), (provisioned, 10, 10)] {
+        let mut case = Case::new(text);
+        case.parallelism = parallelism;
+        case.remote.lock().state_only = true;
+        case.apply();
+        let (mut now, mut most) = (0_usize, 0);
+        for line in case.remote.take_log() {
+            match line.split_once(' ') {
+                Some((">", call)) if call.starts_with("create") => now += 1,
+                Some(("<", call)) if call.starts_with("create") => now -= 1,
+                _ => {}
+            }
+            most = most.max(now);
+        }
+        assert!((1..=limit).contains(&most), "{most} in flight of {limit}: {text}");
+    }
+}

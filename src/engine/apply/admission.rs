@@ -1,0 +1,46 @@
+//! Decides when an operation on an object may begin.
+
+use super::Applier;
+use super::slot::Slot;
+use crate::execgraph::Operation;
+use crate::plan::{Action, ResourceChange};
+
+impl Applier<'_> {
+    /// Waits until an operation may begin, or may at least be prepared.
+    pub(super) async fn admit(&self, operation: Operation, change: &ResourceChange) -> Slot<'_> {
+        let slot = self.slots.admit().await;
+        let runs = self.is_local(change) && slot.run_local().await;
+        if !runs && !self.is_brief(operation, change) {
+            slot.run().await;
+        }
+        slot
+    }
+
+    /// Returns true if an operation makes only one short request to its provider: its intent may be written before its
+    /// turn.
+    fn is_brief(&self, operation: Operation, change: &ResourceChange) -> bool {
+        matches!(operation, Operation::Change(_))
+            && matches!(change.action, Action::Create | Action::Update)
+            && change.config_known
+            && self.slots.are_short()
+            && !self.triggered.concerns(&change.address)
+    }
+
+    /// Returns true if an operation is about an object that is in the state alone, and runs neither provisioners nor
+    /// actions.
+    fn is_local(&self, change: &ResourceChange) -> bool {
+        let resource = &change.address.resource.resource;
+        let schema = self
+            .context
+            .providers
+            .schemas()
+            .providers
+            .get(&change.provider.provider);
+        resource.mode == addrs::Mode::Managed
+            && schema.is_some_and(|schema| schema.state_only.contains(&*resource.ty))
+            // While requests take long (RSA keys are made, say), no more run than usual: an interrupt waits for all.
+            && self.slots.are_short()
+            && !self.triggered.concerns(&change.address)
+            && self.provisioners(&change.address.config()).is_empty()
+    }
+}
