@@ -95,7 +95,7 @@ impl Actions for GrpcProvider {
             all.push(Diagnostic::error(
                 "Invalid deferral",
                 format!(
-                    "The {} put off the action \"{ty}\" to a later run ({}), which was not allowed. This is a bug in the \
+                    "The {} deferred the action \"{ty}\" to a later run ({}), which was not allowed. This is a bug in the \
                      provider; please report it to its maintainers.",
                     self.connection.title(),
                     deferred.reason().as_str_name()

@@ -308,7 +308,7 @@ impl GrpcProvider {
             Some(_) if convert::has_errors(reported) => Ok(()),
             Some(deferred) => {
                 let detail = format!(
-                    "The {} put off its answer to the request {} to a later run, which was not allowed ({}). This is a \
+                    "The {} deferred its answer to the request {} to a later run, which was not allowed ({}). This is a \
                      bug in the provider; please report it to its maintainers.",
                     self.connection.title(),
                     name(path),

@@ -732,7 +732,7 @@ macro_rules! tests_of {
                     )
                     .await
                     .unwrap_err();
-                assert!(errors.0[0].detail.contains("put off"));
+                assert!(errors.0[0].detail.contains("deferred its answer"));
                 let errors = provider
                     .import(ty, &ImportTarget::Id("i".into()))
                     .await
