@@ -45,6 +45,8 @@
 //! provider, as a third party would write it, is in `examples/notes.rs`. To read the crate, begin
 //! with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`]; the server is below `server/`.
 
+#![warn(missing_docs)]
+
 pub mod action;
 mod call;
 mod check;

@@ -22,8 +22,6 @@
 //!
 //! Begin with [`client`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 pub mod about;
 pub mod arguments;
 #[cfg(test)]

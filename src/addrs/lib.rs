@@ -8,8 +8,6 @@
 //! Start with [`module`] and [`resource`]; [`provider`] has source addresses and provider configurations,
 //! [`mod@reference`] the names that expressions can use.
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 pub mod action;
 pub mod module;
 pub mod parse;

@@ -8,8 +8,6 @@
 //!
 //! The sizes that an archive declares suffice to reject it, not to accept it: bytes are counted while they are read.
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 mod error;
 mod format;
 mod limits;

@@ -17,6 +17,7 @@ mod commands;
 mod credentials;
 mod downloads;
 pub mod env;
+mod guards;
 mod guide;
 mod interrupt;
 mod logging;

@@ -20,6 +20,8 @@ pub struct Request<'a> {
     pub options: &'a PlanOptions,
     /// Applies the plan without asking.
     pub auto_approve: bool,
+    /// Flag that is set and holds for local operations only.
+    pub only_local: Option<&'static str>,
     /// File that will refer to the plan.
     pub out: Option<&'a str>,
     /// File for generated configuration.
@@ -58,6 +60,7 @@ pub fn perform(session: &Session, request: &Request<'_>) -> Result<Option<Status
         parallelism: arguments.parallelism != Parallelism::default() && arguments.parallelism.0 != 0,
         options: request.options,
         auto_approve: request.auto_approve,
+        only_local: request.only_local,
         out: request.out,
         generate: request.generate,
         detailed_exitcode: request.detailed_exitcode,

@@ -12,8 +12,6 @@
 //! Where to begin: [`model`], then [`loader`], `decode` (from tree to typed blocks), `overrides`, `providers` (the
 //! provider configurations of each module). [`values`] reads variable files and flags.
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 mod assemble;
 mod decode;
 mod early;

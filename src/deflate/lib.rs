@@ -8,8 +8,6 @@
 //! [`Gzip`] and [`Deflate`] are writers over the parts: [`matches`] finds repetitions, [`blocks`] encodes them as bits
 //! with the prefix codes of [`codes`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 mod blocks;
 mod codes;
 mod matches;

@@ -16,6 +16,7 @@ pub mod apply;
 pub mod assertions;
 mod block_visits;
 mod blocks;
+pub mod change_kind;
 mod connection;
 pub mod console;
 mod context;

@@ -14,8 +14,6 @@
 //! [`io_reason`] describes an error of the operating system as part of a sentence, [`json_reason`] an error of the JSON
 //! parser.
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 mod environment;
 pub mod mounts;
 mod output;

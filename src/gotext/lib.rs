@@ -11,8 +11,6 @@
 //!
 //! Start with [`duration`]. Callers that accept more or less than Go document the difference.
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 pub mod duration;
 pub mod glob;
 pub mod quote;

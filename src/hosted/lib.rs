@@ -12,11 +12,6 @@
 //!
 //! A [`Context`] has the services of a command. Begin reading with `run.rs` and `workspace.rs`.
 
-#![allow(
-    missing_docs,
-    reason = "an internal crate: a doc is written where the name and the type do not say it"
-)]
-
 pub mod bookmark;
 mod checks;
 mod confirm;

@@ -28,6 +28,12 @@ pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMa
             "How many operations of a run happen at the same time is a setting of the server. Leave the option -parallelism out.",
         ));
     }
+    if let Some(flag) = remote.request.only_local {
+        problems.push(Diagnostic::error(
+            "Option not supported by runs on the server",
+            format!("The server makes and applies the plan, and has no such limit as {flag}. Leave the option out, or use a policy there."),
+        ));
+    }
     problems.extend(sensitive_values(remote.context));
     if remote.request.options.strict_addresses {
         problems.push(Diagnostic::error(

@@ -36,6 +36,8 @@ pub struct Request<'a> {
     pub options: &'a PlanOptions,
     /// Apply the plan without asking.
     pub auto_approve: bool,
+    /// Flag that is set and holds for local operations only.
+    pub only_local: Option<&'static str>,
     /// File for the bookmark of a saved plan.
     pub out: Option<&'a str>,
     /// File for generated configuration.

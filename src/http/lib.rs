@@ -17,8 +17,6 @@
 //!
 //! Start with [`Transport`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 pub mod aws;
 mod error;
 mod reason;

@@ -11,8 +11,6 @@
 //! The recordings of `tests/conformance` specify the behaviour of expressions: values and error summaries of
 //! Terraform's console, and the intended deviations with their reasons.
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 pub mod body;
 mod call_error;
 pub mod checks;

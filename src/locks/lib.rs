@@ -6,7 +6,6 @@
 //!
 //! Start with [`LockInfo`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 #![expect(clippy::disallowed_methods, reason = "a lock record names the user and the time")]
 
 use std::fmt;

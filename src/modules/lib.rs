@@ -16,8 +16,6 @@
 //!
 //! Where to begin: [`install`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 mod available;
 mod carried;
 pub mod fetch;

@@ -17,8 +17,6 @@
 //!
 //! Start with [`client`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 pub mod absent;
 pub mod client;
 pub mod credentials;

@@ -12,8 +12,6 @@
 //!
 //! Start with [`provider_package`] and [`fetch_module`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 pub mod address;
 mod challenge;
 mod credentials;

@@ -4,8 +4,6 @@
 //! consistency. Start with [`PrivateKey`]. The usual crate for this format rejects one in 256 keys of P-256: those
 //! whose secret scalar begins with a zero byte, which OpenSSH omits.
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 mod read;
 mod wire;
 

@@ -20,8 +20,6 @@
 //!
 //! Where to begin: [`index`], then [`read`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 mod contents;
 mod counted;
 pub mod difference;

@@ -15,8 +15,6 @@
 //!
 //! Where to begin: [`catalog`], then [`selection`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 pub mod builtin;
 mod catalog;
 pub mod cli_config;

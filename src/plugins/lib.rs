@@ -17,8 +17,6 @@
 //!
 //! Where to begin: [`host`], then [`launch`] and [`grpc_provider`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 /// Entry points of the fuzz targets.
 #[doc(hidden)]
 pub mod fuzzing {

@@ -7,8 +7,6 @@
 //!
 //! Start with [`contract`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 pub mod action;
 pub mod contract;
 mod schemas;

@@ -10,8 +10,6 @@
 //! - with `:PORT` after a host or an address: this port only;
 //! - `*`: all hosts.
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 use std::net::IpAddr;
 
 use url::{Host, Url};

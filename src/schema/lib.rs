@@ -6,8 +6,6 @@
 //!
 //! Start with [`Schema`] and [`BlockSchema`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 mod computed;
 pub mod deprecation;
 mod derived;

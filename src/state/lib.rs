@@ -14,8 +14,6 @@
 //! Where to begin: [`model`], then [`store`]. Reading never changes a file, and a file that cannot be read is left as
 //! it is.
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 pub mod attributes;
 mod beside;
 pub mod document;

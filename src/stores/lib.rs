@@ -9,11 +9,6 @@
 //! No module here knows a command line, a terminal or the packages of plugins: a [`Context`] has what is needed of
 //! them. Begin reading with `context.rs` and `backend/mod.rs`.
 
-#![allow(
-    missing_docs,
-    reason = "an internal crate: a doc is written where the name and the type do not say it"
-)]
-
 pub mod backend;
 pub mod context;
 pub mod generated;

@@ -258,7 +258,6 @@ pub struct For {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum BinaryOp {
     Or,
     And,

@@ -9,8 +9,6 @@
 //! [`mod@write`] writes values. [`json`] reads the JSON syntax into the same tree. [`content`] reads a body against a
 //! list of expected attributes and blocks. [`edit`] holds the corrections that diagnostics suggest.
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 pub mod ast;
 pub mod content;
 pub mod diag;

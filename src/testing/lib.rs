@@ -11,8 +11,6 @@
 //!
 //! Where to begin: [`suite::Suite`], then [`run`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 pub mod assertions;
 mod context;
 pub mod coverage;

@@ -16,8 +16,6 @@
 //!
 //! Where to begin: [`Connection::open`].
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 mod api;
 mod checks;
 mod configurations;

@@ -7,8 +7,6 @@
 //!
 //! Start with [`Verifier`]; [`configuration`] builds a client's TLS configuration with it.
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 mod verifier;
 
 use std::sync::Arc;

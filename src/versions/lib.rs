@@ -4,8 +4,6 @@
 //! modules and for the version of Terraform itself ([`Dialect`]). All versions are parsed and compared here: those of
 //! modules, providers, plugins and of the program.
 
-#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
-
 use std::cmp::Ordering;
 use std::fmt;
 

@@ -8,11 +8,6 @@
 //!
 //! Golden files hold the output of the views: `goldens`, `diff/tests` and `json/documents`.
 
-#![allow(
-    missing_docs,
-    reason = "an internal crate: a doc is written where the name and the type do not say it"
-)]
-
 pub mod area;
 pub mod command_line;
 pub mod completion;

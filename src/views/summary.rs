@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use addrs::Module;
+use engine::change_kind::ChangeKind;
 use engine::plan::{Action, PlanView, ResourceChange};
 
 /// Limit of the replaced or destroyed objects that are named, of each kind.
@@ -13,61 +14,32 @@ const NAMED: usize = 50;
 /// Limit of the table's lines. Those with the most changes stay.
 const LINES: usize = 60;
 
-/// Columns of the table.
-const KINDS: [(Kind, &str); 7] = [
-    (Kind::Import, "import"),
-    (Kind::Create, "create"),
-    (Kind::Read, "read"),
-    (Kind::Update, "update"),
-    (Kind::Replace, "replace"),
-    (Kind::Destroy, "destroy"),
-    (Kind::Forget, "forget"),
-];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Import,
-    Create,
-    Read,
-    Update,
-    Replace,
-    Destroy,
-    Forget,
+fn counted(change: &ResourceChange) -> Option<(ChangeKind, &ResourceChange)> {
+    Some((ChangeKind::of(change)?, change))
 }
 
-impl Kind {
-    fn of(change: &ResourceChange) -> Option<Kind> {
-        Some(match change.action {
-            Action::NoOp if change.importing.is_some() => Kind::Import,
-            Action::NoOp => return None,
-            Action::Create => Kind::Create,
-            Action::Read => Kind::Read,
-            Action::Update => Kind::Update,
-            Action::Delete => Kind::Destroy,
-            Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => Kind::Replace,
-            Action::Forget => Kind::Forget,
-        })
+/// Returns the title of a column.
+fn column(kind: ChangeKind) -> &'static str {
+    match kind {
+        // As in the totals of a plan's text.
+        ChangeKind::Delete => "destroy",
+        _ => kind.as_str(),
     }
-}
-
-/// Returns the kind of a change that the summary counts.
-fn counted(change: &ResourceChange) -> Option<(Kind, &ResourceChange)> {
-    Some((Kind::of(change)?, change)).filter(|_| !change.drops_data_source())
 }
 
 /// Returns the summary of a plan.
 #[must_use]
 pub fn text(plan: PlanView<'_>) -> String {
-    let changes: Vec<(Kind, &ResourceChange)> = plan.changes.iter().filter_map(counted).collect();
+    let changes: Vec<(ChangeKind, &ResourceChange)> = plan.changes.iter().filter_map(counted).collect();
     let mut out = String::new();
     if plan.errored {
         out.push_str("\nPlanning ended with errors: this is not all of it.\n");
     }
     // Only changes that take an object away are named. Thousands of others would hide them.
     for (kind, title) in [
-        (Kind::Replace, "Replaced:"),
-        (Kind::Destroy, "Destroyed:"),
-        (Kind::Forget, "No longer managed, and not destroyed:"),
+        (ChangeKind::Replace, "Replaced:"),
+        (ChangeKind::Delete, "Destroyed:"),
+        (ChangeKind::Forget, "No longer managed, and not destroyed:"),
     ] {
         named(
             &mut out,
@@ -122,8 +94,8 @@ fn named<'p>(out: &mut String, title: &str, changes: impl Iterator<Item = &'p Re
 }
 
 /// Writes the counts by module and type. If there are too many lines, those with the most changes stay.
-fn table(out: &mut String, changes: &[(Kind, &ResourceChange)]) {
-    let mut counts: BTreeMap<(Module, &str), BTreeMap<Kind, usize>> = BTreeMap::new();
+fn table(out: &mut String, changes: &[(ChangeKind, &ResourceChange)]) {
+    let mut counts: BTreeMap<(Module, &str), BTreeMap<ChangeKind, usize>> = BTreeMap::new();
     for (kind, change) in changes {
         let resource = change.address.config();
         let ty = &*change.address.resource.resource.ty;
@@ -133,7 +105,7 @@ fn table(out: &mut String, changes: &[(Kind, &ResourceChange)]) {
             .entry(*kind)
             .or_default() += 1;
     }
-    let total = |row: &BTreeMap<Kind, usize>| row.values().sum::<usize>();
+    let total = |row: &BTreeMap<ChangeKind, usize>| row.values().sum::<usize>();
     let mut rows: Vec<_> = counts.iter().collect();
     let left_out = rows.len().saturating_sub(LINES);
     if left_out > 0 {
@@ -142,15 +114,15 @@ fn table(out: &mut String, changes: &[(Kind, &ResourceChange)]) {
         // In the order of the addresses again, in which users search.
         rows.sort_by_key(|(place, _)| *place);
     }
-    let kinds: Vec<(Kind, &str)> = KINDS
+    let kinds: Vec<ChangeKind> = ChangeKind::ALL
         .into_iter()
-        .filter(|(kind, _)| counts.values().any(|row| row.contains_key(kind)))
+        .filter(|kind| counts.values().any(|row| row.contains_key(kind)))
         .collect();
     if rows.is_empty() {
         return;
     }
     let mut lines = vec![vec!["module".to_owned(), "type".to_owned()]];
-    lines[0].extend(kinds.iter().map(|(_, word)| (*word).to_owned()));
+    lines[0].extend(kinds.iter().map(|kind| column(*kind).to_owned()));
     for ((module, ty), row) in rows {
         let module = if module.is_root() {
             "-".to_owned()
@@ -158,7 +130,7 @@ fn table(out: &mut String, changes: &[(Kind, &ResourceChange)]) {
             module.to_string()
         };
         let mut line = vec![module, (*ty).to_owned()];
-        line.extend(kinds.iter().map(|(kind, _)| match row.get(kind) {
+        line.extend(kinds.iter().map(|kind| match row.get(kind) {
             Some(count) => count.to_string(),
             None => "-".to_owned(),
         }));

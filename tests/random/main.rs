@@ -17,7 +17,7 @@
 )]
 
 #[path = "../../src/engine/tests/random/generate/mod.rs"]
-#[allow(dead_code, missing_docs, reason = "the engine's tests use all of it")]
+#[allow(dead_code, reason = "the engine's tests use all of it")]
 mod generate;
 
 mod beside;

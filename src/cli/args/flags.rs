@@ -71,6 +71,20 @@ impl<'m> Flags<'m> {
             .filter(|_| explicit)
     }
 
+    /// Declares or reads a boolean flag that also takes words after `=`. Returns its value as it is written, "false" if it
+    /// is not among the arguments.
+    pub fn switch_with_words(&mut self, name: &'static str, placeholder: &'static str, help: &'static str) -> String {
+        let declaration = || {
+            switch(name, false, help)
+                .value_name(placeholder)
+                .value_parser(clap::value_parser!(String))
+        };
+        let found = self
+            .pass(declaration)
+            .and_then(|matches| matches.try_get_one::<String>(name).ok().flatten().cloned());
+        found.unwrap_or_else(|| "false".to_owned())
+    }
+
     /// Declares or reads a flag with a value. The last occurrence counts.
     pub fn value(&mut self, name: &'static str, placeholder: &'static str, help: &'static str) -> Option<String> {
         let matches = self.pass(|| value(name, placeholder, help))?;
@@ -255,6 +269,12 @@ fn switch(name: &'static str, default: bool, help: &'static str) -> Arg {
 #[must_use]
 pub fn is_switch(arg: &Arg) -> bool {
     arg.is_require_equals_set()
+}
+
+/// Returns true if a boolean flag takes words, too.
+#[must_use]
+pub fn takes_words(arg: &Arg) -> bool {
+    is_switch(arg) && arg.get_value_names().is_some()
 }
 
 /// Returns the declaration of a flag with a value, without a rule for several occurrences.

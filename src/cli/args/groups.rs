@@ -198,6 +198,32 @@ impl FromFlags for OperationFlags {
     }
 }
 
+/// Flags that limit what is applied without a person's approval, as they are written.
+#[derive(Clone, Debug)]
+pub struct GuardFlags {
+    pub auto_approve: String,
+    pub max_destroy: Option<String>,
+}
+
+impl FromFlags for GuardFlags {
+    fn read(flags: &mut Flags<'_>) -> GuardFlags {
+        GuardFlags {
+            auto_approve: flags.switch_with_words(
+                "auto-approve",
+                "KINDS",
+                "Skip interactive approval of the plan before applying. With a list of kinds of changes, such as \
+                 =create,update, or with =safe (nothing is replaced, destroyed or forgotten, and no action invoked), only for \
+                 a plan that has no others.",
+            ),
+            max_destroy: flags.value(
+                "max-destroy",
+                "N",
+                "Refuse a plan that destroys more objects than this, those that are replaced included.",
+            ),
+        }
+    }
+}
+
 /// Flags for the lock of a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockFlags {

@@ -84,9 +84,14 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
         };
         let value = if flags::is_switch(declared) {
             let text = value.unwrap_or_else(|| "true".into());
-            gotext::boolean(&text)
-                .ok_or_else(|| UsageError::flag(format!("invalid boolean value \"{text}\" for -{name}: parse error")))?
-                .to_string()
+            match gotext::boolean(&text) {
+                Some(value) => value.to_string(),
+                None if flags::takes_words(declared) => text,
+                None => {
+                    let why = format!("invalid boolean value \"{text}\" for -{name}: parse error");
+                    return Err(UsageError::flag(why));
+                }
+            }
         } else {
             match value.or_else(|| rest.next().cloned()) {
                 Some(value) => value,

@@ -7,16 +7,17 @@ use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
 use hosted::bookmark::Bookmark;
 use state::State;
-use syntax::Diagnostics;
+use syntax::{Diagnostic, Diagnostics};
 use views::plan::Form;
 use views::reporter::Done;
 use views::verb::Verb;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{ModeFlags, OperationFlags, StateFlags, VariableFlags};
+use crate::args::groups::{GuardFlags, ModeFlags, OperationFlags, StateFlags, VariableFlags};
 use crate::args::operation::{OperationArguments, plan_options};
 use crate::commands::{Command, confirmed, is_file, output};
+use crate::guards::{Approval, Guards, too_many_destroyed};
 use crate::operation::{Applied, Operation};
 use crate::outcome::{Failure, Outcome, Status};
 use crate::remote_run;
@@ -39,7 +40,7 @@ struct Arguments {
     operation: OperationFlags,
     state: StateFlags,
     positional: Vec<String>,
-    auto_approve: bool,
+    guards: GuardFlags,
 }
 
 impl FromFlags for Arguments {
@@ -53,11 +54,7 @@ impl FromFlags for Arguments {
             operation: OperationFlags::read(flags),
             state: StateFlags::read(flags),
             positional: flags.positional(),
-            auto_approve: flags.switch(
-                "auto-approve",
-                false,
-                "Skip interactive approval of the plan before applying.",
-            ),
+            guards: GuardFlags::read(flags),
         }
     }
 }
@@ -72,7 +69,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let work = Work {
         arguments: OperationArguments::new(arguments.state.clone(), &arguments.operation),
-        auto_approve: arguments.auto_approve,
+        guards: Guards::new(&arguments.guards)?,
         verb: Verb::Apply,
         saved: positional.first().map(String::as_str),
     };
@@ -87,13 +84,13 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let options = plan_options(&arguments.modes, session.ui.program)?;
     // Before the plan is made, since a stream leaves nobody to approve it.
-    approval_possible(session, arguments.auto_approve)?;
+    approval_possible(session, &work.guards.approval)?;
     direct(session, &work, &options)
 }
 
 /// Refuses a stream in which a question would be necessary.
-pub fn approval_possible(session: &Session, auto_approve: bool) -> Result<(), UsageError> {
-    if session.stream.is_none() || auto_approve {
+pub fn approval_possible(session: &Session, approval: &Approval) -> Result<(), UsageError> {
+    if session.stream.is_none() || approval.is_automatic() {
         return Ok(());
     }
     Err(UsageError::new(
@@ -106,8 +103,7 @@ pub fn approval_possible(session: &Session, auto_approve: bool) -> Result<(), Us
 pub struct Work<'a> {
     /// Arguments of the operation.
     pub arguments: OperationArguments,
-    /// Applies without asking.
-    pub auto_approve: bool,
+    pub guards: Guards,
     pub verb: Verb,
     /// Path of the saved plan, if it is one.
     pub saved: Option<&'a str>,
@@ -139,6 +135,10 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
             "Planning ended with errors, so this plan cannot be applied.",
         ));
     }
+    let limits = &work.guards;
+    if let Some(problem) = limits.refusal(saved.plan.view()) {
+        return operation.finish(Err(Diagnostics::from(problem).into()));
+    }
     if let Some(stream) = &session.stream {
         stream.planned_changes(&saved.plan.changes);
     }
@@ -156,7 +156,8 @@ fn remote(
         verb: work.verb,
         arguments: &work.arguments,
         options,
-        auto_approve: work.auto_approve,
+        auto_approve: work.guards.approval.is_automatic(),
+        only_local: work.guards.only_local(),
         out: None,
         generate: None,
         detailed_exitcode: false,
@@ -191,8 +192,22 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
     if problems.has_errors() || plan.errored {
         return failed(operation, problems);
     }
-    let asked = plan.is_applyable() && !work.auto_approve;
+    let guards = &work.guards;
+    let too_many = guards
+        .max_destroy
+        .and_then(|limit| too_many_destroyed(plan.view(), limit));
+    if let Some(problem) = too_many {
+        problems.push(problem);
+        return failed(operation, problems);
+    }
+    let uncovered = guards.approval.refusal(plan.view());
+    let asked = plan.is_applyable() && (!guards.approval.is_automatic() || uncovered.is_some());
     if asked {
+        problems.extend(uncovered);
+        if session.stream.is_some() {
+            problems.push(nobody_to_ask());
+            return failed(operation, problems);
+        }
         // The user must know warnings before answering; without a question they come at the end.
         session.show_now(&std::mem::take(&mut problems), &operation.project.sources);
         let (question, explanation) = question(&plan, &operation.workspace, session.ui.program.tool);
@@ -211,6 +226,13 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
         problems.0.retain(|d| d.extra != syntax::diag::Extra::OfCheck);
     }
     perform(session, work, operation, &plan, problems)
+}
+
+fn nobody_to_ask() -> Diagnostic {
+    Diagnostic::error(
+        "Plan needs approval",
+        "With -json nobody can be asked for approval. Nothing was changed. Check the plan, and apply it from a saved plan file.",
+    )
 }
 
 fn question(plan: &Plan, workspace: &str, tool: &str) -> (String, String) {

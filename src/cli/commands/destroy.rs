@@ -4,10 +4,11 @@ use engine::plan::Mode;
 use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{OperationFlags, StateFlags, TargetFlags, VariableFlags, refresh};
+use crate::args::groups::{GuardFlags, OperationFlags, StateFlags, TargetFlags, VariableFlags, refresh};
 use crate::args::operation::{OperationArguments, targeted};
 use crate::commands::Command;
 use crate::commands::apply::{Work, approval_possible, direct};
+use crate::guards::Guards;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
 
@@ -31,7 +32,7 @@ struct Arguments {
     state: StateFlags,
     positional: Vec<String>,
     refresh: bool,
-    auto_approve: bool,
+    guards: GuardFlags,
 }
 
 impl FromFlags for Arguments {
@@ -45,7 +46,7 @@ impl FromFlags for Arguments {
             state: StateFlags::read(flags),
             positional: flags.positional(),
             refresh: refresh(flags),
-            auto_approve: flags.switch("auto-approve", false, "Skip interactive approval before destroying."),
+            guards: GuardFlags::read(flags),
         }
     }
 }
@@ -58,10 +59,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         ));
     }
     let options = targeted(Mode::Destroy, arguments.refresh, &arguments.targets)?;
-    approval_possible(session, arguments.auto_approve)?;
+    let guards = Guards::new(&arguments.guards)?;
+    approval_possible(session, &guards.approval)?;
     let work = Work {
         arguments: OperationArguments::new(arguments.state.clone(), &arguments.operation),
-        auto_approve: arguments.auto_approve,
+        guards,
         verb: Verb::Destroy,
         saved: None,
     };

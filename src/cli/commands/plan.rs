@@ -13,6 +13,7 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{ModeFlags, OperationFlags, StateFlags, VariableFlags, state_to_read};
 use crate::args::operation::{OperationArguments, plan_options};
 use crate::commands::{Command, no_positional};
+use crate::guards::{GUARDED, Kinds, guarded};
 use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome};
 use crate::remote_run;
@@ -36,6 +37,7 @@ struct Arguments {
     positional: Vec<String>,
     out: Option<String>,
     detailed_exitcode: bool,
+    fail_on: Option<String>,
     generate_config_out: Option<String>,
     state: Option<String>,
 }
@@ -60,6 +62,11 @@ impl FromFlags for Arguments {
                 false,
                 "Exit with status 0 if there is nothing to do, 1 after an error, 2 if there are changes.",
             ),
+            fail_on: flags.value(
+                "fail-on",
+                "KINDS",
+                "Exit with status 3 if the plan has changes of these kinds, such as replace,delete.",
+            ),
             generate_config_out: flags.value(
                 "generate-config-out",
                 "PATH",
@@ -81,6 +88,10 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(path) = generate {
         can_generate(path, options.mode)?;
     }
+    let fail_on = match &arguments.fail_on {
+        Some(written) => Some((Kinds::parse("fail-on", written, false)?, written)),
+        None => None,
+    };
     let files = StateFlags {
         state: arguments.state.clone(),
         ..StateFlags::default()
@@ -91,6 +102,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         arguments: &operation_arguments,
         options: &options,
         auto_approve: false,
+        only_local: arguments.fail_on.as_ref().map(|_| "-fail-on"),
         out: arguments.out.as_deref(),
         generate,
         detailed_exitcode: arguments.detailed_exitcode,
@@ -122,10 +134,16 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         Some(stream) => stream.plan(plan.view()),
         None => views::plan::show(&session.ui, plan.view(), &schemas, session.invocation.shown),
     }
+    let guarded = fail_on.and_then(|(kinds, written)| guarded(plan.view(), &kinds, written));
+    let is_guarded = guarded.is_some();
+    problems.extend(guarded);
     let errored = plan.errored || problems.has_errors();
     let mut outcome = Outcome::success().and_problems(problems, &operation.project.sources);
     if outcome.status == 0 && arguments.detailed_exitcode && plan.is_applyable() {
         outcome.status = 2;
+    }
+    if is_guarded && !errored {
+        outcome.status = GUARDED;
     }
     let applyable = plan.is_applyable();
     let out = arguments.out.as_deref();

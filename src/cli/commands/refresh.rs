@@ -56,6 +56,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         arguments: &operation_arguments,
         options: &options,
         auto_approve: true,
+        only_local: None,
         out: None,
         generate: None,
         detailed_exitcode: false,

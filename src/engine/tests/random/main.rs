@@ -11,13 +11,7 @@
     clippy::disallowed_methods,
     reason = "tests read their settings from the environment, and need the time"
 )]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    missing_docs
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 #[path = "../support/mod.rs"]
 mod support;

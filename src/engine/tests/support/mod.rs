@@ -1,6 +1,6 @@
 //! Common parts of the scenarios: a remote, a provider for it, and [`Case`]: a configuration, a state and options to plan and
 //! apply with.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod identity;
 pub mod provider;

@@ -1,0 +1,297 @@
+//! Guards: limits of what a plan may do without a person's approval.
+//!
+//! A pipeline sets them so that it goes on by itself with harmless plans only: `-auto-approve=safe`, `-max-destroy=N`, and
+//! `-fail-on=KINDS` of `plan`.
+
+use std::collections::BTreeMap;
+
+use engine::change_kind::ChangeKind;
+use engine::plan::PlanView;
+use syntax::Diagnostic;
+
+use crate::args::UsageError;
+use crate::args::groups::GuardFlags;
+
+/// Exit status of a plan that has changes of `-fail-on`. Those below mean success, failure, and changes of
+/// `-detailed-exitcode`.
+pub const GUARDED: u8 = 3;
+
+/// The word for all kinds that take no object away.
+const SAFE: &str = "safe";
+
+/// The word for invocations of actions, which are no changes of objects.
+const INVOKE: &str = "invoke";
+
+/// Limit of the objects that a message names.
+const NAMED: usize = 5;
+
+/// Kinds of changes, and whether invocations of actions are among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kinds {
+    changes: Vec<ChangeKind>,
+    invocations: bool,
+}
+
+impl Kinds {
+    /// Parses a list such as `create,update`, of the flag with this name. With `safe`, if that may be in it, the list has
+    /// all kinds but `replace`, `delete`, `forget` and `invoke`.
+    ///
+    /// # Errors
+    /// A word is no kind, or there is none.
+    pub fn parse(flag: &str, text: &str, may_be_safe: bool) -> Result<Kinds, UsageError> {
+        let mut kinds = Kinds::default();
+        for word in text.split(',').map(str::trim) {
+            match (word, ChangeKind::parse(word)) {
+                (_, Some(kind)) => kinds.changes.push(kind),
+                (INVOKE, _) => kinds.invocations = true,
+                (SAFE, _) if may_be_safe => kinds.changes.extend([
+                    ChangeKind::Import,
+                    ChangeKind::Create,
+                    ChangeKind::Read,
+                    ChangeKind::Update,
+                ]),
+                _ => return Err(unknown(flag, word, may_be_safe)),
+            }
+        }
+        Ok(kinds)
+    }
+
+    fn contain(&self, kind: ChangeKind) -> bool {
+        self.changes.contains(&kind)
+    }
+}
+
+fn unknown(flag: &str, word: &str, may_be_safe: bool) -> UsageError {
+    let words = ChangeKind::ALL.map(ChangeKind::as_str).join(", ");
+    let safe = if may_be_safe {
+        ", and safe for all that take no object away"
+    } else {
+        ""
+    };
+    UsageError::new(
+        format!("Invalid value of -{flag}"),
+        format!(
+            "\"{word}\" is no kind of change. A list of kinds is separated by commas. There are {words}, {INVOKE} for actions{safe}."
+        ),
+    )
+}
+
+/// Permission to apply a plan without asking.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Approval {
+    /// The user is asked: no `-auto-approve`.
+    #[default]
+    Asked,
+    /// Every plan is applied: `-auto-approve`.
+    Any,
+    /// A plan is applied if it has changes of these kinds only: `-auto-approve=KINDS`, as it is written.
+    Only(Kinds, String),
+}
+
+impl Approval {
+    /// Parses the value of `-auto-approve`: a boolean, or kinds of changes.
+    ///
+    /// # Errors
+    /// The value is neither.
+    pub fn parse(text: &str) -> Result<Approval, UsageError> {
+        match gotext::boolean(text) {
+            Some(true) => Ok(Approval::Any),
+            Some(false) => Ok(Approval::Asked),
+            None => Ok(Approval::Only(
+                Kinds::parse("auto-approve", text, true)?,
+                text.to_owned(),
+            )),
+        }
+    }
+
+    /// Returns true if some plans at least are applied without asking.
+    #[must_use]
+    pub fn is_automatic(&self) -> bool {
+        *self != Approval::Asked
+    }
+
+    /// Returns the reason why a plan needs a person's approval; `None` if it needs none.
+    #[must_use]
+    pub fn refusal(&self, plan: PlanView<'_>) -> Option<Diagnostic> {
+        let Approval::Only(kinds, written) = self else {
+            return None;
+        };
+        let excess = Excess::of(plan, |kind| !kinds.contain(kind), !kinds.invocations);
+        (!excess.is_empty()).then(|| {
+            Diagnostic::warning(
+                "Plan not approved automatically",
+                format!("The option -auto-approve={written} does not cover this plan: {excess}."),
+            )
+        })
+    }
+}
+
+/// Guards of a command that applies.
+#[derive(Clone, Debug, Default)]
+pub struct Guards {
+    pub approval: Approval,
+    /// Limit of destroyed objects.
+    pub max_destroy: Option<usize>,
+}
+
+impl Guards {
+    /// Parses the flags.
+    ///
+    /// # Errors
+    /// A value is not valid.
+    pub fn new(flags: &GuardFlags) -> Result<Guards, UsageError> {
+        let max_destroy = flags.max_destroy.as_ref().map(|text| {
+            text.parse().map_err(|_| {
+                UsageError::new(
+                    "Invalid value of -max-destroy",
+                    format!("\"{text}\" is not a number of objects. It is a whole number from 0."),
+                )
+            })
+        });
+        Ok(Guards {
+            approval: Approval::parse(&flags.auto_approve)?,
+            max_destroy: max_destroy.transpose()?,
+        })
+    }
+
+    /// Returns the error about a saved plan that is not to be applied. Giving a saved plan is its approval, unless the user
+    /// says what may be approved.
+    #[must_use]
+    pub fn refusal(&self, plan: PlanView<'_>) -> Option<Diagnostic> {
+        let too_many = self.max_destroy.and_then(|limit| too_many_destroyed(plan, limit));
+        too_many.or_else(|| {
+            let warning = self.approval.refusal(plan)?;
+            Some(Diagnostic::error(
+                warning.summary.clone(),
+                format!(
+                    "{} Nothing was changed. Without the option, the saved plan is applied.",
+                    warning.detail
+                ),
+            ))
+        })
+    }
+
+    /// Returns the flag that a run on a server cannot regard, if there is one.
+    #[must_use]
+    pub fn only_local(&self) -> Option<&'static str> {
+        match (&self.approval, self.max_destroy) {
+            (Approval::Only(..), _) => Some("-auto-approve=KINDS"),
+            (_, Some(_)) => Some("-max-destroy"),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the warning about changes of a plan that the user wants to know of by the exit status, if it has any.
+#[must_use]
+pub fn guarded(plan: PlanView<'_>, kinds: &Kinds, written: &str) -> Option<Diagnostic> {
+    let excess = Excess::of(plan, |kind| kinds.contain(kind), kinds.invocations);
+    (!excess.is_empty()).then(|| {
+        Diagnostic::warning(
+            "Plan has guarded changes",
+            format!("The option -fail-on={written} sets the exit status {GUARDED} for this plan: {excess}."),
+        )
+    })
+}
+
+/// Returns the error about a plan that destroys more objects than the user allows.
+#[must_use]
+pub fn too_many_destroyed(plan: PlanView<'_>, limit: usize) -> Option<Diagnostic> {
+    let destroyed = plan.totals().destroyed;
+    (destroyed > limit).then(|| {
+        let takes = |kind| matches!(kind, ChangeKind::Delete | ChangeKind::Replace);
+        let excess = Excess::of(plan, takes, false);
+        Diagnostic::error(
+            "Too many objects to destroy",
+            format!(
+                "The plan destroys {destroyed} objects, and the option -max-destroy allows {limit}: {excess}. Nothing was \
+                 changed. Check the plan, and raise the limit if it is right."
+            ),
+        )
+    })
+}
+
+/// Changes of a plan that a guard is about.
+struct Excess {
+    counts: BTreeMap<&'static str, usize>,
+    /// The first of their addresses.
+    named: Vec<String>,
+    total: usize,
+}
+
+impl Excess {
+    fn of(plan: PlanView<'_>, concerns: impl Fn(ChangeKind) -> bool, invocations: bool) -> Excess {
+        let mut excess = Excess {
+            counts: BTreeMap::new(),
+            named: Vec::new(),
+            total: 0,
+        };
+        for change in plan.changes {
+            if let Some(kind) = ChangeKind::of(change).filter(|kind| concerns(*kind)) {
+                excess.add(kind.as_str(), || change.address.to_string());
+            }
+        }
+        for invocation in plan.invocations.iter().filter(|_| invocations) {
+            excess.add(INVOKE, || invocation.address.to_string());
+        }
+        excess
+    }
+
+    fn add(&mut self, word: &'static str, name: impl FnOnce() -> String) {
+        *self.counts.entry(word).or_default() += 1;
+        self.total += 1;
+        if self.named.len() < NAMED {
+            self.named.push(name());
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+}
+
+impl std::fmt::Display for Excess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let counts: Vec<String> = self
+            .counts
+            .iter()
+            .map(|(word, count)| format!("{count} to {word}"))
+            .collect();
+        write!(f, "{}: {}", counts.join(", "), self.named.join(", "))?;
+        match self.total - self.named.len() {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn approval_is_a_boolean_or_a_list_of_kinds() {
+        assert_eq!(Approval::parse("true").unwrap(), Approval::Any);
+        assert_eq!(Approval::parse("0").unwrap(), Approval::Asked);
+        let Approval::Only(kinds, _) = Approval::parse("create, destroy,invoke").unwrap() else {
+            panic!("a list");
+        };
+        assert_eq!(kinds.changes, [ChangeKind::Create, ChangeKind::Delete]);
+        assert!(kinds.invocations);
+        assert!(Approval::parse("").is_err());
+    }
+
+    #[test]
+    fn words_that_are_no_kinds_are_named_with_those_that_are() {
+        let error = Kinds::parse("fail-on", "delete,safe", false).unwrap_err();
+        assert!(
+            error.detail.contains("\"safe\"") && error.detail.contains("replace"),
+            "{error:?}"
+        );
+        let error = Approval::parse("yes").unwrap_err();
+        assert!(
+            error.detail.contains("\"yes\"") && error.detail.contains("safe for all"),
+            "{error:?}"
+        );
+    }
+}
