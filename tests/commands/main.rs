@@ -38,6 +38,7 @@ mod facts;
 mod flags;
 mod foreign_states;
 mod graph_page;
+mod guards;
 mod guides;
 mod line;
 mod live_area;
@@ -102,6 +103,7 @@ fn main() -> ExitCode {
         .chain(foreign_states::TESTS)
         .chain(flags::TESTS)
         .chain(graph_page::TESTS)
+        .chain(guards::TESTS)
         .chain(line::TESTS)
         .chain(live_area::TESTS)
         .chain(login::TESTS)
