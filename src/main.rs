@@ -17,6 +17,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[expect(clippy::disallowed_methods, reason = "the environment is read here and passed on")]
 fn main() -> ExitCode {
     let mut args = std::env::args_os();
