@@ -20,6 +20,7 @@ pub mod graph;
 pub mod graph_page;
 pub mod json;
 pub mod live;
+pub mod markdown;
 pub mod plan;
 pub mod process;
 pub mod progress;

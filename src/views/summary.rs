@@ -19,7 +19,7 @@ fn counted(change: &ResourceChange) -> Option<(ChangeKind, &ResourceChange)> {
 }
 
 /// Returns the title of a column.
-fn column(kind: ChangeKind) -> &'static str {
+pub(crate) fn column(kind: ChangeKind) -> &'static str {
     match kind {
         // As in the totals of a plan's text.
         ChangeKind::Delete => "destroy",
@@ -70,21 +70,9 @@ fn named<'p>(out: &mut String, title: &str, changes: impl Iterator<Item = &'p Re
         if let Some(key) = &change.deposed {
             let _ = write!(out, " (deposed object {key})");
         }
-        let paths: BTreeSet<String> = change
-            .replace_paths
-            .iter()
-            .filter_map(|path| match path.0.first() {
-                // The first step only: keys of a map may be sensitive.
-                Some(cty::Step::Attribute(name)) => Some(name.to_string()),
-                _ => None,
-            })
-            .collect();
-        if !paths.is_empty() {
-            let _ = write!(
-                out,
-                " (because of {})",
-                paths.into_iter().collect::<Vec<_>>().join(", ")
-            );
+        let reasons: Vec<String> = reasons(change).into_iter().collect();
+        if !reasons.is_empty() {
+            let _ = write!(out, " (because of {})", reasons.join(", "));
         }
         out.push('\n');
     }
@@ -93,18 +81,32 @@ fn named<'p>(out: &mut String, title: &str, changes: impl Iterator<Item = &'p Re
     }
 }
 
+/// Returns the attributes that force the replacement of an object.
+pub(crate) fn reasons(change: &ResourceChange) -> BTreeSet<String> {
+    let first = |path: &cty::Path| match path.0.first() {
+        // The first step only: keys of a map may be sensitive.
+        Some(cty::Step::Attribute(name)) => Some(name.to_string()),
+        _ => None,
+    };
+    change.replace_paths.iter().filter_map(first).collect()
+}
+
+/// Numbers of changes by kind, of each module and type.
+pub(crate) type Counts<'p> = BTreeMap<(Module, &'p str), BTreeMap<ChangeKind, usize>>;
+
+/// Counts changes by module, type and kind.
+pub(crate) fn counts<'p>(changes: &[(ChangeKind, &'p ResourceChange)]) -> Counts<'p> {
+    let mut counts = Counts::new();
+    for (kind, change) in changes {
+        let place = (change.address.config().module, &*change.address.resource.resource.ty);
+        *counts.entry(place).or_default().entry(*kind).or_default() += 1;
+    }
+    counts
+}
+
 /// Writes the counts by module and type. If there are too many lines, those with the most changes stay.
 fn table(out: &mut String, changes: &[(ChangeKind, &ResourceChange)]) {
-    let mut counts: BTreeMap<(Module, &str), BTreeMap<ChangeKind, usize>> = BTreeMap::new();
-    for (kind, change) in changes {
-        let resource = change.address.config();
-        let ty = &*change.address.resource.resource.ty;
-        *counts
-            .entry((resource.module, ty))
-            .or_default()
-            .entry(*kind)
-            .or_default() += 1;
-    }
+    let counts = counts(changes);
     let total = |row: &BTreeMap<ChangeKind, usize>| row.values().sum::<usize>();
     let mut rows: Vec<_> = counts.iter().collect();
     let left_out = rows.len().saturating_sub(LINES);

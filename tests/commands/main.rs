@@ -44,6 +44,7 @@ mod line;
 mod live_area;
 mod login;
 mod logs;
+mod markdown;
 mod matrix;
 mod own;
 mod reading;
@@ -108,6 +109,7 @@ fn main() -> ExitCode {
         .chain(live_area::TESTS)
         .chain(login::TESTS)
         .chain(logs::TESTS)
+        .chain(markdown::TESTS)
         .chain(matrix::TESTS)
         .chain(reading::TESTS)
         .chain(self_check::TESTS)

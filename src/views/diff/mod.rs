@@ -24,7 +24,7 @@ mod strings;
 mod tests;
 mod tree;
 
-use engine::plan::PlanView;
+use engine::plan::{PlanView, ResourceChange};
 use provider::Schemas;
 
 use addrs::Program as Names;
@@ -46,6 +46,12 @@ pub struct Style {
 #[must_use]
 pub fn plan_text(plan: PlanView<'_>, schemas: &Schemas, style: Style) -> String {
     plan::write(plan, schemas, style, style.program)
+}
+
+/// Renders one change of a plan, with the comment above it.
+#[must_use]
+pub fn change_text(plan: PlanView<'_>, schemas: &Schemas, style: Style, change: &ResourceChange) -> String {
+    plan::write_change(plan, schemas, style, change)
 }
 
 /// Renders the objects and outputs of a state.

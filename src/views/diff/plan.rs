@@ -28,22 +28,35 @@ struct Writer<'p> {
 }
 
 pub(super) fn write(plan: PlanView<'_>, schemas: &Schemas, style: Style, names: Names) -> String {
-    let mut writer = Writer {
-        text: Text::new(style.colour),
-        plan,
-        schemas,
-        // The last column stays free, as in all prose.
-        width: style.width.saturating_sub(1),
-        revealed: style.revealed,
-        names,
-    };
+    let mut writer = Writer::new(plan, schemas, style, names);
     writer.all();
+    writer.text.out
+}
+
+/// Renders one change.
+pub(super) fn write_change(plan: PlanView<'_>, schemas: &Schemas, style: Style, change: &ResourceChange) -> String {
+    let mut writer = Writer::new(plan, schemas, style, style.program);
+    writer.proposed(change);
     writer.text.out
 }
 
 /// Returns true if there is anything to show of a change.
 fn is_shown(change: &ResourceChange) -> bool {
     change.action != Action::NoOp || change.is_moved() || change.importing.is_some()
+}
+
+impl<'p> Writer<'p> {
+    fn new(plan: PlanView<'p>, schemas: &'p Schemas, style: Style, names: Names) -> Writer<'p> {
+        Writer {
+            text: Text::new(style.colour),
+            plan,
+            schemas,
+            // The last column stays free, as in all prose.
+            width: style.width.saturating_sub(1),
+            revealed: style.revealed,
+            names,
+        }
+    }
 }
 
 impl Writer<'_> {
@@ -266,19 +279,24 @@ impl Writer<'_> {
             format!("{tool} will perform the following actions:\n")
         });
         for change in changes {
-            // A data source is read as a whole, so nothing is compared with the earlier result.
-            let read = (change.action == Action::Read).then(|| ResourceChange {
-                before: Value::null(change.before.ty().clone()),
-                ..(*change).clone()
-            });
-            let change = read.as_ref().unwrap_or(change);
-            let compared = self.compare(change, Paths::All);
             self.text.push("\n");
-            self.change(change, &compared, Cause::Proposed);
+            self.proposed(change);
         }
         self.text.push("\n").inked(Ink::Bold, "Plan:");
         let totals = self.plan.totals();
         self.text.push(&format!(" {totals}\n")).ink(Ink::Reset);
+    }
+
+    /// Writes a planned change.
+    fn proposed(&mut self, change: &ResourceChange) {
+        // A data source is read as a whole, so nothing is compared with the earlier result.
+        let read = (change.action == Action::Read).then(|| ResourceChange {
+            before: Value::null(change.before.ty().clone()),
+            ..change.clone()
+        });
+        let change = read.as_ref().unwrap_or(change);
+        let compared = self.compare(change, Paths::All);
+        self.change(change, &compared, Cause::Proposed);
     }
 
     fn outputs(&mut self, outputs: &[(&str, Node<'_>, &OutputChange)], longest: usize) {
