@@ -11,7 +11,9 @@ use syntax::content::{self, BodySpec};
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::decode::{self, FileBlocks};
-use crate::model::{Action, IgnoreChanges, Module, ModuleCall, Output, ProviderConfig, Resource, Variable};
+use crate::model::{
+    Action, DeprecationNotice, IgnoreChanges, Module, ModuleCall, Output, ProviderConfig, Resource, Variable,
+};
 
 /// Applies the blocks of one override file.
 pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Diagnostics) {
@@ -68,7 +70,7 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
         &mut module.outputs,
         file.outputs,
         |v| (v.name.clone(), v.range.clone()),
-        |base, v, _| output(base, v),
+        output,
         ("Missing base output definition to override", "output"),
         diagnostics,
     );
@@ -193,6 +195,15 @@ fn ignored(kind: &str, range: &Range) -> Diagnostic {
     .at(range)
 }
 
+/// Builds the warning about a `deprecated` argument in an override file. Terraform ignores it silently.
+fn ignored_deprecation(notice: &DeprecationNotice) -> Diagnostic {
+    Diagnostic::warning(
+        "Argument in override file ignored",
+        "The argument \"deprecated\" has no effect in an override file. Write it where the variable or output is declared.",
+    )
+    .at(&notice.range)
+}
+
 /// Replaces the base value if there is an overriding one.
 fn replace<T>(base: &mut Option<T>, by: Option<T>) {
     if by.is_some() {
@@ -201,6 +212,7 @@ fn replace<T>(base: &mut Option<T>, by: Option<T>) {
 }
 
 fn variable(base: &mut Variable, by: Variable, diagnostics: &mut Diagnostics) {
+    diagnostics.extend(by.deprecated.as_ref().map(ignored_deprecation));
     replace(&mut base.description, by.description);
     if by.written.sensitive {
         base.sensitive = by.sensitive;
@@ -239,7 +251,8 @@ fn variable(base: &mut Variable, by: Variable, diagnostics: &mut Diagnostics) {
     }
 }
 
-fn output(base: &mut Output, by: Output) {
+fn output(base: &mut Output, by: Output, diagnostics: &mut Diagnostics) {
+    diagnostics.extend(by.deprecated.as_ref().map(ignored_deprecation));
     if by.written.value {
         base.expr = by.expr;
     }

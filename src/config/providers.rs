@@ -273,8 +273,7 @@ fn redundant_proxies(module: &Module, diagnostics: &mut Diagnostics) {
         proxies.entry(&address.name).or_default().push(&config.range);
     }
     for (name, ranges) in proxies {
-        // Compared as text: the choice need only be the same in each run.
-        if let Some(first) = ranges.into_iter().min_by_key(|r| r.to_string()) {
+        if let Some(first) = ranges.into_iter().min() {
             diagnostics.push(
                 Diagnostic::warning(
                     "Redundant empty provider block",

@@ -400,17 +400,27 @@ impl Plan {
                 .map(|(resource, _, key, instance)| (resource.instance(key.clone()), instance.clone()))
                 .collect()
         };
-        let same = |a: &Option<Arc<state::Object>>, b: &Option<Arc<state::Object>>| match (a, b) {
-            // Objects that were not read are shared by both states, so most comparisons are of pointers.
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a.schema_version != b.schema_version || a == b,
-            (None, None) => true,
-            _ => false,
+        // Objects that were not read are shared by both states, so most comparisons are of pointers.
+        let same = |a: &Arc<state::Object>, b: &Arc<state::Object>| {
+            Arc::ptr_eq(a, b) || a.schema_version != b.schema_version || a == b
+        };
+        let all_same = |a: &state::InstanceState, b: &state::InstanceState| {
+            let current = match (&a.current, &b.current) {
+                (Some(a), Some(b)) => same(a, b),
+                (None, None) => true,
+                _ => false,
+            };
+            let mut deposed = a.deposed.iter().zip(&b.deposed);
+            current
+                && a.deposed.len() == b.deposed.len()
+                && deposed.all(|((at, a), (now_at, b))| at == now_at && same(a, b))
         };
         let (before, now) = (managed(&self.previous_state), managed(&self.prior_state));
         before.len() != now.len()
-            || before.iter().zip(&now).any(|((at, a), (now_at, b))| {
-                at != now_at || !same(&a.current, &b.current) || a.deposed.len() != b.deposed.len()
-            })
+            || before
+                .iter()
+                .zip(&now)
+                .any(|((at, a), (now_at, b))| at != now_at || !all_same(a, b))
     }
 
     /// Returns true if the plan can be applied: it has changes, and no errors.

@@ -114,8 +114,13 @@ impl<'s> Providers<'s> {
             .map(|name| async move {
                 let started = async {
                     let running = source.start_provisioner(&name).await?;
-                    let schema = running.schema().await?;
-                    Ok::<_, Diagnostics>((running, schema))
+                    match running.schema().await {
+                        Ok(schema) => Ok((running, schema)),
+                        Err(diagnostics) => {
+                            running.close().await;
+                            Err(diagnostics)
+                        }
+                    }
                 };
                 let result = started.await;
                 (name, result)

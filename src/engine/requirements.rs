@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use addrs::Provider;
-use config::Config;
+use config::{Config, Connection, Provisioner};
 use lang::refs::{provider_functions, provider_functions_in_body};
 use state::State;
 use syntax::Range;
@@ -66,6 +66,10 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
             for expr in resource.count.iter().chain(&resource.for_each) {
                 called(provider_functions(expr));
             }
+            let listing = resource.list.iter().flat_map(|l| [&l.limit, &l.include_resource]);
+            for expr in listing.flatten() {
+                called(provider_functions(expr));
+            }
             called(provider_functions_in_body(&resource.body));
             called(rules(&resource.lifecycle.preconditions));
             called(rules(&resource.lifecycle.postconditions));
@@ -73,13 +77,10 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
             for condition in triggers.filter_map(|t| t.condition.as_ref()) {
                 called(provider_functions(condition));
             }
-            let of_provisioners = resource.provisioners.iter().filter_map(|p| p.connection.as_ref());
-            for connection in resource.connection.iter().chain(of_provisioners) {
-                called(provider_functions_in_body(&connection.body));
-            }
-            for provisioner in &resource.provisioners {
-                called(provider_functions_in_body(&provisioner.body));
-            }
+            called(in_provisioners(&resource.provisioners, resource.connection.as_ref()));
+        }
+        for removed in &module.removed {
+            called(in_provisioners(&removed.provisioners, removed.connection.as_ref()));
         }
         for action in module.actions.values() {
             for expr in action.count.iter().chain(&action.for_each) {
@@ -103,6 +104,16 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
         }
     }
     out
+}
+
+/// Returns the provider functions that provisioners and their connections call.
+fn in_provisioners(provisioners: &[Provisioner], connection: Option<&Connection>) -> Vec<(Arc<str>, Range)> {
+    let connections = provisioners
+        .iter()
+        .filter_map(|p| p.connection.as_ref())
+        .chain(connection);
+    let bodies = provisioners.iter().map(|p| &p.body).chain(connections.map(|c| &c.body));
+    bodies.flat_map(|body| provider_functions_in_body(body)).collect()
 }
 
 /// Returns the types of provisioners that a configuration uses: those of resources, and those of `removed` blocks whose

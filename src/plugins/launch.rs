@@ -161,22 +161,12 @@ impl Launch {
         if !self.own {
             spawner::end_with_us(&mut command);
         }
-        let mut tries = 0;
-        loop {
-            let spawned;
-            (command, spawned) = spawner::spawn(command).await;
-            match spawned {
-                Ok(mut child) => {
-                    drop(child.stdin.take());
-                    return Ok(child);
-                }
-                // The file was written a moment ago, and a process forked meanwhile still holds it open.
-                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries < 20 => {
-                    tries += 1;
-                    tokio::time::sleep(Duration::from_millis(10)).await;
-                }
-                Err(error) => return Err(self.failure(&explain_spawn(&self.program, &error))),
+        match spawner::spawn(command).await {
+            Ok(mut child) => {
+                drop(child.stdin.take());
+                Ok(child)
             }
+            Err(error) => Err(self.failure(&explain_spawn(&self.program, &error))),
         }
     }
 
@@ -241,6 +231,9 @@ fn explain_spawn(program: &Path, error: &io::Error) -> String {
              processor, or be damaged.",
             addrs::platform::Platform::current()
         ),
+        io::ErrorKind::ExecutableFileBusy => "Another process has the file open for writing. If it is still being \
+                                              written, run the command again when that is done."
+            .to_owned(),
         // EAGAIN: the system refuses another process.
         io::ErrorKind::WouldBlock => AT_LIMIT.to_owned(),
         _ => format!("The operating system says: {error}."),

@@ -29,32 +29,26 @@ fn thread() -> Option<Sender<Job>> {
     Some(sender.lock().unwrap_or_else(PoisonError::into_inner).clone())
 }
 
-/// Spawns a command, and returns it for another try.
-pub async fn spawn(mut command: Command) -> (Command, io::Result<Child>) {
+/// Spawns a command. While its file is open for writing, tries again for up to a second.
+pub async fn spawn(mut command: Command) -> io::Result<Child> {
     let Some(thread) = thread() else {
-        let spawned = spawn_when_written(&mut command);
-        return (command, spawned);
+        return spawn_when_written(&mut command);
     };
     let (tell, told) = oneshot::channel();
     // The child belongs to the runtime of the caller, which waits for it.
     let runtime = Handle::current();
     let job = move || {
         let _runtime = runtime.enter();
-        let spawned = spawn_when_written(&mut command);
         // If the caller is gone, the child is dropped, and so killed.
-        let _ = tell.send((command, spawned));
+        let _ = tell.send(spawn_when_written(&mut command));
     };
     let _ = thread.send(Box::new(job));
     match told.await {
-        Ok(done) => done,
-        Err(_) => (
-            Command::new(""),
-            Err(io::Error::other("the thread that starts programs has ended")),
-        ),
+        Ok(spawned) => spawned,
+        Err(_) => Err(io::Error::other("the thread that starts programs has ended")),
     }
 }
 
-/// Spawns a command; while its file is open for writing, tries again for up to a second.
 fn spawn_when_written(command: &mut Command) -> io::Result<Child> {
     // Another thread that forks holds every open file until its program runs. One that was written a moment ago, as an
     // unpacked plugin is, cannot run that long.
@@ -147,7 +141,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(50));
             drop(open);
         });
-        let (_, child) = spawn(Command::new(&program)).await;
+        let child = spawn(Command::new(&program)).await;
         assert!(child.unwrap().wait().await.unwrap().success());
         closing.join().unwrap();
     }
@@ -167,8 +161,7 @@ mod tests {
                 let mut command = Command::new("/bin/sleep");
                 command.arg("60");
                 end_with_us(&mut command);
-                let (_, child) = spawn(command).await;
-                let child = child.unwrap();
+                let child = spawn(command).await.unwrap();
                 let pid = child.id().unwrap();
                 std::mem::forget(child);
                 pid

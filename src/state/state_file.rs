@@ -198,6 +198,9 @@ pub(crate) fn remove_pending(pending: &Path) {
 }
 
 /// Reserves space for this many bytes in a file, where the file system can.
+///
+/// This is a test for a full disk: emptying the file releases the space again. If another program takes it in between,
+/// the write fails, and the pending file is the state.
 fn reserve(file: &File, len: u64) -> io::Result<()> {
     use rustix::io::Errno;
     if file.metadata()?.len() >= len {

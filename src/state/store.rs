@@ -4,9 +4,11 @@
 //! after it. Usually that is done by renaming a new file over the old. But the lock of a state is a lock on its file
 //! (see [`crate::lock`]), and a Terraform that waits for it has opened that file already: it would go on to read and
 //! write the old one, which has no name any more. So a write has two steps:
+//! 1. The snapshot is written to `.NAME.pending` beside the state: under a temporary name first, renamed when it is on
 //!    the disk. If this fails, nothing has happened.
-//! 2. The state file is emptied, written in place and brought to the disk; then the pending file is removed. Space is
-//!    reserved beforehand where the file system can do that.
+//! 2. The state file is emptied, written in place and brought to the disk; then the pending file is removed. Where the
+//!    file system can do that, space is reserved beforehand, so that a full disk is met while the old snapshot is still
+//!    there.
 //!
 //! If the second step is cut short, the pending file is still there and complete; the next reader of the state decides
 //! by lineage and serial which of the two is the state (see [`crate::pending`]). A reader that holds the lock also

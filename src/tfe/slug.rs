@@ -137,9 +137,10 @@ impl<W: Write> SlugWriter<'_, W> {
         let target = fs::read_link(path).map_err(|error| failed(path, error))?;
         let resolved = fs::canonicalize(path).map_err(|error| failed(path, error))?;
         if resolved.starts_with(self.root) {
-            // An absolute path does not exist on the server.
-            let target = match target.is_absolute() {
-                true => relative(&resolved, path.parent().unwrap_or(self.root)),
+            // An absolute path does not exist on the server, and the contents of an outside directory are at another
+            // place in the archive.
+            let target = match target.is_absolute() || depth > 0 {
+                true => relative(&resolved, self.root.join(name).parent().unwrap_or(self.root)),
                 false => target,
             };
             let metadata = fs::symlink_metadata(path).map_err(|error| failed(path, error))?;
@@ -252,6 +253,20 @@ mod tests {
             .map(|(n, t)| ((*n).to_owned(), (*t).to_owned()))
             .collect();
         assert_eq!(content, expected);
+    }
+
+    #[test]
+    fn link_back_into_the_root_from_an_outside_directory_leads_to_the_same_file_in_the_archive() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in ["root/sub", "outside/deep"] {
+            fs::create_dir_all(dir.path().join(path)).unwrap();
+        }
+        let (root, outside) = (dir.path().join("root"), dir.path().join("outside"));
+        fs::write(root.join("main.tf"), "main").unwrap();
+        symlink("../../root/main.tf", outside.join("deep/back")).unwrap();
+        symlink("../../outside", root.join("sub/dir")).unwrap();
+        let content = content(&Slug::create(&root).unwrap());
+        assert_eq!(content["sub/dir/deep/back"], "-> ../../../main.tf");
     }
 
     #[test]

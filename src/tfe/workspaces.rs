@@ -276,6 +276,8 @@ impl Connection {
                 query
             }
         };
+        // As in Terraform, a project that is not found does not shorten the list: the server may not know projects, or not
+        // show them to this user.
         if let Some(project) = &self.settings.project
             && let Some(id) = self.project(project).await?
         {

@@ -88,3 +88,27 @@ fn conditions_and_depends_on_cannot_be_overridden() {
          error x_override.tf:9,2-12 Can't override validation blocks",
     );
 }
+
+#[test]
+fn deprecation_in_an_override_file_has_no_effect_which_is_said() {
+    let files = [
+        (
+            "main.tf",
+            "variable \"v\" {\n default = 1\n}\noutput \"o\" {\n value = 1\n deprecated = \"base\"\n}\n",
+        ),
+        (
+            "override.tf",
+            "variable \"v\" {\n deprecated = \"no\"\n}\noutput \"o\" {\n deprecated = \"no\"\n}\n",
+        ),
+    ];
+    check_files(
+        &files,
+        "warning override.tf:2,2-19 Argument in override file ignored
+         warning override.tf:5,2-19 Argument in override file ignored",
+    );
+    let config = super::loaded(&files).config;
+    let module = &config.root.module;
+    assert!(module.variables["v"].deprecated.is_none());
+    let kept = module.outputs["o"].deprecated.as_ref().map(|notice| &*notice.message);
+    assert_eq!(kept, Some("base"));
+}

@@ -157,3 +157,18 @@ fn requirements_of_all_modules_come_together() {
         .collect();
     assert_eq!(said, ["x  Some(\"~> 1.0\")", "x module.m Some(\">= 1.2\")", "y  None"]);
 }
+
+#[test]
+fn redundant_empty_provider_blocks_are_reported_at_the_first() {
+    let child = format!(
+        "{}provider \"x\" {{}}\nprovider \"x\" {{\n alias = \"y\"\n}}\n",
+        "\n".repeat(8)
+    );
+    check_files(
+        &[
+            ("main.tf", "module \"m\" {\n source = \"./m\"\n}\n"),
+            ("m/main.tf", &child),
+        ],
+        "warning m/main.tf:9,1-13 Redundant empty provider block",
+    );
+}

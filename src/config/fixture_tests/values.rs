@@ -251,3 +251,12 @@ fn secrets_are_not_in_debug_text() {
     let text = format!("{collected:?} {:?}", var("s=hunter2"));
     assert!(text.contains("-var s=…") && !text.contains("hunter2"), "{text}");
 }
+
+#[test]
+fn invalid_default_in_a_test_file_is_reported_once() {
+    let text = "variable \"v\" {\n type = number\n default = \"x\"\n}\n";
+    let files: MemoryFiles = [("a.tftest.hcl", text)].into_iter().collect();
+    let read = crate::test_files::read(&files, ".", "tests", false);
+    let summaries: Vec<_> = read.diagnostics.iter().map(|d| d.summary.to_string()).collect();
+    assert_eq!(summaries, ["Invalid default value for variable"]);
+}

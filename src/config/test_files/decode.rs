@@ -154,8 +154,6 @@ impl TestDecoder<'_> {
                     if let Some(variable) = self.decoder().variable(block) {
                         let summary = "Duplicate \"variable\" block names";
                         if self.first(&mut once, format!("variable {}", variable.name), &header, summary) {
-                            let mut variable = variable;
-                            variable.default = crate::decode::variable::convert_default(&variable, self.diagnostics);
                             out.definitions.insert(variable.name.clone(), variable);
                         }
                     }

@@ -9,7 +9,7 @@ use state::{DeposedKey, Object};
 use syntax::Diagnostic;
 
 use super::actions::TriggeringChange;
-use super::managed::Refreshed;
+use super::managed::{Refreshed, learns_marks};
 use super::{PlannedResource, Planner};
 use crate::eval::{Repetition, Reported};
 use crate::identity::IdentityChange;
@@ -109,9 +109,10 @@ impl Planner<'_> {
                 .await;
         }
         let ty = &address.resource.resource.ty;
-        let stored = upgrade(&*p.provider, p.schema, ty, &object, address)
+        let mut stored = upgrade(&*p.provider, p.schema, ty, &object, address)
             .await
             .map_err(|d| self.context.fail(d))?;
+        let mut changed = false;
         if self.spec.options.refresh {
             let answer = p
                 .provider
@@ -127,7 +128,8 @@ impl Planner<'_> {
                 .await
                 .map_err(|d| self.context.fail(d))?;
             self.context.report(located(answer.diagnostics, None, address))?;
-            if answer.value.object.is_null() {
+            let read = answer.value;
+            if read.object.is_null() {
                 // The object does not exist any more.
                 self.prior().set_deposed(address, &p.provider_address, key, None);
                 return Ok(());
@@ -135,7 +137,21 @@ impl Planner<'_> {
             let provider = &p.provider_address.provider;
             let when = "while reading the deposed object";
             self.context
-                .report(read_problems(&answer.value.object, p.schema, provider, when, address))?;
+                .report(read_problems(&read.object, p.schema, provider, when, address))?;
+            self.check_identity(p, address, read.identity.as_ref(), true)?;
+            let now = StoredObject {
+                value: read.object,
+                private: read.private,
+                identity: read.identity,
+                ..stored.clone()
+            };
+            changed = stored.value != now.value || learns_marks(&stored, &now, p.schema);
+            stored = now;
+        }
+        // Apply reads the object from the state of the plan, where it must have the form of the current schema.
+        if let Some(object) = self.refreshed_form(p, &stored, changed)? {
+            let provider = self.recorded_provider(p, address);
+            self.prior().set_deposed(address, &provider, key.clone(), Some(object));
         }
         if self.spec.kind.is_refresh_only() {
             return Ok(());

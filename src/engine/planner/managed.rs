@@ -4,7 +4,7 @@ use provider::{ObjectRead, ReadRequest};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use addrs::{AbsResourceInstance, ConfigResource, InstanceKey};
+use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, InstanceKey};
 use cty::{Marks, Path, Value};
 use schema::Schema;
 use state::Object;
@@ -33,7 +33,7 @@ pub(super) struct Refreshed {
 
 /// Returns true if the stored object lacks sensitive paths of its schema: an earlier release has written it, or the
 /// schema has changed. Terraform plans an update for that.
-fn learns_marks(was: &StoredObject, now: &StoredObject, schema: &Schema) -> bool {
+pub(super) fn learns_marks(was: &StoredObject, now: &StoredObject, schema: &Schema) -> bool {
     if now.value.is_null() {
         return false;
     }
@@ -418,33 +418,46 @@ impl Planner<'_> {
             self.prior().set_current(address, &p.provider_address, None);
             return Ok(());
         }
-        // An unchanged object stays shared with the state, so that nothing is written for it.
+        if let Some(object) = self.refreshed_form(p, now, changed)? {
+            let provider = self.recorded_provider(p, address);
+            self.prior().set_current(address, &provider, Some(object));
+        }
+        Ok(())
+    }
+
+    /// Returns the provider configuration that the state records for a resource.
+    pub(super) fn recorded_provider(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+    ) -> AbsProviderConfig {
+        let resources = &self.context.inputs.state.resources;
+        let recorded = resources.get(&address.containing_resource());
+        recorded.map_or(&p.provider_address, |r| &r.provider).clone()
+    }
+
+    /// Encodes a refreshed object; `None` if it is as it was. An unchanged object stays shared with the state, so that
+    /// nothing is written for it.
+    pub(super) fn refreshed_form(
+        &self,
+        p: &PlannedResource<'_>,
+        now: &StoredObject,
+        changed: bool,
+    ) -> Result<Option<Arc<Object>>, Reported> {
         let same = !changed
             && now.private == now.object.private
             && now.object.schema_version == p.schema.version
             && is_recorded(p.schema, now.identity.as_ref(), &now.object)
             && matches!(now.object.attributes, state::Attributes::Json(_));
         if same {
-            return Ok(());
+            return Ok(None);
         }
-        let object = encode(
-            p.schema,
-            &now.marked(p.schema),
-            now.identity.as_ref(),
-            now.private.clone(),
-            (*now.object).clone(),
-        )
-        .map_err(|d| self.context.fail(d))?;
-        let provider = self
-            .context
-            .inputs
-            .state
-            .resources
-            .get(&address.containing_resource())
-            .map(|r| r.provider.clone());
-        let provider = provider.unwrap_or_else(|| p.provider_address.clone());
-        self.prior().set_current(address, &provider, Some(Arc::new(object)));
-        Ok(())
+        let like = (*now.object).clone();
+        let (value, private) = (now.marked(p.schema), now.private.clone());
+        let object = encode(p.schema, &value, now.identity.as_ref(), private, like);
+        object
+            .map(|object| Some(Arc::new(object)))
+            .map_err(|d| self.context.fail(d))
     }
 
     pub(super) fn check_prevent_destroy(

@@ -103,6 +103,7 @@ impl GrpcProvider {
         let path = self.methods.list;
         let problems = in_config(convert::diagnostics(event.diagnostic));
         let failed = convert::has_errors(&problems);
+        let warned = !problems.is_empty();
         answer.diagnostics.extend(problems);
         if failed {
             return Ok(false);
@@ -110,7 +111,7 @@ impl GrpcProvider {
         let identity = self.decode_identity(path, ty, resource, event.identity, &answer.diagnostics)?;
         let Some(identity) = identity else {
             // A warning may come as an event of its own, without an object.
-            if !answer.diagnostics.is_empty() {
+            if warned {
                 return Ok(true);
             }
             let detail = format!(

@@ -85,6 +85,21 @@ async fn a_file_that_is_not_a_plugin() {
 }
 
 #[tokio::test]
+async fn a_file_that_stays_open_for_writing() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("terraform-provider-bad");
+    std::fs::copy("/bin/true", &program).unwrap();
+    let _open = std::fs::OpenOptions::new().append(true).open(&program).unwrap();
+    assert_eq!(
+        error_of(launch(program)).await,
+        format!(
+            "{START}Another process has the file open for writing. If it is still being written, run the command again when \
+             that is done."
+        )
+    );
+}
+
+#[tokio::test]
 async fn a_plugin_that_says_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let program = file(dir.path(), b"#!/bin/sh\necho 'still thinking' >&2\nexec sleep 100\n");

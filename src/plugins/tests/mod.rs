@@ -10,4 +10,5 @@
 
 mod bad_plugins;
 mod fake;
+mod listing;
 mod protocols;

@@ -17,7 +17,7 @@ use provider::{ApplyRequest, ImportTarget, MoveRequest, PlanRequest, Provider, R
 use schema::{AttributeType, Nesting};
 use tonic::Status;
 
-fn provider(fake: &Fake, protocol: u32) -> GrpcProvider {
+pub fn provider(fake: &Fake, protocol: u32) -> GrpcProvider {
     let channel = attach(Address::Unix(fake.socket().to_owned()));
     let connection = Arc::new(PluginConnection::new("provider \"acme/fake\"".into(), None));
     GrpcProvider::new(

@@ -6,9 +6,9 @@ use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, Module, ModuleI
 use provider::RawState;
 use provider::{MoveRequest, ObjectRead, Provider};
 use schema::Schema;
-use state::{Attributes, Object, Relocation, ResourceState, State};
+use state::{Attributes, InstanceState, Object, Relocation, ResourceState, State};
 use std::sync::Arc;
-use syntax::{Diagnostic, Diagnostics};
+use syntax::{Diagnostic, Diagnostics, Range};
 
 use super::Moves;
 use super::statement::{MoveKind, Statement};
@@ -207,11 +207,16 @@ impl Execution<'_, '_> {
                 self.moves.blocked.insert(old.to_string(), new.to_string());
                 continue;
             }
-            let keys = self.state.resources[&old].instances.keys().cloned().collect::<Vec<_>>();
             if let Some(conversion) = self.conversion(statement, &old, &new).await? {
-                for key in keys {
-                    self.convert(&conversion, &old, &new, &key, statement).await?;
+                let mut instances = BTreeMap::new();
+                for (key, instance) in &self.state.resources[&old].instances {
+                    let (from, to) = (old.instance(key.clone()), new.instance(key.clone()));
+                    instances.insert(key.clone(), conversion.instance(instance, &from, &to).await?);
                 }
+                let provider = conversion.target.clone();
+                self.state
+                    .resources
+                    .insert(old.clone(), ResourceState { provider, instances });
             }
             self.move_resource(&old, new);
         }
@@ -243,16 +248,21 @@ impl Execution<'_, '_> {
                 continue;
             }
             let new_resource = new.containing_resource();
-            if let Some(conversion) = self.conversion(statement, &old, &new_resource).await? {
-                self.convert(&conversion, &old, &new_resource, &key, statement).await?;
+            let mut converted = None;
+            if let Some(conversion) = self.conversion(statement, &old, &new_resource).await?
+                && let Some(instance) = self.state.instance(&old_instance)
+            {
+                let instance = conversion.instance(instance, &old_instance, &new).await?;
+                converted = Some((conversion.target, instance));
             }
             let Some(resource) = self.state.resources.get_mut(&old) else {
                 continue;
             };
-            let provider = resource.provider.clone();
             let Some(instance) = resource.instances.remove(&key) else {
                 continue;
             };
+            // What stays there keeps its provider, by which later statements see that it must be converted, too.
+            let (provider, instance) = converted.unwrap_or_else(|| (resource.provider.clone(), instance));
             // The state keeps no resource without instances.
             if resource.instances.is_empty() {
                 self.state.resources.remove(&old);
@@ -312,76 +322,8 @@ impl Execution<'_, '_> {
             target: target.clone(),
             schema: Arc::new(schema.clone()),
             source: existing.provider.provider.to_string(),
+            range: statement.range.clone(),
         }))
-    }
-
-    /// Calls the provider to convert an object of another type. The address stays the same.
-    async fn convert(
-        &mut self,
-        conversion: &Conversion,
-        old: &AbsResource,
-        new: &AbsResource,
-        key: &addrs::InstanceKey,
-        statement: &Statement,
-    ) -> Result<(), Diagnostics> {
-        let (from, to) = (old.instance(key.clone()), new.instance(key.clone()));
-        let Some(object) = self.state.current(&from).cloned() else {
-            return Ok(());
-        };
-        let request = move_request(&object, &conversion.source, &old.resource.ty);
-        let answer = conversion.provider.move_state(&new.resource.ty, request).await?;
-        let problems: Diagnostics = located(answer.diagnostics, None, &to)
-            .into_iter()
-            .map(|d| if d.subject.is_none() { d.at(&statement.range) } else { d })
-            .collect();
-        if problems.has_errors() {
-            return Err(problems);
-        }
-        let ObjectRead {
-            object: value,
-            private,
-            identity,
-        } = answer.value;
-        if !value.is_present() || !value.is_wholly_known() {
-            return Err(Diagnostic::error(
-                INVALID_MOVED,
-                format!(
-                    "The provider returned no object, or one that is not wholly known, when asked to take over the \
-                     object of {from} as {to}. This is a bug in the provider; please report it to its maintainers."
-                ),
-            )
-            .at(&statement.range)
-            .into());
-        }
-        let target = &conversion.target.provider;
-        let mut problems = returned_write_only(
-            &value,
-            &conversion.schema,
-            target,
-            INVALID_MOVED,
-            &format!("when asked to take over the object of {from}"),
-            &to,
-        );
-        problems.extend(identity_problems(
-            identity.as_ref(),
-            &conversion.schema,
-            true,
-            target,
-            &to,
-        ));
-        if problems.has_errors() {
-            return Err(problems.into_iter().map(|d| d.at(&statement.range)).collect());
-        }
-        // The paths belong to the schema of the old type.
-        let like = Object {
-            sensitive_paths: Vec::new(),
-            ..(*object).clone()
-        };
-        let marked = schema::marking::mark_sensitive(&conversion.schema.block, value);
-        let converted = encode(&conversion.schema, &marked, identity.as_ref(), private, like)?;
-        self.state
-            .set_current(&from, &conversion.target, Some(Arc::new(converted)));
-        Ok(())
     }
 }
 
@@ -402,13 +344,88 @@ fn move_request<'r>(object: &Object, source_provider: &'r str, source_type: &'r 
 
 const INVALID_MOVED: &str = "Provider returned invalid value";
 
-/// A conversion between resource types.
+/// A conversion between resource types, or between providers with a resource type of the same name.
 struct Conversion {
     provider: Arc<dyn Provider>,
     target: AbsProviderConfig,
     schema: Arc<Schema>,
     /// Provider address of the source type.
     source: String,
+    /// Range of the statement.
+    range: Range,
+}
+
+impl Conversion {
+    /// Converts all objects of an instance.
+    async fn instance(
+        &self,
+        instance: &InstanceState,
+        from: &AbsResourceInstance,
+        to: &AbsResourceInstance,
+    ) -> Result<InstanceState, Diagnostics> {
+        let mut converted = InstanceState::default();
+        if let Some(object) = &instance.current {
+            let what = format!("the object of {from}");
+            converted.current = Some(self.object(object, from, to, &what).await?);
+        }
+        // They would be read and destroyed as objects of the new type.
+        for (key, object) in &instance.deposed {
+            let what = format!("the deposed object {key} of {from}");
+            let object = self.object(object, from, to, &what).await?;
+            converted.deposed.insert(key.clone(), object);
+        }
+        Ok(converted)
+    }
+
+    /// Has the provider convert an object. `what` names it in errors.
+    async fn object(
+        &self,
+        object: &Object,
+        from: &AbsResourceInstance,
+        to: &AbsResourceInstance,
+        what: &str,
+    ) -> Result<Arc<Object>, Diagnostics> {
+        let request = move_request(object, &self.source, &from.resource.resource.ty);
+        let answer = self.provider.move_state(&to.resource.resource.ty, request).await?;
+        let problems: Diagnostics = located(answer.diagnostics, None, to)
+            .into_iter()
+            .map(|d| if d.subject.is_none() { d.at(&self.range) } else { d })
+            .collect();
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        let ObjectRead {
+            object: value,
+            private,
+            identity,
+        } = answer.value;
+        if !value.is_present() || !value.is_wholly_known() {
+            return Err(Diagnostic::error(
+                INVALID_MOVED,
+                format!(
+                    "The provider returned no object, or one that is not wholly known, when asked to take over {what} as \
+                     {to}. This is a bug in the provider; please report it to its maintainers."
+                ),
+            )
+            .at(&self.range)
+            .into());
+        }
+        let target = &self.target.provider;
+        let when = format!("when asked to take over {what}");
+        let mut problems = returned_write_only(&value, &self.schema, target, INVALID_MOVED, &when, to);
+        problems.extend(identity_problems(identity.as_ref(), &self.schema, true, target, to));
+        if problems.has_errors() {
+            return Err(problems.into_iter().map(|d| d.at(&self.range)).collect());
+        }
+        // The paths belong to the schema of the old type.
+        let like = Object {
+            sensitive_paths: Vec::new(),
+            ..object.clone()
+        };
+        let marked = schema::marking::mark_sensitive(&self.schema.block, value);
+        let converted = encode(&self.schema, &marked, identity.as_ref(), private, like)?;
+        Ok(Arc::new(converted))
+    }
 }
 
 /// Returns the smallest address of a resource in a module, as the start of a range.

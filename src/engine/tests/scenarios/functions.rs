@@ -2,7 +2,7 @@
 
 use cty::Value;
 
-use crate::support::{Case, change};
+use crate::support::{Case, change, load_with_queries};
 
 const REQUIRED: &str = r#"
     terraform {
@@ -151,4 +151,31 @@ fn files_must_not_change_between_plan_and_apply() {
     );
     case.apply().assert_settled();
     assert_eq!(case.attribute("fake_thing.a", "value"), "two");
+}
+
+#[test]
+fn providers_are_required_for_functions_in_every_part_of_a_configuration() {
+    let required = |main: &str, query: &str| {
+        let main = format!("{REQUIRED}{main}");
+        let (config, problems) = load_with_queries(&[("main.tf", main.as_str()), ("all.tfquery.hcl", query)]);
+        assert!(!problems.has_errors(), "{}", crate::support::errors(&problems));
+        let needed = engine::requirements::function_providers_needed(&config);
+        needed.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let list = |argument: &str| format!("list \"fake_thing\" \"all\" {{\n provider = fake\n {argument}\n}}");
+    let provisioner = "provisioner \"local\" {\n when = destroy\n text = provider::loud::shout(\"x\")\n}";
+    let cases = [
+        (String::new(), list("limit = length(provider::loud::shout(\"x\"))")),
+        (
+            String::new(),
+            list("include_resource = provider::loud::shout(\"x\") == \"X\""),
+        ),
+        (
+            format!("removed {{\n from = fake_thing.a\n lifecycle {{ destroy = true }}\n {provisioner}\n}}"),
+            String::new(),
+        ),
+    ];
+    for (main, query) in cases {
+        assert_eq!(required(&main, &query), ["example.com/test/fake"], "{main}{query}");
+    }
 }

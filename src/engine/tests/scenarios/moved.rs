@@ -350,6 +350,110 @@ fn move_between_types_requires_provider_support() {
 }
 
 #[test]
+fn instances_that_move_one_by_one_to_another_type_are_each_converted_from_their_own() {
+    let mut case = Case::new("resource \"other_thing\" \"a\" {\n count = 3\n name = \"a${count.index}\"\n}");
+    case.apply();
+    case.main(
+        r#"
+        resource "fake_thing" "b" {
+          count = 2
+          name  = "a${count.index}"
+        }
+        moved {
+          from = other_thing.a[0]
+          to   = fake_thing.b[0]
+        }
+        moved {
+          from = other_thing.a[1]
+          to   = fake_thing.b[1]
+        }
+        "#,
+    );
+    let plan = case.plan();
+    let source = "registry.terraform.io/hashicorp/other other_thing";
+    assert_eq!(case.remote.lock().moved, [source, source]);
+    assert_eq!(actions(&plan), ["- other_thing.a[2]"]);
+    let left = change(&plan, "other_thing.a[2]");
+    assert_eq!(&*left.provider.provider.ty, "other", "it stays with its provider");
+    assert_eq!(
+        moves(&plan),
+        [
+            "other_thing.a[0] -> fake_thing.b[0]",
+            "other_thing.a[1] -> fake_thing.b[1]"
+        ]
+    );
+    case.apply();
+    assert_eq!(case.addresses(), ["fake_thing.b[0]", "fake_thing.b[1]"]);
+    case.assert_settled();
+}
+
+#[test]
+fn instances_that_move_one_by_one_to_another_provider_are_all_converted() {
+    const BY: &str = "terraform {\n required_providers {\n fake = { source = \"SOURCE\" }\n }\n}\n";
+    let list = "resource \"fake_thing\" \"a\" {\n count = 2\n name = \"a${count.index}\"\n}";
+    let mut case = Case::new(&(BY.replace("SOURCE", "old/fake") + list));
+    case.apply();
+    let map = "resource \"fake_thing\" \"a\" {\n for_each = toset([\"a0\", \"a1\"])\n name = each.key\n}\n";
+    let moved: String = (0..2)
+        .map(|i| format!("moved {{\n from = fake_thing.a[{i}]\n to = fake_thing.a[\"a{i}\"]\n}}\n"))
+        .collect();
+    case.main(&(BY.replace("SOURCE", "new/fake") + map + &moved));
+    assert_eq!(actions(&case.plan()), [""; 0]);
+    let source = "registry.terraform.io/old/fake fake_thing";
+    assert_eq!(case.remote.lock().moved, [source, source]);
+    case.apply();
+    assert_eq!(case.addresses(), [r#"fake_thing.a["a0"]"#, r#"fake_thing.a["a1"]"#]);
+    let provider = &case.state.resources.values().next().unwrap().provider.provider;
+    assert_eq!(provider.to_string(), "registry.terraform.io/new/fake");
+    case.assert_settled();
+}
+
+#[test]
+fn deposed_objects_are_converted_with_their_instance() {
+    let mut case = Case::new(
+        r#"
+        resource "other_thing" "a" {
+          name   = "a"
+          forced = "1"
+          lifecycle { create_before_destroy = true }
+        }
+        "#,
+    );
+    case.apply();
+    case.remote.fail("delete a");
+    case.main(
+        r#"
+        resource "other_thing" "a" {
+          name   = "a"
+          forced = "2"
+          lifecycle { create_before_destroy = true }
+        }
+        "#,
+    );
+    case.apply_errors();
+    assert_eq!(case.addresses(), ["other_thing.a", "other_thing.a (deposed)"]);
+    case.remote.heal();
+    case.main(
+        r#"
+        resource "fake_thing" "b" {
+          name   = "a"
+          forced = "2"
+        }
+        moved {
+          from = other_thing.a
+          to   = fake_thing.b
+        }
+        "#,
+    );
+    assert_eq!(actions(&case.plan()), ["- fake_thing.b (deposed)"]);
+    let source = "registry.terraform.io/hashicorp/other other_thing";
+    assert_eq!(case.remote.lock().moved, [source, source]);
+    case.apply();
+    assert_eq!(case.addresses(), ["fake_thing.b"]);
+    case.assert_settled();
+}
+
+#[test]
 fn invalid_move_state_responses() {
     let mut case = Case::new(r#"resource "other_thing" "a" { name = "a" }"#);
     case.apply();

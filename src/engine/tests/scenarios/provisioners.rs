@@ -292,3 +292,21 @@ fn destroy_provisioners_of_a_block_that_is_gone_are_warned_about() {
     case.main("");
     assert!(!warning(&case));
 }
+
+#[test]
+fn provisioner_without_a_schema_is_closed_with_the_others() {
+    let case = Case::new(
+        r#"
+        resource "fake_thing" "a" {
+          name = "a"
+          provisioner "good" { text = "x" }
+          provisioner "bad" { text = "x" }
+        }
+        "#,
+    );
+    case.remote.lock().schemaless.insert("bad".into());
+    assert_eq!(case.plan_errors(), "Error: No schema: The provisioner bad has none.");
+    let mut closed = case.remote.lock().closed_provisioners.clone();
+    closed.sort();
+    assert_eq!(closed, ["bad", "good"]);
+}

@@ -1,9 +1,11 @@
 //! Replacement, in both orders.
 
-use cty::Value;
-use engine::plan::{Action, Reason};
+use std::sync::Arc;
 
-use crate::support::remote::assert_before;
+use cty::Value;
+use engine::plan::{Action, Mode, Reason};
+
+use crate::support::remote::{assert_before, with};
 use crate::support::{Case, actions, change, instance};
 
 fn chain(forced: &str, lifecycle_a: &str, lifecycle_b: &str) -> String {
@@ -160,6 +162,91 @@ fn vanished_deposed_object_is_dropped() {
 }
 
 #[test]
+fn deposed_object_is_destroyed_as_it_was_refreshed() {
+    let text = |forced: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a{forced}\"\n forced = \"{forced}\"\n\
+             lifecycle {{ create_before_destroy = true }}\n}}"
+        )
+    };
+    let mut case = Case::new(&text("1"));
+    case.remote.lock().notes = true;
+    case.apply();
+    case.main(&text("2"));
+    case.remote.fail("delete a1");
+    case.apply_errors();
+    case.remote.heal();
+    case.remote.drift("a1", "value", Value::string("drifted"));
+    case.options.mode = Mode::RefreshOnly;
+    assert!(case.plan().is_applyable(), "the refreshed object is to be stored");
+    case.options.mode = Mode::Normal;
+    let plan = case.plan();
+    assert_eq!(actions(&plan), ["- fake_thing.a (deposed)"]);
+    let deposed = plan.changes.iter().find(|c| c.deposed.is_some()).unwrap();
+    assert_eq!(deposed.before.get("value"), Some(&Value::string("drifted")));
+    let private = String::from_utf8(deposed.private.clone()).unwrap();
+    assert!(private.ends_with("read planned "), "{private}");
+    // Apply takes the object from the state of the plan.
+    let kept = plan.prior_state.instance(&deposed.address).unwrap();
+    let kept = kept.deposed.values().next().unwrap();
+    assert_eq!(crate::support::attributes(kept)["value"], "drifted");
+    assert!(kept.private.ends_with(b"read "));
+    case.apply();
+    assert_eq!(case.remote.names(), ["a2"]);
+}
+
+#[test]
+fn deposed_object_of_an_earlier_schema_version_is_destroyed_in_its_upgraded_form() {
+    let text = |forced: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a{forced}\"\n forced = \"{forced}\"\n\
+             lifecycle {{ create_before_destroy = true }}\n}}"
+        )
+    };
+    let mut case = Case::new(&text("1"));
+    case.apply();
+    case.main(&text("2"));
+    case.remote.fail("delete a1");
+    case.apply_errors();
+    case.remote.heal();
+    let instance = case
+        .state
+        .resources
+        .values_mut()
+        .next()
+        .unwrap()
+        .instances
+        .values_mut()
+        .next()
+        .unwrap();
+    let object = instance.deposed.values_mut().next().unwrap();
+    let id = crate::support::attributes(object)["id"].as_str().unwrap().to_owned();
+    *object = Arc::new(state::Object {
+        schema_version: 0,
+        ..(**object).clone()
+    });
+    case.remote.mutate(&format!("upgrade {id}"), |v| {
+        with(&v, "value", Value::string("upgraded"))
+    });
+    case.options.refresh = false;
+    let plan = case.plan();
+    let kept = plan
+        .prior_state
+        .instances()
+        .next()
+        .unwrap()
+        .3
+        .deposed
+        .values()
+        .next()
+        .unwrap();
+    assert_eq!(kept.schema_version, 1);
+    assert_eq!(crate::support::attributes(kept)["value"], "upgraded");
+    case.apply();
+    assert_eq!(case.remote.names(), ["a2"]);
+}
+
+#[test]
 fn failed_creation_restores_deposed_object() {
     let cbd = "create_before_destroy = true";
     let mut case = Case::new(&chain("1", cbd, cbd));
@@ -256,9 +343,9 @@ fn prevent_destroy_forbids_replacement_and_destruction() {
     let errors = case.plan_errors();
     assert!(errors.contains("Instance cannot be destroyed"), "{errors}");
     case.main(&chain("1", "prevent_destroy = true", ""));
-    case.options.mode = engine::plan::Mode::Destroy;
+    case.options.mode = Mode::Destroy;
     assert!(case.plan_errors().contains("Instance cannot be destroyed"));
-    case.options.mode = engine::plan::Mode::Normal;
+    case.options.mode = Mode::Normal;
     // Without a block, `prevent_destroy` has no effect.
     case.main("");
     assert_eq!(actions(&case.plan()), ["- fake_thing.a", "- fake_thing.b"]);

@@ -117,8 +117,8 @@ impl ProviderSource for FakeSource {
         }))
     }
 
-    async fn start_provisioner(&self, _name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
-        Ok(Arc::new(FakeProvisioner(self.0.clone())))
+    async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
+        Ok(Arc::new(FakeProvisioner(self.0.clone(), name.to_owned())))
     }
 }
 
@@ -387,6 +387,10 @@ impl Provider for Fake {
         })
     }
 
+    fn has_ended(&self) -> bool {
+        false
+    }
+
     async fn apply(&self, _ty: &str, request: ApplyRequest) -> Result<Answer<Applied>, Diagnostics> {
         let ApplyRequest {
             prior,
@@ -508,6 +512,8 @@ impl Provider for Fake {
     }
 
     async fn move_state(&self, target_type: &str, request: MoveRequest<'_>) -> Result<Answer<ObjectRead>, Diagnostics> {
+        let source = format!("{} {}", request.source_provider, request.source_type);
+        self.remote.lock().moved.push(source);
         // All resource types have the same schema.
         let value = self
             .upgrade(target_type, request.source_version, request.source_state)
@@ -622,11 +628,15 @@ impl Provider for Fake {
     async fn close(&self) {}
 }
 
-struct FakeProvisioner(FakeRemote);
+/// A provisioner and its name.
+struct FakeProvisioner(FakeRemote, String);
 
 #[async_trait]
 impl Provisioner for FakeProvisioner {
     async fn schema(&self) -> Result<Arc<Schema>, Diagnostics> {
+        if self.0.lock().schemaless.contains(&self.1) {
+            return Err(Diagnostic::error("No schema", format!("The provisioner {} has none.", self.1)).into());
+        }
         Ok(Arc::new(Schema::new(0, block(&[("text", Type::String, "r")]))))
     }
 
@@ -657,5 +667,7 @@ impl Provisioner for FakeProvisioner {
         Ok(())
     }
 
-    async fn close(&self) {}
+    async fn close(&self) {
+        self.0.lock().closed_provisioners.push(self.1.clone());
+    }
 }

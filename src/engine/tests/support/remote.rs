@@ -51,6 +51,10 @@ pub struct RemoteData {
     pub count: u64,
     /// Providers that cannot be started.
     pub missing: HashSet<String>,
+    /// Provisioners that return no schema.
+    pub schemaless: HashSet<String>,
+    /// The closed provisioners.
+    pub closed_provisioners: Vec<String>,
     /// Request that ephemeral resources are renewed at once.
     pub renew: bool,
     /// Write no log (for large tests).
@@ -63,6 +67,8 @@ pub struct RemoteData {
     pub listed: Vec<(Value, bool, u64)>,
     /// Generate configuration for objects.
     pub generates: bool,
+    /// The source of each object that the provider was asked to take over: provider and resource type.
+    pub moved: Vec<String>,
     /// The private data of the plan that plan calls brought.
     pub planned_private: Vec<Vec<u8>>,
     /// The number of calls in flight, and its maximum.

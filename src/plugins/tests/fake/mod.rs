@@ -14,10 +14,11 @@ use tempfile::TempDir;
 use tonic::body::Body;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http;
-use tonic::server::{Grpc, NamedService, UnaryService};
+use tonic::server::{Grpc, NamedService, ServerStreamingService};
 use tonic::{Request, Response, Status};
 
-type Answer = Arc<dyn Fn(Bytes) -> Result<Vec<u8>, Status> + Send + Sync>;
+/// Answer to a request: the messages of a stream, of which there is one for most requests.
+type Answer = Arc<dyn Fn(Bytes) -> Result<Vec<Vec<u8>>, Status> + Send + Sync>;
 
 #[derive(Default)]
 pub struct Fake {
@@ -34,14 +35,27 @@ impl Fake {
     }
 
     /// Adds the answer to the requests with this path.
-    pub fn on<Q, A>(mut self, path: &str, answer: impl Fn(Q) -> Result<A, Status> + Send + Sync + 'static) -> Fake
+    pub fn on<Q, A>(self, path: &str, answer: impl Fn(Q) -> Result<A, Status> + Send + Sync + 'static) -> Fake
+    where
+        Q: Message + Default,
+        A: Message,
+    {
+        self.on_stream(path, move |request| Ok(vec![answer(request)?]))
+    }
+
+    /// Adds the stream of answers to the requests with this path.
+    pub fn on_stream<Q, A>(
+        mut self,
+        path: &str,
+        answers: impl Fn(Q) -> Result<Vec<A>, Status> + Send + Sync + 'static,
+    ) -> Fake
     where
         Q: Message + Default,
         A: Message,
     {
         let answer = move |bytes| {
             let request = Q::decode(bytes).map_err(|error| Status::invalid_argument(error.to_string()))?;
-            Ok(answer(request)?.encode_to_vec())
+            Ok(answers(request)?.iter().map(Message::encode_to_vec).collect())
         };
         self.answers.insert(path.to_owned(), Arc::new(answer));
         self
@@ -97,7 +111,7 @@ impl Service {
         Box::pin(async move {
             Ok(Grpc::new(Raw)
                 .max_encoding_message_size(1 << 30)
-                .unary(One(answer), request)
+                .server_streaming(One(answer), request)
                 .await)
         })
     }
@@ -131,17 +145,23 @@ macro_rules! named {
 named!(V5, "tfplugin5.Provider");
 named!(V6, "tfplugin6.Provider");
 
+type Messages = futures::stream::Iter<std::vec::IntoIter<Result<Vec<u8>, Status>>>;
+
 struct One(Option<Answer>);
 
-impl UnaryService<Bytes> for One {
+impl ServerStreamingService<Bytes> for One {
     type Response = Vec<u8>;
-    type Future = BoxFuture<'static, Result<Response<Vec<u8>>, Status>>;
+    type ResponseStream = Messages;
+    type Future = BoxFuture<'static, Result<Response<Messages>, Status>>;
 
     fn call(&mut self, request: Request<Bytes>) -> Self::Future {
         let answer = self.0.clone();
         Box::pin(async move {
             match answer {
-                Some(answer) => answer(request.into_inner()).map(Response::new),
+                Some(answer) => {
+                    let messages: Vec<_> = answer(request.into_inner())?.into_iter().map(Ok).collect();
+                    Ok(Response::new(futures::stream::iter(messages)))
+                }
                 None => Err(Status::unimplemented("unknown method")),
             }
         })
