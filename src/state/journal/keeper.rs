@@ -1,7 +1,7 @@
 //! The journal of one state, as the store of that state uses it: the one that an earlier run has left, and the one of this run.
 //!
-//! A store reads its snapshot, then asks [`Keeper::find`] and [`Keeper::judge`] what an earlier run has left, saves the state
-//! that comes of it, and calls [`Keeper::settle`]. It announces every snapshot before it writes it ([`Keeper::announce`]).
+//! A store reads its snapshot, asks [`Keeper::find`] for the journal of an earlier run, and has [`Keeper::replay`] take its outcomes
+//! into the state. It announces every snapshot before it writes it ([`Keeper::announce`]).
 
 use std::path::PathBuf;
 
@@ -10,6 +10,26 @@ use super::recovery::{self, Found};
 use super::replay::Verdict;
 use super::{Base, JournalReport, Writer};
 use crate::{State, StateError};
+
+/// A store whose state can have a journal, as [`Keeper::replay`] uses it.
+pub trait JournaledStore {
+    fn keeper(&mut self) -> &mut Keeper;
+
+    /// The state that was read or written last; `None` if there is none.
+    fn known(&self) -> Option<&State>;
+
+    /// The state in the words of a message: `the state PATH`.
+    fn shown(&self) -> String;
+
+    /// Writes a state as the next snapshot; `version` is that of the program that made it.
+    ///
+    /// # Errors
+    /// The state cannot be written.
+    fn save(&mut self, state: &State, version: &str) -> Result<(), StateError>;
+
+    /// Takes a state as the known one that the store does not have. The next write compares with what is stored, not with this.
+    fn hold(&mut self, state: State);
+}
 
 /// The journals of one state.
 #[derive(Debug, Default)]
@@ -35,9 +55,9 @@ struct Left {
 
 /// What a journal means for the state that was read.
 #[derive(Debug)]
-pub struct Recovered {
+struct Recovered {
     /// The state with the outcomes of the journal, if that is another one, and the version to name in it.
-    pub state: Option<(State, String)>,
+    state: Option<(State, String)>,
     report: JournalReport,
     path: PathBuf,
     alive: bool,
@@ -59,11 +79,32 @@ impl Keeper {
         }
     }
 
+    /// Takes the outcomes of an earlier run's journal into the state: with the lock into the stored one, else only into the one that
+    /// is known.
+    ///
+    /// # Errors
+    /// The state has a value that cannot be stored, or cannot be written; the journal cannot be set aside.
+    pub fn replay(store: &mut impl JournaledStore, found: Found, locked: bool) -> Result<(), StateError> {
+        let shown = store.shown();
+        let known = store.known().cloned();
+        let Some(mut recovered) = store.keeper().judge(found, known.as_ref(), &shown, locked)? else {
+            return Ok(());
+        };
+        match recovered.state.take() {
+            Some((state, version)) if locked => {
+                store.save(&state, &version)?;
+            }
+            Some((state, _)) => store.hold(state),
+            None => {}
+        }
+        store.keeper().settle(recovered)
+    }
+
     /// Decides what a journal means. `None`: it is in use by a program that runs without the lock, and stays as it is.
     ///
     /// # Errors
     /// The state has a value that cannot be stored.
-    pub fn judge(
+    fn judge(
         &self,
         found: Found,
         known: Option<&State>,
@@ -110,7 +151,7 @@ impl Keeper {
     ///
     /// # Errors
     /// The journal cannot be set aside.
-    pub fn settle(&mut self, mut recovered: Recovered) -> Result<(), StateError> {
+    fn settle(&mut self, mut recovered: Recovered) -> Result<(), StateError> {
         if recovered.precious && recovered.locked {
             recovered.report.kept = Some(recovery::set_aside(&recovered.path)?);
         }
