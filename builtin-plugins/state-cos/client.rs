@@ -13,8 +13,8 @@ use store_client::name::joined;
 use store_client::sum::md5_hex;
 use store_client::{Method, xml};
 
-use crate::cloud::Refused;
 use crate::config::Settings;
+use crate::services::Refused;
 
 /// The tag that only one can make.
 const TAG: &str = "tencentcloud-terraform-lock";

@@ -18,6 +18,7 @@ use crate::client::Client;
 use crate::cloud::Cloud;
 use crate::config::Settings;
 use crate::credentials::{Profile, Role, Source};
+use crate::services::Services;
 
 #[derive(Default)]
 struct Account {
@@ -124,10 +125,12 @@ fn connect(server: &Server, id: &str, role: Option<Role>) -> Guarded<Client> {
         acl: "private".to_owned(),
         cloud: Cloud {
             bucket: Url::parse(server.address()).unwrap(),
-            services: format!("{}/", server.address()),
-            region: "ap-guangzhou".to_owned(),
             http: http(),
-            once: http(),
+            services: Services {
+                address: format!("{}/", server.address()),
+                region: "ap-guangzhou".to_owned(),
+                once: http(),
+            },
             source: Source {
                 given: Credential {
                     id: id.to_owned(),

@@ -6,7 +6,7 @@
 //! - [`config`]: the arguments; [`settings`]: what they and the environment say together. [`region`]: where regions are.
 //! - [`auth`]: who we are: keys of users, and tokens that machines and programs are given. [`profile`]: the configuration file;
 //!   [`key`]: private keys; [`federation`]: tokens for certificates and for accounts of clusters.
-//! - [`cloud`]: signed requests, and what their answers say.
+//! - [`cloud`]: signed requests, and what their answers say. [`signature`]: their signatures, by an [`identity`].
 //! - [`client`]: the objects and locks; [`upload`]: large objects.
 
 mod auth;
@@ -14,10 +14,14 @@ mod client;
 mod cloud;
 mod config;
 mod federation;
+mod identity;
 mod key;
+mod kind;
 mod profile;
 mod region;
+mod requests;
 mod settings;
+mod signature;
 #[cfg(test)]
 mod tests;
 mod upload;

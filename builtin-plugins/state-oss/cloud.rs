@@ -1,19 +1,15 @@
 //! Requests to the bucket and to other services, and what their answers say.
 
-#![expect(clippy::disallowed_methods, reason = "requests are signed with the time in them")]
-
-use std::collections::BTreeMap;
-
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
-use serde_json::Value as Json;
 use store_client::about::About;
 use store_client::credential::{Credential, CredentialCache};
 use store_client::name::{encoded, query as query_text};
 use store_client::sum::md5_base64;
-use store_client::{Answer, Bytes, Failure, HeaderMap, HeaderName, HttpClient, Method, Url, header_value, xml};
+use store_client::{Answer, Bytes, HeaderMap, HeaderName, HttpClient, Method, Url, header_value, xml};
 use tokio::sync::OnceCell;
 
 use crate::credentials::Source;
+use crate::services::{Service, Services, now};
 use crate::sign;
 
 /// The services, and who we are to them.
@@ -21,54 +17,18 @@ pub(crate) struct Cloud {
     /// Where buckets are, if it is said, and else what was looked up.
     pub endpoint: Option<Url>,
     pub looked_up: OnceCell<Url>,
-    pub region: String,
-    /// Where roles are taken on.
-    pub sts: Url,
+    pub services: Services,
     pub http: HttpClient,
-    /// For services that answer soon.
-    pub calls: HttpClient,
     /// For what may fail.
     pub once: HttpClient,
     pub source: Source,
     pub current: CredentialCache,
 }
 
-/// Why a service did not do what it was called for.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CallError {
-    #[error("{}", .0.reason())]
-    Unanswered(#[from] Failure),
-    /// The answer in words, with advice.
-    #[error("{0}")]
-    Refused(String),
-}
-
-/// Another service: where it is, the version of its interface, and what is to be done.
-pub(crate) struct Service<'a> {
-    url: &'a Url,
-    version: &'a str,
-    action: &'a str,
-}
-
-impl<'a> Service<'a> {
-    pub fn sts(url: &'a Url, action: &'a str) -> Service<'a> {
-        Service {
-            url,
-            version: "2015-04-01",
-            action,
-        }
-    }
-}
-
-/// The time, in this form.
-pub(crate) fn now(form: &str) -> String {
-    jiff::Timestamp::now().strftime(form).to_string()
-}
-
 impl Cloud {
     /// Credentials that hold for a while.
     pub async fn credential(&self) -> Result<Credential> {
-        self.current.get(self.source.find(self)).await
+        self.current.get(self.source.find(&self.services)).await
     }
 
     /// Where a bucket is: its address, to which names of objects are added.
@@ -103,8 +63,12 @@ impl Cloud {
                 action: "DescribeEndpoints",
             };
             let credential = self.credential().await.ok()?;
-            let parts = [("ServiceCode", "oss"), ("Id", &self.region), ("Type", "openAPI")];
-            let json = self.call(&self.once, Some(&credential), service, &parts).await;
+            let parts = [
+                ("ServiceCode", "oss"),
+                ("Id", &self.services.region),
+                ("Type", "openAPI"),
+            ];
+            let json = self.services.call(&self.once, Some(&credential), service, &parts).await;
             let json = json
                 .inspect_err(|why| tracing::info!("where OSS is cannot be looked up: {why}"))
                 .ok()?;
@@ -112,7 +76,7 @@ impl Cloud {
             let one = all.iter().find(|one| one["Type"] == "openAPI")?;
             parsed(one["Endpoint"].as_str()?)
         };
-        let usual = format!("oss-{}.aliyuncs.com", self.region);
+        let usual = format!("oss-{}.aliyuncs.com", self.services.region);
         found.await.or_else(|| parsed(&usual)).ok_or_else(|| {
             let detail = format!("{usual:?} is not where a bucket can be: correct \"region\" or \"endpoint\".");
             Diagnostic::error(crate::config::SUMMARY, detail).into()
@@ -158,57 +122,6 @@ impl Cloud {
         sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
     }
 
-    /// Calls another service; without credentials it is not signed. An error is why it was not done.
-    pub async fn call(
-        &self,
-        http: &HttpClient,
-        credential: Option<&Credential>,
-        service: Service<'_>,
-        parameters: &[(&str, &str)],
-    ) -> std::result::Result<Json, CallError> {
-        let (time, nonce) = (now("%Y-%m-%dT%H:%M:%SZ"), uuid::Uuid::new_v4().to_string());
-        let mut all: BTreeMap<&str, &str> = parameters.iter().copied().collect();
-        all.extend([
-            ("Action", service.action),
-            ("Version", service.version),
-            ("Format", "JSON"),
-            ("Timestamp", &time),
-            ("SignatureNonce", &nonce),
-        ]);
-        if !self.region.is_empty() {
-            all.insert("RegionId", &self.region);
-        }
-        let signature;
-        if let Some(credential) = credential {
-            all.extend([
-                ("AccessKeyId", credential.id.as_str()),
-                ("SignatureMethod", "HMAC-SHA1"),
-                ("SignatureVersion", "1.0"),
-            ]);
-            all.extend(credential.token.as_deref().map(|token| ("SecurityToken", token)));
-            signature = sign::of_call(&credential.key, "POST", &all);
-            all.insert("Signature", &signature);
-        }
-        let parts: Vec<(&str, &str)> = all.into_iter().collect();
-        let sent = store_client::oauth::send_form(http, service.url, &parts).await;
-        let answer = sent?;
-        let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
-        if answer.status.is_success() && json.is_object() {
-            return Ok(json);
-        }
-        let part = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
-        let (code, message) = (part("Code"), part("Message"));
-        let advice = match code.as_str() {
-            "InvalidAccessKeyId.NotFound" | "SignatureDoesNotMatch" | "InvalidSecurityToken.Expired" => {
-                "Check the credentials (access_key, secret_key, security_token)"
-            }
-            "InvalidTimeStamp.Expired" => "The clock of this machine is wrong",
-            _ => "",
-        };
-        let told = answer.told(&format!("The service {}", service.url), &code, &message, advice);
-        Err(CallError::Refused(told.trim_end_matches('.').to_owned()))
-    }
-
     /// An answer of the bucket that is an error, in words.
     pub fn problem(&self, about: About<'_>, bucket: &str, answer: &Answer) -> Diagnostics {
         let text = answer.text();
@@ -216,7 +129,7 @@ impl Cloud {
         let (code, message) = (part("Code"), part("Message"));
         let advice = match (code.as_str(), answer.status.as_u16()) {
             ("NoSuchBucket", _) => {
-                let region = match self.region.as_str() {
+                let region = match self.services.region.as_str() {
                     "" => String::new(),
                     region => format!(" --region {region}"),
                 };

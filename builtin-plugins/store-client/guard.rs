@@ -14,6 +14,7 @@ use monoform_sdk::{Diagnostics, Result, async_trait};
 use serde_json::Value as Json;
 
 use crate::about::{WRITE, problem};
+pub use crate::lock::Holder;
 use crate::lock::{self, Records};
 use crate::sum::md5_hex;
 
@@ -63,31 +64,6 @@ pub enum Written {
     Changed,
     /// Nothing was written: the service says that the lock is not held any more.
     LockLost(String),
-}
-
-/// Whose a lock is.
-#[derive(Clone, Debug)]
-pub enum Holder {
-    /// It is the one of the name that was asked for.
-    Own,
-    /// The lock is free.
-    Free,
-    /// Another program has it.
-    Other(Box<LockInfo>),
-    /// The service does not tell, or it is free and was lost for a time: then the state itself must be the one that is known.
-    Unknown,
-}
-
-impl Holder {
-    /// The holder that a lock's content names.
-    #[must_use]
-    pub fn of(found: Option<LockInfo>, own: &str) -> Holder {
-        match found {
-            None => Holder::Free,
-            Some(info) if info.id == own => Holder::Own,
-            Some(info) => Holder::Other(Box::new(info)),
-        }
-    }
 }
 
 /// What a store must be able to do so that its writes are guarded: like a [`StateClient`], and it can say whose a lock is.

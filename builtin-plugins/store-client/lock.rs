@@ -13,7 +13,6 @@ use monoform_sdk::state_store::{LockError, LockInfo};
 use monoform_sdk::{Diagnostics, Result, async_trait};
 
 use crate::about::{LOCK, UNLOCK, details, problem};
-use crate::guard::Holder;
 
 /// How often a record is created or removed again while other programs change it between two requests.
 const ATTEMPTS: u32 = 10;
@@ -98,6 +97,31 @@ impl Found {
     /// Whether the record was created for this lock.
     fn is_of(&self, info: &LockInfo) -> bool {
         !info.id.is_empty() && self.chosen_id.as_ref().unwrap_or(&self.info.id) == &info.id
+    }
+}
+
+/// Whose a lock is.
+#[derive(Clone, Debug)]
+pub enum Holder {
+    /// It is the one of the name that was asked for.
+    Own,
+    /// The lock is free.
+    Free,
+    /// Another program has it.
+    Other(Box<LockInfo>),
+    /// The service does not tell, or it is free and was lost for a time: then the state itself must be the one that is known.
+    Unknown,
+}
+
+impl Holder {
+    /// The holder that a lock's content names.
+    #[must_use]
+    pub fn of(found: Option<LockInfo>, own: &str) -> Holder {
+        match found {
+            None => Holder::Free,
+            Some(info) if info.id == own => Holder::Own,
+            Some(info) => Holder::Other(Box::new(info)),
+        }
     }
 }
 

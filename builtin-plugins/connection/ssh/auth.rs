@@ -1,13 +1,13 @@
 //! Logging in.
 
-use russh::client::{AuthResult, Handle, KeyboardInteractiveAuthResponse};
+use russh::client::{AuthResult, Handle, Handler, KeyboardInteractiveAuthResponse};
 use russh::keys::agent::AgentIdentity;
 use russh::keys::{HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKeyOrCertificate};
 use russh::{MethodKind, MethodSet, Signer};
 
-use super::client::Client;
+use super::agent::{self, AgentSettings};
 use super::keys::UserKey;
-use super::{AgentSettings, Hop, agent};
+use super::settings::Hop;
 use crate::{Error, Result};
 
 /// The ways to log in, in the order in which they are tried.
@@ -41,7 +41,7 @@ impl Way {
 }
 
 /// Logs in. Each way is tried once, if the server has it; a server may want several of them.
-pub(super) async fn log_in(handle: &mut Handle<Client>, hop: &Hop, agent: Option<&AgentSettings>) -> Result<()> {
+pub(super) async fn log_in<H: Handler>(handle: &mut Handle<H>, hop: &Hop, agent: Option<&AgentSettings>) -> Result<()> {
     let mut attempted = vec!["none"];
     let mut allowed = match handle.authenticate_none(&hop.user).await? {
         AuthResult::Success => return Ok(()),
@@ -107,11 +107,11 @@ fn refused(attempted: &[&str], allowed: &MethodSet, problem: Option<Error>) -> E
 }
 
 /// With which hash an RSA key signs: the best that the server says it knows. Servers that say nothing are old.
-async fn rsa_hash(handle: &Handle<Client>) -> Result<Option<HashAlg>> {
+async fn rsa_hash<H: Handler>(handle: &Handle<H>) -> Result<Option<HashAlg>> {
     Ok(handle.best_supported_rsa_hash().await?.flatten())
 }
 
-async fn with_key(handle: &mut Handle<Client>, user: &str, key: &UserKey) -> Result<AuthResult> {
+async fn with_key<H: Handler>(handle: &mut Handle<H>, user: &str, key: &UserKey) -> Result<AuthResult> {
     let hash = if key.key.algorithm().is_rsa() {
         rsa_hash(handle).await?
     } else {
@@ -152,7 +152,7 @@ impl Signer for KeySigner<'_> {
 }
 
 /// Answers whatever is asked with the password.
-async fn interactively(handle: &mut Handle<Client>, user: &str, password: &str) -> Result<AuthResult> {
+async fn interactively<H: Handler>(handle: &mut Handle<H>, user: &str, password: &str) -> Result<AuthResult> {
     /// No honest server asks more often.
     const QUESTIONS: usize = 20;
     let mut answer = handle.authenticate_keyboard_interactive_start(user, None).await?;
@@ -178,7 +178,7 @@ async fn interactively(handle: &mut Handle<Client>, user: &str, password: &str) 
 }
 
 /// Tries the agent's keys one after the other.
-async fn with_agent(handle: &mut Handle<Client>, user: &str, settings: &AgentSettings) -> Result<AuthResult> {
+async fn with_agent<H: Handler>(handle: &mut Handle<H>, user: &str, settings: &AgentSettings) -> Result<AuthResult> {
     let (mut client, identities) = agent::keys(settings).await?;
     let mut answer = AuthResult::Failure {
         remaining_methods: MethodSet::empty(),

@@ -10,7 +10,9 @@ use russh::keys::{PublicKey, PublicKeyOrCertificate};
 use russh::{Channel, ChannelOpenFailure, Preferred, cipher, kex};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{AgentSettings, Hop, Settings, agent, auth, keys, proxy};
+use super::agent::{self, AgentSettings};
+use super::settings::{Hop, Settings};
+use super::{auth, keys, proxy};
 use crate::{Error, Result};
 
 /// How often the server is asked whether it is there, when it is silent, and how often in vain until it counts as gone.

@@ -11,63 +11,24 @@ mod exec;
 pub(crate) mod keys;
 pub(crate) mod proxy;
 mod scp;
+mod settings;
 mod sftp;
 #[cfg(test)]
 mod tests;
 
-use std::net::Ipv6Addr;
 use std::path::Path;
 
 use monoform_sdk::{Output, Stop};
 use russh::Channel;
 use russh::client::Msg;
-use russh::keys::PublicKey;
 
 pub(crate) use self::agent::AgentSettings;
 use self::client::Connected;
+pub(crate) use self::settings::{Hop, Settings};
 use self::sftp::Sftp;
 use crate::files::{Content, Progress};
 use crate::words::{command, command_for_windows, quoted, without_tilde};
 use crate::{Error, Result};
-
-/// What the connection block says.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub target: Hop,
-    pub bastion: Option<Hop>,
-    pub proxy: Option<proxy::Proxy>,
-    pub agent: Option<AgentSettings>,
-    /// Whether the target is a Windows machine.
-    pub windows: bool,
-}
-
-/// A machine, and how to log in there.
-#[derive(Clone, Debug)]
-pub(crate) struct Hop {
-    /// Without brackets.
-    pub host: String,
-    pub port: u16,
-    pub user: String,
-    pub password: Option<String>,
-    pub key: Option<keys::UserKey>,
-    /// The key that it must have; without one, every key is fine.
-    pub host_key: Option<PublicKey>,
-}
-
-impl Hop {
-    /// The host as it is shown: an IPv6 address in brackets.
-    pub fn shown(&self) -> String {
-        if self.host.parse::<Ipv6Addr>().is_ok() {
-            format!("[{}]", self.host)
-        } else {
-            self.host.clone()
-        }
-    }
-
-    pub fn address(&self) -> String {
-        format!("{}:{}", self.shown(), self.port)
-    }
-}
 
 /// A connection to a machine, once it is there.
 pub(crate) struct Ssh {

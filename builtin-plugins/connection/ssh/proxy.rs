@@ -13,7 +13,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::client::TlsStream;
 
-use super::Hop;
+use super::settings::Hop;
+pub use super::settings::{Proxy, Scheme};
 use crate::{Error, Result, resolve};
 
 /// How long a connection, and what a proxy says first, may take.
@@ -21,28 +22,6 @@ const LIMIT: Duration = Duration::from_secs(15);
 
 /// How long the head of a proxy's answer may be.
 const LONGEST_HEAD: usize = 16 * 1024;
-
-/// A proxy.
-#[derive(Clone, Debug)]
-pub struct Proxy {
-    pub scheme: Scheme,
-    pub host: String,
-    pub port: u16,
-    pub user: String,
-    pub password: String,
-}
-
-/// How a proxy is spoken to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
-    /// HTTP, method CONNECT.
-    Http,
-    /// The same within TLS. Terraform speaks plain HTTP to such proxies; one that answers without TLS is spoken to as Terraform
-    /// does.
-    Https,
-    /// SOCKS, version 5.
-    Socks5,
-}
 
 /// A connection to the first machine.
 pub enum Dialed {
