@@ -25,22 +25,6 @@ pub(crate) const LARGE: usize = 1 << 20;
 /// How many calls are sent in one message. With [`LARGE`], a quarter of [`MESSAGE_LIMIT`].
 const TOGETHER: usize = 64;
 
-/// The method of a call that can be one of several, by its name in either protocol.
-pub(crate) fn method(name: &str) -> Option<Method> {
-    Some(match name {
-        "ValidateResourceTypeConfig" | "ValidateResourceConfig" => Method::ValidateResourceConfig,
-        "ValidateDataSourceConfig" | "ValidateDataResourceConfig" => Method::ValidateDataResourceConfig,
-        "UpgradeResourceState" => Method::UpgradeResourceState,
-        "UpgradeResourceIdentity" => Method::UpgradeResourceIdentity,
-        "ReadResource" => Method::ReadResource,
-        "PlanResourceChange" => Method::PlanResourceChange,
-        "ApplyResourceChange" => Method::ApplyResourceChange,
-        "ReadDataSource" => Method::ReadDataSource,
-        "CallFunction" => Method::CallFunction,
-        _ => return None,
-    })
-}
-
 /// An open stream of calls. How many are in flight is bounded by who makes them.
 pub(crate) struct Batches {
     requests: mpsc::UnboundedSender<Request>,

@@ -17,83 +17,14 @@ use syntax::{Diagnostic, Diagnostics};
 use tonic::transport::Channel;
 
 use crate::connection::PluginConnection;
+pub use crate::methods::Methods;
 use crate::process::Process;
-use crate::{convert, grpc_v5, grpc_v6, logs};
+use crate::{convert, logs};
 
 /// How long a plugin may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long the last lines that a plugin prints may take to arrive.
 const LAST_LINES: Duration = Duration::from_millis(50);
-
-/// The paths of a protocol's requests.
-pub struct Methods {
-    /// The protocol's version.
-    pub version: u32,
-    /// Everything the provider says about itself.
-    pub get_schema: &'static str,
-    /// Check of its configuration.
-    pub validate_provider: &'static str,
-    /// Check of a resource's configuration.
-    pub validate_resource: &'static str,
-    /// Check of a data source's configuration.
-    pub validate_data: &'static str,
-    /// Check of an ephemeral resource's configuration.
-    pub validate_ephemeral: &'static str,
-    /// Stored object to current schema.
-    pub upgrade: &'static str,
-    /// The schemas of identities.
-    pub identity_schemas: &'static str,
-    /// Stored identity to current schema.
-    pub upgrade_identity: &'static str,
-    /// Object to configuration.
-    pub generate_config: &'static str,
-    /// Check of a list resource's configuration.
-    pub validate_list: &'static str,
-    /// Existing objects of a type.
-    pub list: &'static str,
-    /// Handing over of the configuration.
-    pub configure: &'static str,
-    /// Refresh.
-    pub read: &'static str,
-    /// Plan.
-    pub plan: &'static str,
-    /// Apply.
-    pub apply: &'static str,
-    /// Import by id or identity.
-    pub import: &'static str,
-    /// Object of another type to one of this provider's.
-    pub move_state: &'static str,
-    /// Data source.
-    pub read_data: &'static str,
-    /// Ephemeral resource: open.
-    pub open_ephemeral: &'static str,
-    /// Ephemeral resource: renew.
-    pub renew_ephemeral: &'static str,
-    /// Ephemeral resource: close.
-    pub close_ephemeral: &'static str,
-    /// Function.
-    pub call_function: &'static str,
-    /// Check of an action's configuration.
-    pub validate_action: &'static str,
-    /// Whether an action can be invoked.
-    pub plan_action: &'static str,
-    /// Invocation of an action.
-    pub invoke_action: &'static str,
-    /// Early end.
-    pub stop: &'static str,
-}
-
-impl Methods {
-    /// The requests of this protocol; the handshake lets no other through than 5 and 6.
-    #[must_use]
-    pub fn of(protocol: u32) -> &'static Methods {
-        if protocol == 5 {
-            &grpc_v5::METHODS
-        } else {
-            &grpc_v6::METHODS
-        }
-    }
-}
 
 /// The name of a request, from its path.
 pub(crate) fn name(path: &str) -> &str {

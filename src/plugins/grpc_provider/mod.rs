@@ -160,7 +160,7 @@ impl GrpcProvider {
         if !self.description.get()?.batches {
             return None;
         }
-        let method = batches::method(name(path))?;
+        let method = batches::Method::named(name(path))?;
         let open = || async {
             let opened = Batches::open(self.channel.clone(), &self.runtime).await;
             // The call then fails by itself, and is told with what the connection says.
