@@ -241,7 +241,7 @@ fn with_outputs(mut plan: Model, cx: &Context<()>) -> Result<Model> {
 
 #[cfg(test)]
 mod tests {
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     use super::*;
 

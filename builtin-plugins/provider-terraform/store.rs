@@ -104,7 +104,7 @@ pub fn must_be_known(attribute: &str) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use monoform_sdk::StateClient;
-use monoform_sdk::testing::state_store::{Abilities, conformance};
+use monoform_sdk_testing::state_store::{Abilities, conformance};
 use serde_json::json;
 use store_client::credential::{Credential, CredentialCache};
 use store_client::guard::Guarded;

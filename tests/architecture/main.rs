@@ -95,7 +95,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("monoform-sdk-derive", &[]),
     ("monoform-process", &[]),
-    ("monoform-sdk", &["sdk-derive", "proto", "cty", "locks", "process"]),
+    ("monoform-sdk", &["sdk-derive", "cty", "locks", "process"]),
+    ("monoform-sdk-server", &["sdk", "proto"]),
+    // For tests of plugins: a development dependency of any plugin, and of none otherwise.
+    ("monoform-sdk-testing", &["sdk"]),
     ("monoform-connection", &["sdk", "trust", "gotext", "openssh"]),
     // One plugin uses another: user data for cloud-init is the same message in both. These two are about the language.
     (
@@ -112,7 +115,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     // For tests: a development dependency of any crate, and of none otherwise.
     ("monoform-support", &[]),
-    ("monoform", &["cli", "packages", "pack", "sdk"]),
+    ("monoform", &["cli", "packages", "pack", "sdk", "sdk-server"]),
 ];
 
 /// The ground that core and plugins share: every plugin may use it. What two of them would otherwise copy belongs here.
