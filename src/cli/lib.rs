@@ -19,6 +19,7 @@ mod downloads;
 pub mod env;
 mod guide;
 mod interrupt;
+mod loading;
 mod logging;
 mod operation;
 mod outcome;

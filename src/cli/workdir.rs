@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use config::files::{Disk, FileSource, Mounted};
 use config::manifest::Manifest;
 use config::model::Variable;
-use config::values::{self, SetVariables, StoredValue, ValueSource, VariableValue};
+use config::values::{self, StoredValue, ValueSource, VariableValue};
 use config::{Config, LoadOptions, Loaded, RootVariables};
 use engine::inputs::{EvaluationEnvironment, Variables};
 use lang::scope::FunctionSettings;
@@ -14,10 +14,10 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use views::prompt::{Answer, Echo};
 
 use crate::TERRAFORM_VERSION;
-use crate::carried_modules;
 use crate::outcome::Failure;
 use crate::process;
 use crate::session::{Session, Surroundings};
+use crate::{carried_modules, loading};
 
 /// A loaded configuration with the text of its files.
 pub struct Project {
@@ -124,7 +124,7 @@ fn load_by(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> 
         );
     };
     let set = session.set_variables();
-    let options = load_options(session, &installed.manifest, &set);
+    let options = loading::options(session, &installed.manifest, &set);
     let files = Mounted {
         mounts: session.mounts.get().cloned(),
         files,
@@ -148,18 +148,8 @@ fn load_installed(session: &Session, files: &dyn FileSource, dir: &str, load: Lo
         }
     };
     let set = session.set_variables();
-    let options = load_options(session, &manifest, &set);
+    let options = loading::options(session, &manifest, &set);
     (load(files, dir, &options), problems)
-}
-
-/// How the configuration of the working directory is loaded: its const variables have the values that flags, files and the
-/// environment give them, and are never prompted for.
-pub fn load_options<'o>(session: &'o Session, manifest: &'o Manifest, set: &'o SetVariables) -> LoadOptions<'o> {
-    LoadOptions {
-        variables: RootVariables::Set(set),
-        cwd: session.original_dir.to_str().unwrap_or("."),
-        ..LoadOptions::new(TERRAFORM_VERSION, manifest)
-    }
 }
 
 /// Reads the configuration in a saved plan, with the values that its variables have there.

@@ -8,7 +8,7 @@ use addrs::Provider;
 use addrs::platform::Platform;
 use files::{Output, Policy};
 use pack::signature::SigningKey;
-use pack::write::{ConfigurationContents, Contents, Entry, LEVELS, ModuleContents, Options, ProviderContents, Source};
+use pack::write::{Contents, Entry, LEVELS, Options, ProviderContents, Source};
 use pack::{Conditions, Executable, Pack, PackError, difference};
 use packages::cross_platform::Step;
 use packages::gather::{Request, UnpackedPackage};
@@ -17,6 +17,7 @@ use packages::lock_file::LockFile;
 use syntax::Diagnostic;
 use versions::Constraints;
 
+use super::gathered::{Gathered, Gathering};
 use super::{Arguments, configuration, failed, modules};
 use crate::commands::providers::{asked, configured, fetching, requested_platforms, required};
 use crate::downloads;
@@ -136,22 +137,6 @@ fn not_to_be_carried(file: &Path) -> Option<String> {
         Ok(text) => packages::cli_config::not_to_be_carried(&text),
         Err(error) => Some(files::io_reason(&error)),
     }
-}
-
-/// The contents of a pack while they are collected.
-#[derive(Default)]
-pub(super) struct Gathered {
-    providers: Vec<UnpackedPackage>,
-    pub(super) modules: Vec<ModuleContents<'static>>,
-    pub(super) configurations: Vec<ConfigurationContents<'static>>,
-}
-
-/// How it is gathered.
-pub(super) struct Gathering<'g> {
-    pub(super) arguments: &'g Arguments,
-    platforms: &'g [Platform],
-    /// A temporary directory for downloaded packages.
-    pub(super) staging: &'g Path,
 }
 
 /// The packages of the configurations, and of the providers and modules that are named.
