@@ -203,25 +203,24 @@ async fn of_plain_json(http: &HttpClient, json: &Json, scope: &str) -> Result<To
             ];
             exchange(http, &address, &form, &format!("the service account {account}")).await
         }
-        "authorized_user" => {
+        kind @ ("authorized_user" | "external_account_authorized_user") => {
             let form = [
                 ("grant_type", "refresh_token"),
                 ("client_id", text("client_id")),
                 ("client_secret", text("client_secret")),
                 ("refresh_token", text("refresh_token")),
             ];
-            let who = "the user that is logged in; log in again with \"gcloud auth application-default login\"";
-            exchange(http, &given("token_uri", TOKENS), &form, who).await
-        }
-        "external_account_authorized_user" => {
-            let form = [
-                ("grant_type", "refresh_token"),
-                ("client_id", text("client_id")),
-                ("client_secret", text("client_secret")),
-                ("refresh_token", text("refresh_token")),
-            ];
-            let address = given("token_url", "https://sts.googleapis.com/v1/oauthtoken");
-            exchange(http, &address, &form, "the user that is logged in").await
+            let (address, who) = match kind {
+                "authorized_user" => (
+                    given("token_uri", TOKENS),
+                    "the user that is logged in; log in again with \"gcloud auth application-default login\"",
+                ),
+                _ => (
+                    given("token_url", "https://sts.googleapis.com/v1/oauthtoken"),
+                    "the user that is logged in",
+                ),
+            };
+            exchange(http, &address, &form, who).await
         }
         "external_account" => federation::token(http, json, scope).await,
         "" => Err(problem(

@@ -25,6 +25,11 @@ pub(crate) struct Cloud {
     pub current: CredentialCache,
 }
 
+fn no_address(text: &str) -> Diagnostics {
+    let detail = format!("{text:?} is not where a bucket can be: correct \"region\" or \"endpoint\".");
+    Diagnostic::error(crate::config::SUMMARY, detail).into()
+}
+
 impl Cloud {
     /// Credentials that hold for a while.
     pub async fn credential(&self) -> Result<Credential> {
@@ -33,10 +38,6 @@ impl Cloud {
 
     /// Where a bucket is: its address, to which names of objects are added.
     async fn address(&self, bucket: &str) -> Result<Url> {
-        let broken = |text: &str| -> Diagnostics {
-            let detail = format!("{text:?} is not where a bucket can be: correct \"region\" or \"endpoint\".");
-            Diagnostic::error(crate::config::SUMMARY, detail).into()
-        };
         let mut url = match &self.endpoint {
             Some(url) => url.clone(),
             None => self.looked_up.get_or_try_init(|| self.look_up()).await?.clone(),
@@ -44,7 +45,7 @@ impl Cloud {
         // A server without a name has its buckets as parts of the path.
         match url.domain().map(|host| format!("{bucket}.{host}")) {
             Some(host) => {
-                url.set_host(Some(&host)).map_err(|_| broken(&host))?;
+                url.set_host(Some(&host)).map_err(|_| no_address(&host))?;
                 url.set_path("/");
             }
             None => url.set_path(&format!("/{}/", encoded(bucket))),
@@ -77,10 +78,7 @@ impl Cloud {
             parsed(one["Endpoint"].as_str()?)
         };
         let usual = format!("oss-{}.aliyuncs.com", self.services.region);
-        found.await.or_else(|| parsed(&usual)).ok_or_else(|| {
-            let detail = format!("{usual:?} is not where a bucket can be: correct \"region\" or \"endpoint\".");
-            Diagnostic::error(crate::config::SUMMARY, detail).into()
-        })
+        found.await.or_else(|| parsed(&usual)).ok_or_else(|| no_address(&usual))
     }
 
     /// A signed request about an object of a bucket, or about the bucket if the name is empty.

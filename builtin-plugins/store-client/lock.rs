@@ -80,6 +80,16 @@ impl Found {
         }
     }
 
+    /// A record of a service that gives locks an ID of its own, by which they are released. The holder's is the one in `info`.
+    #[must_use]
+    pub fn with_id(mut info: LockInfo, id: String) -> Found {
+        let chosen_id = Some(std::mem::replace(&mut info.id, id));
+        Found {
+            chosen_id,
+            ..Found::new(info)
+        }
+    }
+
     /// A record whose content is this text, which should be JSON.
     #[must_use]
     pub fn of_text(text: &str) -> Found {

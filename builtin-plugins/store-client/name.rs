@@ -1,5 +1,6 @@
 //! Names of objects, and how they stand in addresses.
 
+use monoform_sdk::state_store::DEFAULT;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// What stays as it is in a part of a path or of a query (RFC 3986 calls it unreserved).
@@ -19,6 +20,15 @@ pub fn joined(parts: &[&str]) -> String {
         }
     }
     out.join("/")
+}
+
+/// The name of a state's object: `PREFIX/KEY` for the default workspace, `PREFIX/WORKSPACE/KEY` for the others.
+#[must_use]
+pub fn state_object(prefix: &str, workspace: &str, key: &str) -> String {
+    match workspace {
+        DEFAULT => joined(&[prefix, key]),
+        name => joined(&[prefix, name, key]),
+    }
 }
 
 /// Text as a part of a path or of a query.
