@@ -4,9 +4,11 @@
 //! same messages; see the head of each file for the differences), and beside it the auxiliary services of
 //! [`go_plugin`]. `plugins` uses the clients, the SDK the servers.
 //!
-//! Nothing is written by hand here. To learn what a message means read the `.proto` file: its comments are the
+//! Hardly anything is written by hand here. To learn what a message means read the `.proto` file: its comments are the
 //! documentation. `generated` is committed, so that a build needs no compiler for these files; a test makes it again with
 //! `protox` and compares.
+
+mod batched;
 
 // Generated code follows its generator's taste.
 #[allow(missing_docs, unused_qualifications, clippy::all, clippy::pedantic)]

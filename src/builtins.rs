@@ -165,129 +165,129 @@ pub const PLUGINS: &[Plugin] = &[
         provider_archive::NAME,
         provider_archive::VERSION,
         provider_archive::RELEASED,
-        || monoform_sdk::serve_provider(provider_archive::provider()),
+        || monoform_sdk_server::serve_provider(provider_archive::provider()),
     ),
     provider(
         provider_cloudinit::NAME,
         provider_cloudinit::VERSION,
         provider_cloudinit::RELEASED,
-        || monoform_sdk::serve_provider(provider_cloudinit::provider()),
+        || monoform_sdk_server::serve_provider(provider_cloudinit::provider()),
     ),
     provider(
         provider_dns::NAME,
         provider_dns::VERSION,
         provider_dns::RELEASED,
-        || monoform_sdk::serve_provider(provider_dns::provider()),
+        || monoform_sdk_server::serve_provider(provider_dns::provider()),
     ),
     provider(
         provider_external::NAME,
         provider_external::VERSION,
         provider_external::RELEASED,
-        || monoform_sdk::serve_provider(provider_external::provider()),
+        || monoform_sdk_server::serve_provider(provider_external::provider()),
     ),
     provider(
         provider_http::NAME,
         provider_http::VERSION,
         provider_http::RELEASED,
-        || monoform_sdk::serve_provider(provider_http::provider()),
+        || monoform_sdk_server::serve_provider(provider_http::provider()),
     ),
     provider(
         provider_local::NAME,
         provider_local::VERSION,
         provider_local::RELEASED,
-        || monoform_sdk::serve_provider(provider_local::provider()),
+        || monoform_sdk_server::serve_provider(provider_local::provider()),
     ),
     provider(
         provider_null::NAME,
         provider_null::VERSION,
         provider_null::RELEASED,
-        || monoform_sdk::serve_provider(provider_null::provider()),
+        || monoform_sdk_server::serve_provider(provider_null::provider()),
     ),
     provider(
         provider_random::NAME,
         provider_random::VERSION,
         provider_random::RELEASED,
-        || monoform_sdk::serve_provider(provider_random::provider()),
+        || monoform_sdk_server::serve_provider(provider_random::provider()),
     ),
     provider(
         provider_template::NAME,
         provider_template::VERSION,
         provider_template::RELEASED,
-        || monoform_sdk::serve_provider(provider_template::provider()),
+        || monoform_sdk_server::serve_provider(provider_template::provider()),
     ),
     part_of_terraform(Kind::LanguageProvider, provider_terraform::NAME, || {
-        monoform_sdk::serve_provider(provider_terraform::with_stores(STORES))
+        monoform_sdk_server::serve_provider(provider_terraform::with_stores(STORES))
     }),
     provider(
         provider_time::NAME,
         provider_time::VERSION,
         provider_time::RELEASED,
-        || monoform_sdk::serve_provider(provider_time::provider()),
+        || monoform_sdk_server::serve_provider(provider_time::provider()),
     ),
     provider(
         provider_tls::NAME,
         provider_tls::VERSION,
         provider_tls::RELEASED,
-        || monoform_sdk::serve_provider(provider_tls::provider()),
+        || monoform_sdk_server::serve_provider(provider_tls::provider()),
     ),
     #[cfg(feature = "ssh")]
     part_of_terraform(Kind::Provisioner, provisioner_file::NAME, || {
-        monoform_sdk::serve_provisioner(provisioner_file::provisioner())
+        monoform_sdk_server::serve_provisioner(provisioner_file::provisioner())
     }),
     part_of_terraform(Kind::Provisioner, provisioner_local_exec::NAME, || {
-        monoform_sdk::serve_provisioner(provisioner_local_exec::provisioner())
+        monoform_sdk_server::serve_provisioner(provisioner_local_exec::provisioner())
     }),
     #[cfg(feature = "ssh")]
     part_of_terraform(Kind::Provisioner, provisioner_remote_exec::NAME, || {
-        monoform_sdk::serve_provisioner(provisioner_remote_exec::provisioner())
+        monoform_sdk_server::serve_provisioner(provisioner_remote_exec::provisioner())
     }),
     #[cfg(feature = "cloud-stores")]
     part_of_terraform(Kind::StateStore, state_azurerm::NAME, || {
-        monoform_sdk::serve_state_store(state_azurerm::NAME, state_azurerm::store())
+        monoform_sdk_server::serve_state_store(state_azurerm::NAME, state_azurerm::store())
     }),
     part_of_terraform(Kind::StateStore, state_remote::CLOUD, || {
         let store = state_remote::cloud(provider_terraform::VERSION, environment());
-        monoform_sdk::serve_state_store(state_remote::CLOUD, store)
+        monoform_sdk_server::serve_state_store(state_remote::CLOUD, store)
     }),
     part_of_terraform(Kind::StateStore, state_consul::NAME, || {
-        monoform_sdk::serve_state_store(state_consul::NAME, state_consul::store())
+        monoform_sdk_server::serve_state_store(state_consul::NAME, state_consul::store())
     }),
     #[cfg(feature = "cloud-stores")]
     part_of_terraform(Kind::StateStore, state_cos::NAME, || {
-        monoform_sdk::serve_state_store(state_cos::NAME, state_cos::store())
+        monoform_sdk_server::serve_state_store(state_cos::NAME, state_cos::store())
     }),
     #[cfg(feature = "cloud-stores")]
     part_of_terraform(Kind::StateStore, state_gcs::NAME, || {
-        monoform_sdk::serve_state_store(state_gcs::NAME, state_gcs::store())
+        monoform_sdk_server::serve_state_store(state_gcs::NAME, state_gcs::store())
     }),
     part_of_terraform(Kind::StateStore, state_http::NAME, || {
-        monoform_sdk::serve_state_store(state_http::NAME, state_http::store())
+        monoform_sdk_server::serve_state_store(state_http::NAME, state_http::store())
     }),
     part_of_terraform(Kind::StateStore, state_inmem::NAME, || {
-        monoform_sdk::serve_state_store(state_inmem::NAME, state_inmem::store())
+        monoform_sdk_server::serve_state_store(state_inmem::NAME, state_inmem::store())
     }),
     #[cfg(feature = "cloud-stores")]
     part_of_terraform(Kind::StateStore, state_kubernetes::NAME, || {
-        monoform_sdk::serve_state_store(state_kubernetes::NAME, state_kubernetes::store())
+        monoform_sdk_server::serve_state_store(state_kubernetes::NAME, state_kubernetes::store())
     }),
     #[cfg(feature = "cloud-stores")]
     part_of_terraform(Kind::StateStore, state_oci::NAME, || {
-        monoform_sdk::serve_state_store(state_oci::NAME, state_oci::store())
+        monoform_sdk_server::serve_state_store(state_oci::NAME, state_oci::store())
     }),
     #[cfg(feature = "cloud-stores")]
     part_of_terraform(Kind::StateStore, state_oss::NAME, || {
-        monoform_sdk::serve_state_store(state_oss::NAME, state_oss::store())
+        monoform_sdk_server::serve_state_store(state_oss::NAME, state_oss::store())
     }),
     part_of_terraform(Kind::StateStore, state_pg::NAME, || {
-        monoform_sdk::serve_state_store(state_pg::NAME, state_pg::store())
+        monoform_sdk_server::serve_state_store(state_pg::NAME, state_pg::store())
     }),
     part_of_terraform(Kind::StateStore, state_remote::REMOTE, || {
         let store = state_remote::remote(provider_terraform::VERSION, environment());
-        monoform_sdk::serve_state_store(state_remote::REMOTE, store)
+        monoform_sdk_server::serve_state_store(state_remote::REMOTE, store)
     }),
     #[cfg(feature = "cloud-stores")]
     part_of_terraform(Kind::StateStore, state_s3::NAME, || {
-        monoform_sdk::serve_state_store(state_s3::NAME, state_s3::store())
+        monoform_sdk_server::serve_state_store(state_s3::NAME, state_s3::store())
     }),
 ];
 

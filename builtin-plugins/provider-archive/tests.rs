@@ -7,8 +7,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use monoform_sdk::cty::{Type, Value};
-use monoform_sdk::testing::Harness;
 use monoform_sdk::{Cty, Diagnostics, Set};
+use monoform_sdk_testing::Harness;
 
 use crate::archive_file::Source;
 

@@ -167,7 +167,7 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
     use monoform_sdk::Cty;
     use monoform_sdk::cty::{Type, Value};
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     use super::Part;
 

@@ -30,7 +30,7 @@ pub fn provider() -> impl Provider {
 
 #[cfg(test)]
 mod tests {
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     #[test]
     fn the_schema_is_the_official_one() {

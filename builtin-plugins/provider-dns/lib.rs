@@ -126,7 +126,7 @@ fn variable(name: &str) -> Option<String> {
 mod tests {
     use super::variable;
     use monoform_sdk::cty::{Type, Value};
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     #[test]
     fn the_schema_is_the_official_one() {

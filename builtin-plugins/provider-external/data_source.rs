@@ -199,7 +199,7 @@ mod tests {
     use std::sync::Arc;
 
     use monoform_sdk::cty::{Type, Value};
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     use super::*;
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use monoform_sdk::cty::{Type, Value};
-use monoform_sdk::testing::Harness;
 use monoform_sdk::{Diagnostic, Result};
+use monoform_sdk_testing::Harness;
 
 use crate::test_server::{Asked, Authority, Reply, Server, home_made};
 

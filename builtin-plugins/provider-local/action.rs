@@ -68,7 +68,7 @@ impl Action for LocalCommand {
 #[cfg(test)]
 mod tests {
     use monoform_sdk::cty::{Type, Value};
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     fn shell(script: &str) -> Vec<(&'static str, Value)> {
         let arguments = Value::list(Type::String, vec!["-c".into(), script.into()]);

@@ -172,7 +172,7 @@ impl EphemeralResource for LocalCommand {
 #[cfg(test)]
 mod tests {
     use monoform_sdk::cty::{Type, Value};
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     fn arguments(list: &[Option<&str>]) -> Value {
         let null = || Value::null(Type::String);

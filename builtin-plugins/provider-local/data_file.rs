@@ -66,7 +66,7 @@ file_data_source!(
 
 #[cfg(test)]
 mod tests {
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     #[tokio::test]
     async fn content_comes_as_text_and_bytes() {

@@ -233,7 +233,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use monoform_sdk::cty::Value;
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     use super::mode;
 

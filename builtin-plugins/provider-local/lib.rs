@@ -76,7 +76,7 @@ fn direxists() -> Function {
 #[cfg(test)]
 mod tests {
     use monoform_sdk::cty::Value;
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     #[test]
     fn directories_exist_or_not() {

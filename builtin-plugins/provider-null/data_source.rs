@@ -55,7 +55,7 @@ mod tests {
     use std::sync::Arc;
 
     use monoform_sdk::cty::{Type, Value};
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     #[tokio::test]
     async fn outputs_are_the_inputs() {

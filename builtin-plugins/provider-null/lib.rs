@@ -40,7 +40,7 @@ fn random_number() -> String {
 
 #[cfg(test)]
 mod tests {
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     #[test]
     fn the_schema_is_the_official_one() {

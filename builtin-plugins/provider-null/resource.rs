@@ -44,7 +44,7 @@ mod tests {
     use std::sync::Arc;
 
     use monoform_sdk::cty::{Type, Value};
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     fn map(entries: &[(&str, Option<&str>)]) -> Value {
         let items = entries.iter().map(|(k, v)| {

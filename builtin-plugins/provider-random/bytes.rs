@@ -101,7 +101,7 @@ impl EphemeralResource for EphemeralBytes {
 #[cfg(test)]
 mod tests {
     use monoform_sdk::cty::Value;
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     fn text<'a>(value: &'a Value, name: &str) -> &'a str {
         value.get(name).and_then(Value::as_str).unwrap()

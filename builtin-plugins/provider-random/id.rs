@@ -90,7 +90,7 @@ impl Resource for RandomId {
 #[cfg(test)]
 mod tests {
     use monoform_sdk::cty::{Type, Value};
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     fn text<'a>(value: &'a Value, name: &str) -> &'a str {
         value.get(name).and_then(Value::as_str).unwrap()

@@ -102,7 +102,7 @@ impl Resource for RandomInteger {
 #[cfg(test)]
 mod tests {
     use monoform_sdk::cty::Value;
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     use super::make;
 

@@ -76,7 +76,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use monoform_sdk::cty::Value;
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     use super::*;
 

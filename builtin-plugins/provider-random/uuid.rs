@@ -114,7 +114,7 @@ impl Resource for RandomUuid7 {
 mod tests {
     use ::uuid::Uuid;
     use monoform_sdk::cty::Value;
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     #[tokio::test]
     async fn versions_are_what_the_name_says() {

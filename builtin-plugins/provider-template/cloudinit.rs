@@ -155,7 +155,7 @@ impl Resource for CloudInitResource {
 #[cfg(test)]
 mod tests {
     use monoform_sdk::cty::{Type, Value};
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     fn part(content: &str) -> (&'static str, Value) {
         let null = || Value::null(Type::String);

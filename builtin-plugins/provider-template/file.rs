@@ -107,7 +107,7 @@ mod tests {
     use std::sync::Arc;
 
     use monoform_sdk::cty::{Type, Value};
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     fn vars(name: &str, value: &str) -> Value {
         Value::map(Type::String, [(Arc::from(name), value.into())].into_iter().collect())

@@ -94,7 +94,7 @@ fn same(one: &Attr<String>, other: &Attr<String>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     #[test]
     fn the_schema_is_the_official_one() {

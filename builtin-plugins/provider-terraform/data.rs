@@ -230,7 +230,10 @@ fn equal_apart_from_added_block(was: &Value, will: &Value) -> bool {
 /// Returns the object with the values that were planned as unknown.
 fn with_outputs(mut plan: Model, cx: &Context<()>) -> Result<Model> {
     if let Attr::Known(store) = &mut plan.store {
-        store.resolve(cx)?;
+        store.resolve(|| {
+            let config = cx.config::<Model>()?;
+            Ok(config.store.into_known().unwrap_or_default().input.0)
+        })?;
     }
     plan.output = plan.input.clone();
     Ok(plan)
@@ -238,7 +241,7 @@ fn with_outputs(mut plan: Model, cx: &Context<()>) -> Result<Model> {
 
 #[cfg(test)]
 mod tests {
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     use super::*;
 

@@ -137,7 +137,7 @@ fn is_mapping(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use monoform_sdk::cty::{Refinements, Type, Value};
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     #[test]
     fn the_schema_is_the_one_of_the_core() {

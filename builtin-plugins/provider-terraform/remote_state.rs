@@ -231,7 +231,7 @@ fn outputs(place: &str, text: &[u8]) -> Result<Option<BTreeMap<Arc<str>, Value>>
 #[cfg(test)]
 mod tests {
     use monoform_sdk::cty::Type;
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     use super::*;
 

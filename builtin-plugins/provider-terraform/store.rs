@@ -3,7 +3,7 @@
 use monoform_sdk::cty::Path;
 use monoform_sdk::cty::{Type, Value};
 use monoform_sdk::schema::{computed, optional};
-use monoform_sdk::{Any, Attr, Context, Diagnostic, Result, model};
+use monoform_sdk::{Any, Attr, Diagnostic, Result, model};
 
 model! {
     /// A value to keep that may be ephemeral.
@@ -54,11 +54,10 @@ impl Store {
         Ok(self.replace == Attr::Known(true) && self.is_pending())
     }
 
-    /// Replaces the values that were planned as unknown by the configured one.
-    pub fn resolve<C>(&mut self, cx: &Context<C>) -> Result<()> {
+    /// Puts the configured value, which is read only if it is needed, in the place of what was planned as unknown.
+    pub fn resolve(&mut self, input: impl FnOnce() -> Result<Value>) -> Result<()> {
         if self.is_pending() {
-            let config = cx.config::<crate::data::Model>()?;
-            let input = config.store.into_known().unwrap_or_default().input.0;
+            let input = input()?;
             for output in [&mut self.output.0, &mut self.sensitive_output.0] {
                 if !output.is_known() {
                     output.clone_from(&input);
@@ -104,7 +103,7 @@ pub fn must_be_known(attribute: &str) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     use super::*;
 

@@ -111,7 +111,7 @@ pub(crate) fn duration_parse() -> Function {
 #[cfg(test)]
 mod tests {
     use monoform_sdk::cty::Value;
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     fn check(function: &str, argument: Value, expected: &[(&str, Value)]) {
         let result = Harness::new(crate::provider()).call(function, &[argument]).unwrap();

@@ -154,7 +154,7 @@ impl Resource for TimeOffset {
 #[cfg(test)]
 mod tests {
     use monoform_sdk::cty::Value;
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     #[tokio::test]
     async fn offsets_add_up_and_the_base_survives_their_change() {

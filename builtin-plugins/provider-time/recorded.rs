@@ -1,7 +1,7 @@
 //! Timestamps as version 0.14.0 of the official provider shifts them: leap days, ends of months, offsets from UTC.
 
 use monoform_sdk::cty::Value;
-use monoform_sdk::testing::Harness;
+use monoform_sdk_testing::Harness;
 
 /// Base, offsets, result, and the result in seconds since 1970.
 type Row = (&'static str, &'static [(&'static str, i64)], &'static str, i64);

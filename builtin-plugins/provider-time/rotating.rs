@@ -192,7 +192,7 @@ impl Resource for TimeRotating {
 #[cfg(test)]
 mod tests {
     use monoform_sdk::cty::Value;
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     #[tokio::test]
     async fn the_last_time_counts() {

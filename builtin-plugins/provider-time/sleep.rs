@@ -118,7 +118,7 @@ mod tests {
 
     use monoform_sdk::Stop;
     use monoform_sdk::cty::Value;
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     #[tokio::test]
     async fn creation_and_destruction_take_their_time_and_updates_do_not() {

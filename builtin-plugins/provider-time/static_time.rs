@@ -73,7 +73,7 @@ impl Resource for TimeStatic {
 #[cfg(test)]
 mod tests {
     use monoform_sdk::cty::{Type, Value};
-    use monoform_sdk::testing::Harness;
+    use monoform_sdk_testing::Harness;
 
     #[tokio::test]
     async fn a_given_moment_is_known_at_plan_and_keeps_its_spelling() {

@@ -3,7 +3,7 @@
 
 use monoform_sdk::Diagnostics;
 use monoform_sdk::cty::{Type, Value};
-use monoform_sdk::testing::Harness;
+use monoform_sdk_testing::Harness;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::key::Key;

@@ -24,15 +24,16 @@ struct Member<'a> {
     ty: &'a Type,
     /// The name in the configuration.
     name: String,
-    /// The comment.
+    /// Lines of the comment, which become the description.
     docs: Vec<&'a Expr>,
-    /// What it is; `None` for a model whose members are this one's, too.
+    /// The declaration; `None` for a model whose members are this one's, too.
     what: Option<Expr>,
 }
 
 fn model(input: &DeriveInput) -> Result<TokenStream> {
     let fields = match &input.data {
         Data::Struct(data) => match &data.fields {
+            // The names are those of the arguments.
             Fields::Named(fields) => &fields.named,
             other => return Err(Error::new(other.span(), "a model has named fields")),
         },
@@ -44,6 +45,7 @@ fn model(input: &DeriveInput) -> Result<TokenStream> {
     let this = &input.ident;
     let title = this.to_string();
     let (generics, arguments, conditions) = input.generics.split_for_impl();
+    // An absolute path, so that names of the author's module cannot get in its way.
     let sdk = quote!(::monoform_sdk);
     let (mut declared, mut types, mut read, mut written, mut found, mut shown) =
         (vec![], vec![], vec![], vec![], vec![], vec![]);
@@ -68,6 +70,7 @@ fn model(input: &DeriveInput) -> Result<TokenStream> {
                         return Some(#sdk::model::Cty::to_cty(&self.#ident));
                     }
                 });
+                // By name: whether a member is secret is known only from its declaration, at run time.
                 shown.push(quote!(#sdk::model::show(&mut out, &members, #name, &self.#ident);));
             }
             None => {
@@ -146,8 +149,10 @@ fn member(field: &Field) -> Result<Member<'_>> {
     Ok(Member {
         ident,
         ty: &field.ty,
+        // A field `r#type` is the attribute `type`.
         name: ident.unraw().to_string(),
         docs,
+        // `flatten` is no expression that would compile.
         what: (!is_flatten(&what)).then_some(what),
     })
 }
@@ -160,9 +165,10 @@ fn doc(attribute: &Attribute) -> Option<&Expr> {
     }
 }
 
-/// Whether the word `flatten` stands there, alone.
+/// Returns true if the declaration is the word `flatten` alone.
 fn is_flatten(what: &Expr) -> bool {
     match what {
+        // Declarative macros wrap what they pass on in invisible groups.
         Expr::Group(group) => is_flatten(&group.expr),
         Expr::Path(path) => path.path.is_ident("flatten"),
         _ => false,

@@ -4,14 +4,16 @@ use async_trait::async_trait;
 use cty::Value;
 use tokio::sync::mpsc;
 
-use crate::call::{CallOptions, Deferral};
+use crate::calls::CallOptions;
 use crate::check::own_rules;
 use crate::client::ClientCell;
 use crate::context::Context;
+use crate::deferral::Deferral;
+use crate::diag::{Diagnostics, Result};
 use crate::guard::guarded;
 use crate::model::{Cty, Model};
 use crate::schema::{Compiled, Schema};
-use crate::{Diagnostics, Result, Stop};
+use crate::stop::Stop;
 
 /// A type of action: something that a provider does once, when a resource changes or a person asks for it. It has no results, and
 /// nothing of it is stored.
@@ -52,7 +54,7 @@ use crate::{Diagnostics, Result, Stop};
 pub trait Action: Send + Sync + 'static {
     /// The arguments, declared by [`model!`](crate::model!).
     type Config: Model;
-    /// What the provider makes of its configuration.
+    /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
     /// The schema; the model's unless there is more to say.
@@ -70,18 +72,19 @@ pub trait Action: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Does it. Persons see what is reported to `progress` as it comes. When [`Context::stop`] is requested, it should end soon.
+    /// Carries out the action. Users see messages reported to `progress` as they come. When [`Context::stop`] is requested, it should end soon.
     async fn invoke(&self, config: Self::Config, progress: Progress, cx: &mut Context<Self::Client>) -> Result<()>;
 }
 
-/// Where an action reports how far it is.
+/// Progress messages of an invocation.
 #[derive(Clone, Debug)]
-pub struct Progress(pub(crate) mpsc::Sender<String>);
+pub struct Progress(mpsc::Sender<String>);
 
 impl Progress {
-    /// One whose messages can be read at the other end, for tests.
+    /// Creates a pair for tests: messages reported to the first can be read from the second.
     #[must_use]
     pub fn channel() -> (Progress, mpsc::Receiver<String>) {
+        // Bounded: an action that reports faster than its host reads has to wait, and does not fill the memory.
         let (sender, receiver) = mpsc::channel(64);
         (Progress(sender), receiver)
     }
@@ -121,7 +124,7 @@ impl<A: Action> ActionEntry<A> {
     }
 }
 
-/// All that is to be told of a call.
+/// Diagnostics of a call: those of its context, then those of its error.
 fn told<C>(result: Result<()>, cx: Context<C>) -> Diagnostics {
     let mut diagnostics = cx.diagnostics;
     if let Err(errors) = result {
@@ -143,6 +146,7 @@ impl<A: Action> AnyAction for ActionEntry<A> {
     async fn plan(&self, config: &Value, options: CallOptions) -> (Option<Deferral>, Diagnostics) {
         let mut cx = Context::new(self.client.get(), options, Vec::new());
         let result = match A::Config::from_cty(config) {
+            // An action without a configuration block has the empty configuration.
             _ if config.is_null() => guarded(self.action.plan(A::Config::default(), &mut cx)).await,
             Ok(config) => guarded(self.action.plan(config, &mut cx)).await,
             // The number of blocks is not known, which this model cannot say: there is nothing to check yet.

@@ -2,15 +2,17 @@
 
 use cty::{Path, Step, Value};
 
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::model::Model;
 use crate::schema::{Compiled, CompiledMember, Nesting};
 use crate::validate::{Check, is_absent};
-use crate::{Diagnostic, Diagnostics, Model};
 
 /// Runs a plugin's own rules. They are about whole models, in which an [`Attr`](crate::Attr) says what is not known yet. Where a
 /// model cannot say so (blocks as a plain `Vec`, whose number is not known), the rules wait until it is.
 pub(crate) fn own_rules<M: Model>(config: &Value, rules: impl FnOnce(&M) -> Diagnostics) -> Diagnostics {
     match M::from_cty(config) {
         Ok(model) => rules(&model),
+        // The configuration is validated again when it is known.
         Err(error) if error.unknown => Diagnostics::new(),
         Err(error) => error.of_configuration(),
     }
@@ -32,6 +34,7 @@ pub(crate) fn against_schema(schema: &Compiled, config: &Value, write_only_allow
     );
     for group in &schema.schema.at_least_one_of {
         let members: Vec<&Value> = group.iter().filter_map(|name| config.get(name)).collect();
+        // An unknown value may turn out to be set.
         if members.iter().all(|v| v.is_known() && is_absent(v)) {
             out.push(Diagnostic::error(
                 "Missing Attribute Configuration",
@@ -71,6 +74,7 @@ fn check_block(
             if a.required && value.is_null() {
                 out.push(missing(name).at(path.attribute(name)));
             }
+            // The host sends the whole object, with null for results: anything else comes from the user.
             if a.computed && !a.optional && !value.is_null() {
                 out.push(read_only(name).at(path.attribute(name)));
             }

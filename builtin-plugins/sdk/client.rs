@@ -12,17 +12,18 @@ impl<C> Clone for ClientCell<C> {
 }
 
 impl<C> ClientCell<C> {
-    /// An empty one.
+    /// Creates an empty cell, to be filled by `configure`.
     pub fn new() -> ClientCell<C> {
         ClientCell(Arc::new(RwLock::new(None)))
     }
 
     /// The client, if there is one yet.
     pub fn get(&self) -> Option<Arc<C>> {
+        // A cell of which a writer panicked still holds a whole client: it is set by one assignment.
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Stores the client.
+    /// Stores the client, in the place of an earlier one.
     pub fn set(&self, client: C) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(client));
     }

@@ -5,21 +5,23 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use cty::Value;
 
-use crate::call::{CallOptions, Deferral};
+use crate::calls::CallOptions;
 use crate::check::own_rules;
 use crate::client::ClientCell;
 use crate::context::Context;
+use crate::deferral::Deferral;
+use crate::diag::{Diagnostics, Result};
 use crate::guard::guarded;
 use crate::model::{Cty, Model};
 use crate::schema::{Compiled, Schema};
-use crate::{Diagnostics, Result, Stop};
+use crate::stop::Stop;
 
 /// A type of data source.
 #[async_trait]
 pub trait DataSource: Send + Sync + 'static {
     /// Arguments and results, declared by [`model!`](crate::model!).
     type Model: Model;
-    /// What the provider makes of its configuration.
+    /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
     /// The schema; the model's unless there is more to say.
@@ -32,7 +34,7 @@ pub trait DataSource: Send + Sync + 'static {
         Diagnostics::new()
     }
 
-    /// Looks it up. What is known when this fails may be left with [`Context::save`].
+    /// Reads the data source. A failing read can leave a partial result with [`Context::save`].
     async fn read(&self, config: Self::Model, cx: &mut Context<Self::Client>) -> Result<Self::Model>;
 }
 
@@ -41,7 +43,7 @@ pub trait DataSource: Send + Sync + 'static {
 pub trait EphemeralResource: Send + Sync + 'static {
     /// Arguments and results, declared by [`model!`](crate::model!).
     type Model: Model;
-    /// What the provider makes of its configuration.
+    /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
     /// The schema; the model's unless there is more to say.
@@ -54,26 +56,26 @@ pub trait EphemeralResource: Send + Sync + 'static {
         Diagnostics::new()
     }
 
-    /// Opens it. What renewing and closing need to know goes into [`Context::set_private`].
+    /// Opens the resource. Data for renewing and closing goes into [`Context::set_private`].
     async fn open(&self, config: Self::Model, cx: &mut Context<Self::Client>) -> Result<Opened<Self::Model>>;
 
-    /// Keeps it open; says when to do so again.
+    /// Extends the lifetime of the open resource. Returns the time of the next renewal.
     async fn renew(&self, _cx: &mut Context<Self::Client>) -> Result<Option<SystemTime>> {
         Ok(None)
     }
 
-    /// Closes it. This is what a person who asks to stop waits for, so it is not asked to stop itself.
+    /// Closes the resource. A user who asks to stop waits for this, so it is not asked to stop itself.
     async fn close(&self, _cx: &mut Context<Self::Client>) -> Result<()> {
         Ok(())
     }
 }
 
-/// An opened ephemeral resource.
+/// The result of opening an ephemeral resource.
 #[derive(Clone, Debug)]
 pub struct Opened<M> {
-    /// Its attributes.
+    /// Arguments and results of the opened resource.
     pub result: M,
-    /// When it must be renewed, if ever.
+    /// The time of the next renewal, if one is needed.
     pub renew_at: Option<SystemTime>,
 }
 
@@ -96,9 +98,12 @@ pub(crate) struct EphemeralAnswer {
 
 /// The result of reading a data source: its state, as a value or as it is sent.
 #[derive(Debug)]
-pub(crate) struct DataAnswer<T> {
+pub struct DataAnswer<T> {
+    /// Arguments and results, if there are any.
     pub state: Option<T>,
+    /// Reason for a deferral, if the answer is deferred.
     pub deferred: Option<Deferral>,
+    /// Errors and warnings of the read.
     pub diagnostics: Diagnostics,
 }
 
@@ -149,6 +154,7 @@ impl<D: DataSource> AnyDataSource for DataEntry<D> {
         let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;
         let state = match result {
+            // A failed read may have left a part of its result.
             Ok(model) => Some(model.to_object(&self.schema.object)),
             Err(errors) => {
                 diagnostics.append(errors);
@@ -230,6 +236,7 @@ impl<E: EphemeralResource> AnyEphemeral for EphemeralEntry<E> {
     }
 
     async fn close(&self, private: Vec<u8>) -> EphemeralAnswer {
+        // Nobody stops this: a user who asks to stop waits for the resources to be closed.
         let mut cx = Context::new(self.client.get(), Stop::never(), private);
         let result = guarded(self.resource.close(&mut cx)).await.map(|()| (None, None));
         self.answer(result, cx)

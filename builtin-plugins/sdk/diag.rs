@@ -2,30 +2,30 @@
 
 use cty::Path;
 
-/// How bad it is.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// The operation failed, or would.
     Error,
-    /// The operation goes on, but the person should know.
+    /// The operation goes on, but the user should know.
     Warning,
 }
 
 /// One message: a short fixed summary, a detail that says what to do, and perhaps the attribute concerned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Severity of a diagnostic.
     pub severity: Severity,
     /// One line, the same for every case of this problem.
     pub summary: String,
-    /// What exactly is wrong, and what to do.
+    /// The problem in full sentences: the object concerned, and how to solve it.
     pub detail: String,
-    /// The attribute concerned.
+    /// Path of the attribute concerned, if the diagnostic is about one.
     pub attribute: Option<Path>,
 }
 
 impl Diagnostic {
-    /// An error about the whole.
+    /// Creates an error that concerns no particular attribute.
     pub fn error(summary: impl Into<String>, detail: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Error,
@@ -35,7 +35,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning about the whole.
+    /// Creates a warning that concerns no particular attribute.
     pub fn warning(summary: impl Into<String>, detail: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Warning,
@@ -43,42 +43,42 @@ impl Diagnostic {
         }
     }
 
-    /// The same message, about the attribute at this path.
+    /// Sets the attribute concerned, by its path.
     #[must_use]
     pub fn at(mut self, path: Path) -> Diagnostic {
         self.attribute = Some(path);
         self
     }
 
-    /// The same message, about this attribute of the outermost block.
+    /// Sets the attribute concerned, by its name in the outermost block.
     #[must_use]
     pub fn at_attribute(self, name: &str) -> Diagnostic {
         self.at(Path::root().attribute(name))
     }
 }
 
-/// Messages in the order they were found. As the error of a `Result` it holds at least one error.
+/// Diagnostics in the order they were found. As the error of a [`Result`] they hold at least one error.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// No messages.
+    /// Creates an empty list.
     #[must_use]
     pub fn new() -> Diagnostics {
         Diagnostics::default()
     }
 
-    /// Adds a message.
+    /// Adds a diagnostic at the end.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.0.push(diagnostic);
     }
 
-    /// Adds several.
+    /// Adds all diagnostics of another list at the end.
     pub fn append(&mut self, other: Diagnostics) {
         self.0.extend(other.0);
     }
 
-    /// Whether one of them is an error.
+    /// Returns true if at least one diagnostic is an error.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.0.iter().any(|d| d.severity == Severity::Error)
@@ -91,5 +91,5 @@ impl From<Diagnostic> for Diagnostics {
     }
 }
 
-/// What an operation of a plugin gives: its result, or why there is none.
+/// The result of a plugin's operation, or the diagnostics that explain its failure.
 pub type Result<T> = std::result::Result<T, Diagnostics>;

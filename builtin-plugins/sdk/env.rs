@@ -20,6 +20,7 @@ pub fn first(names: &[&str]) -> Option<String> {
 /// The path with a leading `~` replaced by the home directory, where that is known.
 #[must_use]
 pub fn expand_home(path: &str) -> std::path::PathBuf {
+    // `~user` stays as it is: it is the home of somebody else.
     match (path.strip_prefix('~'), var("HOME")) {
         (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}").into(),
         _ => path.into(),

@@ -7,13 +7,19 @@ use crate::schema::Text;
 
 /// A function: its signature, and what it computes.
 pub struct Function {
-    pub(crate) parameters: Vec<Parameter>,
-    pub(crate) variadic: Option<Parameter>,
-    pub(crate) returns: Type,
-    pub(crate) summary: &'static str,
-    pub(crate) description: &'static str,
-    pub(crate) text: Text,
-    pub(crate) body: Body,
+    #[doc(hidden)]
+    pub parameters: Vec<Parameter>,
+    #[doc(hidden)]
+    pub variadic: Option<Parameter>,
+    #[doc(hidden)]
+    pub returns: Type,
+    #[doc(hidden)]
+    pub summary: &'static str,
+    #[doc(hidden)]
+    pub description: &'static str,
+    #[doc(hidden)]
+    pub text: Text,
+    body: Body,
 }
 
 type Body = Box<dyn Fn(Arguments<'_>) -> Result<Value, FunctionError> + Send + Sync>;
@@ -21,15 +27,20 @@ type Body = Box<dyn Fn(Arguments<'_>) -> Result<Value, FunctionError> + Send + S
 /// One parameter of a function.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    pub(crate) name: &'static str,
-    pub(crate) ty: Type,
-    pub(crate) description: &'static str,
-    pub(crate) allow_null: bool,
-    pub(crate) allow_unknown: bool,
+    #[doc(hidden)]
+    pub name: &'static str,
+    #[doc(hidden)]
+    pub ty: Type,
+    #[doc(hidden)]
+    pub description: &'static str,
+    #[doc(hidden)]
+    pub allow_null: bool,
+    #[doc(hidden)]
+    pub allow_unknown: bool,
 }
 
 impl Parameter {
-    /// A parameter of the type that stands for `T`. It is never called with null or unknown.
+    /// Creates a parameter of the type of `T`. Its argument is never null or unknown.
     #[must_use]
     pub fn new<T: Cty>(name: &'static str, description: &'static str) -> Parameter {
         Parameter {
@@ -41,14 +52,14 @@ impl Parameter {
         }
     }
 
-    /// The argument may be null.
+    /// Allows null as the argument.
     #[must_use]
     pub fn allow_null(mut self) -> Parameter {
         self.allow_null = true;
         self
     }
 
-    /// The function is called even if the argument is unknown, or contains something unknown.
+    /// Calls the function even if the argument is unknown, or contains something unknown.
     #[must_use]
     pub fn allow_unknown(mut self) -> Parameter {
         self.allow_unknown = true;
@@ -57,7 +68,7 @@ impl Parameter {
 }
 
 impl Function {
-    /// A function that gives the type that stands for `R`.
+    /// Creates a function that returns the type of `R`.
     #[must_use]
     pub fn new<R: Cty>(
         summary: &'static str,
@@ -76,21 +87,21 @@ impl Function {
         }
     }
 
-    /// The same function with a last parameter that may be given any number of times.
+    /// Adds a last parameter that takes any number of arguments.
     #[must_use]
     pub fn variadic(mut self, parameter: Parameter) -> Function {
         self.variadic = Some(parameter);
         self
     }
 
-    /// The same function, whose descriptions are plain text.
+    /// Marks the descriptions as plain text in place of Markdown.
     #[must_use]
     pub fn plain(mut self) -> Function {
         self.text = Text::Plain;
         self
     }
 
-    /// The same function, declared to give this type: for bodies that give values as [`Any`](crate::Any), perhaps
+    /// Declares another return type than that of the body: for bodies that return [`Any`](crate::Any), perhaps
     /// unknown ones.
     #[must_use]
     pub fn returning(mut self, ty: Type) -> Function {
@@ -99,11 +110,12 @@ impl Function {
     }
 
     /// The type of the argument at this position.
-    pub(crate) fn parameter(&self, position: usize) -> Option<&Parameter> {
+    #[doc(hidden)]
+    pub fn parameter(&self, position: usize) -> Option<&Parameter> {
         self.parameters.get(position).or(self.variadic.as_ref())
     }
 
-    /// Calls it with arguments of its parameters' types.
+    /// Calls the function with arguments of its parameters' types.
     pub fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {
         (self.body)(Arguments(arguments))
     }
@@ -123,7 +135,7 @@ impl Arguments<'_> {
         T::from_cty(value).map_err(|e| FunctionError::argument(position, e.message))
     }
 
-    /// How many there are.
+    /// The number of arguments.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()
@@ -133,7 +145,7 @@ impl Arguments<'_> {
 /// Why a function gives no result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionError {
-    /// What is wrong.
+    /// The error message.
     pub text: String,
     /// The argument that is wrong, counted from zero.
     pub argument: Option<usize>,

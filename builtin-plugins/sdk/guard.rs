@@ -11,10 +11,10 @@ use std::sync::{Mutex, PoisonError};
 
 use futures::FutureExt;
 
-use crate::{Diagnostic, Diagnostics, Result};
+use crate::diag::{Diagnostic, Diagnostics, Result};
 
 thread_local! {
-    /// How many guards are around the code that runs on this thread.
+    /// The number of guards around the code that runs on this thread.
     static GUARDS: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -42,6 +42,7 @@ pub(crate) async fn guarded<T>(operation: impl Future<Output = Result<T>>) -> Re
         let _guard = Guard::new();
         operation.as_mut().poll(cx)
     });
+    // Nothing half-changed is seen afterwards but the context, of which each part is set as a whole.
     let result = AssertUnwindSafe(polled).catch_unwind().await;
     result
         .unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
@@ -94,13 +95,15 @@ fn message(panic: &dyn Any) -> &str {
 /// Panics outside of calls that no answer has reported yet.
 static UNREPORTED: Mutex<Vec<Diagnostic>> = Mutex::new(Vec::new());
 
-/// More than these say nothing new: a task that panics is usually started again and again.
+/// Limit of unreported panics. More say nothing new: a task that panics is usually started again and again.
 const UNREPORTED_LIMIT: usize = 8;
 
 /// Watches for panics of this process. All are logged. Those of tasks and threads that the plugin starts itself end nothing that
 /// anybody waits for, so the next answer reports them.
-pub(crate) fn watch_panics() {
+pub fn watch_panics() {
+    // A panic is an event of the log like others, so that the host shows it at its level.
     std::panic::set_hook(Box::new(|panic| {
+        // Without a log, standard error still reaches the host, which keeps its last lines.
         if tracing::enabled!(tracing::Level::ERROR) {
             tracing::error!("{panic}");
         } else {
@@ -126,14 +129,18 @@ fn remember(panic: &PanicHookInfo<'_>) {
         ),
     );
     let mut unreported = UNREPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    // No answer may come for long: the list must not grow meanwhile.
     if unreported.len() < UNREPORTED_LIMIT {
         unreported.push(warning);
     }
 }
 
-/// Takes the panics outside of calls that no answer has reported yet.
-pub(crate) fn take_unreported() -> Vec<Diagnostic> {
-    std::mem::take(&mut *UNREPORTED.lock().unwrap_or_else(PoisonError::into_inner))
+/// The diagnostics of an answer, with the panics outside of calls that no answer has reported yet.
+pub fn reported(mut found: Diagnostics) -> Diagnostics {
+    found
+        .0
+        .append(&mut UNREPORTED.lock().unwrap_or_else(PoisonError::into_inner));
+    found
 }
 
 #[cfg(test)]
@@ -196,13 +203,13 @@ mod tests {
             Ok(())
         });
         assert!(blocking.await.is_err());
-        let found = crate::server::reported(Diagnostics::new());
+        let found = reported(Diagnostics::new());
         let details: Vec<&str> = found.0.iter().map(|d| &*d.detail).collect();
         assert_eq!(details.len(), 2, "{details:?}");
         assert!(
             details[0].contains("in a task (") && details[1].contains("in a thread ("),
             "{details:?}"
         );
-        assert_eq!(crate::server::reported(Diagnostics::new()), Diagnostics::new());
+        assert_eq!(reported(Diagnostics::new()), Diagnostics::new());
     }
 }

@@ -4,18 +4,10 @@
 //! answers their calls over gRPC on a local socket. An author who uses this crate sees nothing of that. A provider is
 //! a struct that implements [`Provider`] and lists its members: each type of managed resource implements [`Resource`],
 //! each data source [`DataSource`], each ephemeral resource [`EphemeralResource`], each action [`Action`], and a [`Function`] is a
-//! signature with a closure; a place where states are kept is a [`StateStore`]. A provisioner implements [`Provisioner`]. `main` is then
-//! one line:
+//! signature with a closure; a place where states are kept is a [`StateStore`]. A provisioner implements [`Provisioner`].
 //!
-//! ```no_run
-//! # fn provider() -> impl monoform_sdk::Provider { monoform_sdk::Plain(|_| {}) }
-//! fn main() -> std::process::ExitCode {
-//!     monoform_sdk::serve_provider(provider())
-//! }
-//! ```
-//!
-//! The same implementation is served as protocol 5 or 6, whichever the caller asks for; see [`serve_provider`] for what
-//! happens between the start of the process and its end.
+//! This crate is the author's side, and knows no protocol. The crate `monoform-sdk-server` serves what is written against it:
+//! `main` is one call of its function `serve_provider`. The crate `monoform-sdk-testing` drives it in tests.
 //!
 //! What makes the work short:
 //! - Attributes are fields of a struct, declared together with their schema ([`derive@Model`], or [`model!`]); [`Attr`] says whether
@@ -40,38 +32,49 @@
 //! - No feature of a library that an author may use as well is asked for. JSON is a type of its own ([`Json`]), which says all that
 //!   a state file says; its text is what any library reads.
 //!
-//! This crate may use `proto` (the messages), `cty` (types and values), `locks` (records of locks), `process` (programs that plugins run)
-//! and `sdk-derive` of ours and nothing else. A whole
-//! provider, as a third party would write it, is in `examples/notes.rs`. To read the crate, begin
-//! with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`]; the server is below `server/`.
+//! This crate may use `cty` (types and values), `locks` (records of locks), `process` (programs that plugins run) and `sdk-derive` of
+//! ours and nothing else. A whole provider, as a third party would write it, is in `examples/notes.rs` of `monoform-sdk-server`. To
+//! read the crate, begin with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`]; `served` answers requests.
 
 #![warn(missing_docs)]
 
 pub mod action;
-mod call;
+mod blocking;
 mod check;
 mod client;
 pub mod context;
 pub mod data;
+mod deferral;
 pub mod diag;
 pub mod env;
 pub mod function;
-mod guard;
+mod identity;
 mod list;
 pub mod model;
 mod modifier;
-mod pairing;
 pub mod plan;
 pub mod provider;
 pub mod provisioner;
 pub mod resource;
 pub mod schema;
-mod server;
 mod state;
 pub mod state_store;
-pub mod testing;
+mod stop;
 pub mod validate;
-mod wire;
+mod waiting;
+
+// The other side of what authors implement: `monoform-sdk-server` and `monoform-sdk-testing` drive plugins through these modules. They
+// are released together with this crate, so nothing here is promised to anybody else.
+#[doc(hidden)]
+pub mod calls;
+#[doc(hidden)]
+pub mod guard;
+#[doc(hidden)]
+pub mod pairing;
+#[doc(hidden)]
+pub mod served;
+#[doc(hidden)]
+pub mod wire;
 
 // The names that derived code uses hold in this crate, too.
 extern crate self as monoform_sdk;
@@ -85,8 +88,10 @@ pub use cty::json::Json;
 pub use process::{lines, program};
 
 pub use action::{Action, Progress};
+pub use blocking::blocking;
 pub use context::{Context, Stop};
 pub use data::{DataSource, EphemeralResource, Opened};
+pub use deferral::Deferral;
 pub use diag::{Diagnostic, Diagnostics, Result, Severity};
 pub use function::{Arguments, Function, FunctionError, Parameter};
 pub use list::{Found, ListResource};
@@ -145,36 +150,12 @@ pub use list::{Found, ListResource};
 #[doc(inline)]
 pub use monoform_sdk_derive::Model;
 
-pub use call::Deferral;
 pub use model::{Any, Attr, Cty, Empty, Model, Set};
 pub use modifier::Modifier;
 pub use plan::Plan;
 pub use provider::{Both, Members, NeverBlocks, Plain, Provider};
-pub use provisioner::{Output, Provisioner};
+pub use provisioner::{HANDSHAKE_VARIABLES, Output, Provisioner};
 pub use resource::{IdentityAttribute, MoveSource, Resource, Upgrader};
 pub use schema::Schema;
-pub use server::{HANDSHAKE_VARIABLES, debug_provider, serve_provider, serve_provisioner, serve_state_store};
 pub use state_store::{AnyStateStore, StateClient, StateStore};
 pub use validate::{Check, Validator};
-
-/// Runs work that keeps a processor or a disk busy on a thread of its own, so that other calls go on meanwhile.
-pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    // A panic goes on in the call that waits for it.
-    let work = || {
-        let _guard = guard::Guard::new();
-        work()
-    };
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime is being torn down, and this task with it.
-            Err(_) => std::future::pending().await,
-        },
-    }
-}
-
-/// The example in the guide about providers compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../src/cli/guide/provider.md")]
-struct Guide;

@@ -9,10 +9,11 @@ use tokio::sync::mpsc;
 use crate::check::own_rules;
 use crate::client::ClientCell;
 use crate::context::Context;
+use crate::diag::{Diagnostics, Result};
 use crate::guard::guarded;
 use crate::model::{Cty, Model};
 use crate::schema::{Compiled, Schema};
-use crate::{Diagnostics, Result, Stop};
+use crate::stop::Stop;
 
 /// Finds the objects of a resource type that exist already, for the `list` blocks of queries. It has the name of a resource
 /// type of the same provider, whose [`identity`](crate::Resource::identity) says what each object is known by.
@@ -22,7 +23,7 @@ pub trait ListResource: Send + Sync + 'static {
     type Config: Model;
     /// The objects: the model of the resource type.
     type Model: Model;
-    /// What the provider makes of its configuration.
+    /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
     /// The schema of the `config` block; the model's unless there is more to say.
@@ -52,13 +53,13 @@ pub struct Found<M> {
     model: PhantomData<fn(M)>,
 }
 
-/// How objects are requested, and where they go.
+/// A request for objects, and their receiver.
 pub(crate) struct ListRequest {
-    /// At most so many.
+    /// The largest number of objects requested.
     pub limit: u64,
-    /// Whether whole objects are wanted.
+    /// Requests whole objects, not only their identities.
     pub include_objects: bool,
-    /// What takes the objects: name and value.
+    /// Receiver of the objects: display name and value.
     pub objects: mpsc::Sender<(String, Box<dyn ToObject>)>,
 }
 
@@ -74,13 +75,13 @@ impl<M: Model> ToObject for M {
 }
 
 impl<M: Model> Found<M> {
-    /// The most objects that are requested.
+    /// The largest number of objects requested.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.request.limit
     }
 
-    /// Whether whole objects are requested, beside their identities.
+    /// Returns true if whole objects are requested, beside their identities.
     #[must_use]
     pub fn wants_objects(&self) -> bool {
         self.request.include_objects
@@ -89,10 +90,12 @@ impl<M: Model> Found<M> {
     /// Hands over an object, with a name for people. Returns whether more are wanted: not once there are as many as were
     /// requested, or nobody takes them any more.
     pub async fn push(&mut self, display_name: impl Into<String> + Send, object: M) -> bool {
+        // Also for lists that do not mind what this returned before.
         if self.taken >= self.request.limit {
             return false;
         }
         self.taken += 1;
+        // A full channel makes the list wait until the host has taken objects.
         let sent = self.request.objects.send((display_name.into(), Box::new(object))).await;
         sent.is_ok() && self.taken < self.request.limit
     }

@@ -10,16 +10,17 @@ use std::sync::Arc;
 
 use cty::{Number, ObjectType, Path, Step, Type, Value};
 
-use crate::schema::Member;
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::schema::shape::Member;
 
 /// Why a value does not fit a Rust type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelError {
-    /// Where inside the value.
+    /// Path of the part that is wrong, inside the value.
     pub path: Path,
-    /// What is wrong there.
+    /// The problem, as a part of a sentence.
     pub message: String,
-    /// Whether nothing is wrong but that the value is not known yet.
+    /// Set if the only problem is that the value is not known yet.
     pub unknown: bool,
 }
 
@@ -34,39 +35,38 @@ impl ModelError {
     }
 
     /// The error as a person sees it whose configuration has the value.
-    pub(crate) fn of_configuration(self) -> crate::Diagnostics {
+    pub(crate) fn of_configuration(self) -> Diagnostics {
         let detail = format!("This value cannot be used: {}.", self.message);
-        crate::Diagnostic::error("Configuration Read Error", detail)
+        Diagnostic::error("Configuration Read Error", detail)
             .at(self.path)
             .into()
     }
 
     /// The error for a value that is not known before other objects are applied, where the Rust type can only hold known ones.
-    fn not_known_yet(self) -> crate::Diagnostics {
+    fn not_known_yet(self) -> Diagnostics {
         let detail = format!(
             "This cannot be planned before the value is known: {}. Apply what the value comes from first, with -target. (To the \
              author of the plugin: a field that is an Attr, such as Attr<Vec<Rule>> for blocks, can be unknown.)",
             self.message
         );
-        crate::Diagnostic::error("Value not known yet", detail)
-            .at(self.path)
-            .into()
+        Diagnostic::error("Value not known yet", detail).at(self.path).into()
     }
 
-    /// The same error, seen from one level further out.
+    /// Puts a step in front of the path: the error as the surrounding value sees it.
     #[must_use]
     pub fn under(mut self, step: Step) -> ModelError {
+        // Paths are built from the inside out, while the error travels up.
         self.path.0.insert(0, step);
         self
     }
 }
 
-impl From<ModelError> for crate::Diagnostics {
-    fn from(error: ModelError) -> crate::Diagnostics {
+impl From<ModelError> for Diagnostics {
+    fn from(error: ModelError) -> Diagnostics {
         if error.unknown {
             return error.not_known_yet();
         }
-        crate::Diagnostic::error(
+        Diagnostic::error(
             "Value Conversion Error",
             format!(
                 "A value has not the form this plugin works with: {}. This is a bug in the plugin, or of the program \
@@ -95,9 +95,9 @@ pub trait Cty: Sized {
 /// `Attr<Vec<String>>` is then [`Attr::Unknown`], an `Attr<Vec<Attr<String>>>` says which element it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Attr<T> {
-    /// There, and known.
+    /// A known value that is not null.
     Known(T),
-    /// Absent.
+    /// Null: the value is absent.
     #[default]
     Null,
     /// A result that is not there yet.
@@ -126,12 +126,12 @@ impl<T> Attr<T> {
         self.into_known().unwrap_or(other)
     }
 
-    /// Whether it is null.
+    /// Returns true if the value is null.
     pub fn is_null(&self) -> bool {
         matches!(self, Attr::Null)
     }
 
-    /// Whether it is unknown.
+    /// Returns true if the value is not known yet.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Attr::Unknown)
     }
@@ -273,6 +273,7 @@ impl Cty for i64 {
     }
     fn from_cty(value: &Value) -> Result<i64, ModelError> {
         let number = value.as_number().ok_or_else(|| wrong("a number", value))?;
+        // Numbers of the language have 512 bits; a rounded one would be another number.
         number
             .to_i64()
             .ok_or_else(|| ModelError::new(format!("{number} is not a whole number of 64 bits")))
@@ -366,6 +367,7 @@ fn element_type(declared: Type, items: &mut [Value]) -> Option<Type> {
     if !declared.has_dynamic() {
         return Some(declared);
     }
+    // The elements of such blocks may have attributes of different types.
     if declared.as_object().is_some() {
         return None;
     }
@@ -537,9 +539,9 @@ mod tests {
     #[test]
     fn an_unknown_value_is_no_bug_of_the_plugin() {
         let unknown = Value::unknown(Vec::<i64>::ty());
-        let errors: crate::Diagnostics = Vec::<i64>::from_cty(&unknown).unwrap_err().into();
+        let errors: Diagnostics = Vec::<i64>::from_cty(&unknown).unwrap_err().into();
         assert_eq!(errors.0[0].summary, "Value not known yet");
-        let wrong: crate::Diagnostics = Vec::<i64>::from_cty(&"text".into()).unwrap_err().into();
+        let wrong: Diagnostics = Vec::<i64>::from_cty(&"text".into()).unwrap_err().into();
         assert_eq!(wrong.0[0].summary, "Value Conversion Error");
     }
 }

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use cty::{Path, Value};
 
-use crate::Diagnostics;
+use crate::diag::Diagnostics;
 
 /// A step in the planning of an attribute's value.
 #[derive(Clone)]
 pub enum Modifier {
-    /// Where the planned value is unknown only because nothing sets it, the value of before stays.
+    /// Keeps the prior value if the planned one is unknown only because nothing sets it.
     Keep,
     /// A planned value that differs from the one of before means that the object is replaced.
     RequiresReplace,
     /// For a map: a changed value, a removed key, or a new key with a value means that the object is replaced; a new key
     /// with null, or an empty map where there was none, does not.
     RequiresReplaceIfValuesChange,
-    /// Any other step.
+    /// A step written as a function.
     Custom(Arc<dyn Fn(&mut Change<'_>) + Send + Sync>),
 }
 
@@ -41,27 +41,28 @@ impl fmt::Debug for Modifier {
 
 /// One attribute's change, as its modifiers see it.
 pub struct Change<'a> {
-    /// Where the attribute stands.
+    /// Path of the attribute.
     pub path: Path,
-    /// What the configuration says, null where it says nothing.
+    /// The configured value; null if the configuration sets none.
     pub config: &'a Value,
-    /// The value of before, if there is an object of before.
+    /// The prior value, if there is a prior object.
     pub prior: Option<&'a Value>,
-    /// The planned value.
+    /// The planned value so far, for the step to change.
     pub planned: Value,
-    /// Whether this change means that the object is replaced.
+    /// Set if this change requires the replacement of the object.
     pub replace: bool,
     /// The configuration of the block around it.
     pub config_block: &'a Value,
-    /// What to tell the person.
+    /// Receiver of errors and warnings.
     pub diagnostics: &'a mut Diagnostics,
 }
 
 impl Change<'_> {
-    /// Carries out one step.
+    /// Applies one modifier to the change.
     pub(crate) fn apply(&mut self, modifier: &Modifier) {
         match modifier {
             Modifier::Keep => {
+                // An unknown value of the configuration is a new value: only what nobody sets keeps the prior one.
                 if let Some(prior) = self.prior
                     && !self.planned.is_known()
                     && self.config.is_known()
@@ -70,6 +71,7 @@ impl Change<'_> {
                 }
             }
             Modifier::RequiresReplace => {
+                // An unknown value counts as a change: it may become another one.
                 if self.prior.is_some_and(|prior| *prior != self.planned) {
                     self.replace = true;
                 }
@@ -84,7 +86,7 @@ impl Change<'_> {
     }
 }
 
-/// Whether a map changed in a way that counts; see [`Modifier::RequiresReplaceIfValuesChange`].
+/// Returns true if a map changed in a way that requires replacement; see [`Modifier::RequiresReplaceIfValuesChange`].
 fn values_changed(old: &Value, new: &Value) -> bool {
     if old == new {
         return false;

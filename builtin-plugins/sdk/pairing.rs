@@ -26,6 +26,7 @@ pub(crate) fn pair(members: &[CompiledMember], planned: &[Value], config: &[Valu
     }
     let specific = |pair: &Pair| pair.config.map_or(0, |c| specificity(&config[c]));
     let mut order: Vec<usize> = (0..pairs.len()).filter(|i| pairs[*i].prior.is_none()).collect();
+    // Objects that leave less open first: a vague one could take the only match of a specific one.
     order.sort_by_key(|i| std::cmp::Reverse(specific(&pairs[*i])));
     for i in order {
         if let Some(config) = pairs[i].config.map(|c| &config[c]) {
@@ -72,7 +73,7 @@ fn specificity(value: &Value) -> usize {
 }
 
 /// Returns true if an object can be the result of this configured one: they differ only in what the plugin computes.
-pub(crate) fn came_from(members: &[CompiledMember], object: &Value, config: &Value) -> bool {
+pub fn came_from(members: &[CompiledMember], object: &Value, config: &Value) -> bool {
     object.is_present()
         && config.is_present()
         && members.iter().all(|member| {
@@ -81,6 +82,7 @@ pub(crate) fn came_from(members: &[CompiledMember], object: &Value, config: &Val
                 return true;
             }
             match member.attribute() {
+                // Prior objects have neither write-only values nor a mark for computed ones.
                 Some(a) if a.write_only || a.computed && configured.is_null() => true,
                 None if member.is_computed_block() && configured.is_null() => true,
                 _ => member
@@ -121,7 +123,7 @@ fn all_came_from(nesting: Nesting, members: &[CompiledMember], result: &Value, c
 }
 
 /// The value of an attribute or block, null if there is none.
-pub(crate) fn inside(object: &Value, name: &str) -> Value {
+pub fn inside(object: &Value, name: &str) -> Value {
     object.get(name).cloned().unwrap_or_else(|| Value::null(Type::Dynamic))
 }
 
@@ -132,27 +134,18 @@ mod tests {
     use crate::{Attr, Model, Set, model};
 
     model! {
-        /// An object inside.
         pub struct Part {
-            /// Given.
             pub name: Attr<String> = required(),
-            /// Made.
             pub made: Attr<String> = computed().keep(),
         }
     }
 
     model! {
-        /// An object of a set.
         pub struct Item {
-            /// Given.
             pub name: Attr<String> = required(),
-            /// Given or made.
             pub either: Attr<String> = optional().computed(),
-            /// Given or not.
             pub note: Attr<String> = optional(),
-            /// One inside.
             pub one: Attr<Part> = nested(optional()),
-            /// Several inside.
             pub parts: Set<Part> = block(),
         }
     }

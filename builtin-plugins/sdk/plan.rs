@@ -14,19 +14,20 @@ use std::collections::BTreeMap;
 
 use cty::{Path, Step, Type, Value};
 
+use crate::diag::{Diagnostic, Diagnostics, Result};
+use crate::model::Model;
 pub use crate::modifier::{Change, Modifier};
 use crate::pairing::{Pair, pair};
 use crate::schema::{Attribute, Compiled, CompiledMember, Nesting};
-use crate::{Diagnostic, Diagnostics};
 
 /// A plan, before the resource's own hook.
 #[derive(Debug)]
 pub struct Planned {
-    /// The planned object.
+    /// The planned object so far.
     pub state: Value,
     /// The attributes whose change means that the object is replaced.
     pub requires_replace: Vec<Path>,
-    /// What to tell the person.
+    /// Errors and warnings found while planning.
     pub diagnostics: Diagnostics,
 }
 
@@ -38,6 +39,7 @@ pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, propo
         prior,
         planned: proposed,
     };
+    // A pass of its own: whether anything changes is known only when all defaults are in.
     let with_defaults = walk(&schema.members, &place, &Path::root(), &mut Defaults);
     let place = Place {
         planned: &with_defaults,
@@ -56,7 +58,7 @@ pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, propo
     }
 }
 
-/// Step 1.
+/// Step 1: defaults, and null for write-only attributes.
 struct Defaults;
 
 impl Pass for Defaults {
@@ -79,7 +81,7 @@ impl Pass for Defaults {
 /// Steps 2 and 3. They are one pass because an object of a set that has become partly unknown can no longer be found among the
 /// objects of before: each is correlated once, as it was proposed.
 struct Results {
-    /// Whether anything differs from the object of before.
+    /// Set if anything differs from the prior object.
     change: bool,
     requires_replace: Vec<Path>,
     diagnostics: Diagnostics,
@@ -87,6 +89,7 @@ struct Results {
 
 impl Pass for Results {
     fn enter(&self, member: &CompiledMember, at: &Place<'_>) -> Option<Value> {
+        // Without a change, computed attributes keep their prior values, or every plan would have a difference.
         if !self.change {
             return None;
         }
@@ -101,6 +104,7 @@ impl Pass for Results {
 
     fn leave(&mut self, member: &CompiledMember, at: &Place<'_>, parent: &Parent<'_>) -> Value {
         let modifiers = member.modifiers();
+        // Most members have none.
         if modifiers.is_empty() {
             return at.planned.clone();
         }
@@ -128,7 +132,7 @@ fn becomes_unknown(attribute: &Attribute, config: Option<&Value>) -> bool {
     attribute.computed && attribute.default.is_none() && config.is_none_or(Value::is_null)
 }
 
-/// The same place in the configuration, in the object of before, and in the plan.
+/// One position in the configuration, the prior object and the plan.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     config: Option<&'a Value>,
@@ -152,6 +156,7 @@ trait Pass {
 
 /// Rebuilds a block's planned object with what a pass makes of each member, innermost first.
 fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, pass: &mut dyn Pass) -> Value {
+    // What is null, unknown or no object has no members to rebuild.
     let (Some(ty), Some(_)) = (place.planned.ty().as_object(), place.planned.entries()) else {
         return place.planned.clone();
     };
@@ -171,6 +176,7 @@ fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, pass: &mut d
             config: place.config,
         };
         let decided = pass.enter(member, &at);
+        // An attribute that became unknown has nothing inside to walk through.
         at.planned = decided.as_ref().unwrap_or(at.planned);
         let inner = match member.inside() {
             Some((nesting, members)) if at.planned.is_present() => {
@@ -196,6 +202,7 @@ fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path
     let config = at.config.and_then(Value::as_seq).unwrap_or_default();
     let prior = at.prior.and_then(Value::as_seq).unwrap_or_default();
     let pairs = match nesting {
+        // Elements of a set have no position; those of a list are the same as long as theirs is.
         Nesting::Set => pair(members, items, config, prior),
         _ => (0..items.len())
             .map(|i| Pair {
@@ -212,6 +219,7 @@ fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path
             planned,
         };
         let key = match nesting {
+            // The element itself is the key, which the protocol cannot express: paths end before it.
             Nesting::Set => planned.clone(),
             _ => Value::number(i as i64),
         };
@@ -244,7 +252,7 @@ fn walk_map(members: &[CompiledMember], at: &Place<'_>, path: &Path, pass: &mut 
     }
 }
 
-/// What the resource's own hook sees and may change.
+/// The plan as the resource's own hook ([`Resource::plan`](crate::Resource::plan)) sees and changes it.
 pub struct Plan<'a, M> {
     pub(crate) schema: &'a Compiled,
     pub(crate) config: &'a Value,
@@ -253,24 +261,24 @@ pub struct Plan<'a, M> {
     pub(crate) model: std::marker::PhantomData<M>,
 }
 
-impl<M: crate::Model> Plan<'_, M> {
+impl<M: Model> Plan<'_, M> {
     /// What the configuration says. Fails where something is not known yet and the model cannot say so: a `Vec` of blocks whose number
     /// depends on another object (`dynamic`) is such a place, an `Attr<Vec<_>>` is not.
-    pub fn config(&self) -> crate::Result<M> {
+    pub fn config(&self) -> Result<M> {
         Ok(M::from_cty(self.config)?)
     }
 
     /// The object of before; `None` when one is to be created.
-    pub fn prior(&self) -> crate::Result<Option<M>> {
+    pub fn prior(&self) -> Result<Option<M>> {
         Ok(self.prior.map(M::from_cty).transpose()?)
     }
 
     /// The object as planned so far.
-    pub fn planned(&self) -> crate::Result<M> {
+    pub fn planned(&self) -> Result<M> {
         Ok(M::from_cty(&self.planned.state)?)
     }
 
-    /// Whether an object is to be created.
+    /// Returns true if the plan creates an object.
     #[must_use]
     pub fn is_create(&self) -> bool {
         self.prior.is_none()
@@ -280,6 +288,7 @@ impl<M: crate::Model> Plan<'_, M> {
     /// model cannot say it all: that one element of a list is not known.
     pub fn set(&mut self, planned: &M) {
         let state = &self.planned.state;
+        // Compared as models, since a model may be unable to say what the value has.
         let before = M::from_cty(state).ok();
         let values = self.schema.object.attributes().iter().map(|a| {
             let new = planned.field(&a.name).unwrap_or_else(|| Value::null(a.ty.clone()));
@@ -315,7 +324,7 @@ impl<M: crate::Model> Plan<'_, M> {
         self.planned.requires_replace.push(path);
     }
 
-    /// Tells the person something.
+    /// Adds an error or a warning to the plan.
     pub fn diagnose(&mut self, diagnostic: Diagnostic) {
         self.planned.diagnostics.push(diagnostic);
     }
@@ -331,38 +340,25 @@ impl<M: crate::Model> Plan<'_, M> {
 mod tests {
     use super::*;
     use crate::schema::{Schema, block, computed, nested, optional, required};
-    use crate::{Attr, Cty, Model, Set, model};
+    use crate::{Attr, Cty, Set, model};
 
     model! {
-        /// A nested block.
         pub struct Inner {
-            /// Given.
             pub given: Attr<String> = required(),
-            /// Made, and kept.
             pub made: Attr<String> = computed().keep(),
         }
     }
 
     model! {
-        /// Everything that takes part in planning.
         pub struct Outer {
-            /// Given; a change replaces.
             pub given: Attr<String> = optional().requires_replace(),
-            /// Given or a default.
             pub default: Attr<i64> = optional().computed().default(7i64).requires_replace(),
-            /// Given or made.
             pub either: Attr<String> = optional().computed(),
-            /// Made anew with each change.
             pub made: Attr<String> = computed(),
-            /// Made once.
             pub kept: Attr<String> = computed().keep(),
-            /// Never kept.
             pub password: Attr<String> = optional().write_only(),
-            /// In order.
             pub list: Vec<Inner> = block(),
-            /// Without order.
             pub set: Set<Inner> = block(),
-            /// Without order, too.
             pub nested: Attr<Set<Inner>> = nested(optional()),
         }
     }

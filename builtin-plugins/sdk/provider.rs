@@ -8,21 +8,22 @@ use cty::Value;
 use crate::action::{Action, ActionEntry, AnyAction};
 use crate::check::own_rules;
 use crate::client::ClientCell;
-use crate::data::{AnyDataSource, AnyEphemeral, DataEntry, EphemeralEntry};
+use crate::data::{AnyDataSource, AnyEphemeral, DataEntry, DataSource, EphemeralEntry, EphemeralResource};
+use crate::diag::{Diagnostics, Result};
 use crate::function::Function;
-use crate::list::{AnyList, ListEntry};
+use crate::list::{AnyList, ListEntry, ListResource};
 use crate::model::{Cty, Empty, Model};
-use crate::resource::{AnyResource, Entry};
+use crate::resource::{AnyResource, Entry, Resource};
 use crate::schema::{Compiled, Schema};
-use crate::{AnyStateStore, DataSource, Diagnostics, EphemeralResource, ListResource, Resource, Result, StateStore};
+use crate::state_store::{AnyStateStore, StateStore};
 
-/// A provider.
+/// A provider: its configuration, its client, and the table of its members.
 #[async_trait]
 pub trait Provider: Send + Sync + 'static {
     /// The provider's configuration, declared by [`model!`](crate::model!); [`Empty`] if there is
     /// none.
     type Config: Model;
-    /// What [`Provider::configure`] makes of it, for resources to use: usually a client of some service.
+    /// The result of [`Provider::configure`], for resources to use: usually the client of a service.
     type Client: Send + Sync + 'static;
 
     /// The schema of the configuration; the model's unless there is more to say.
@@ -36,7 +37,7 @@ pub trait Provider: Send + Sync + 'static {
         None
     }
 
-    /// Whether some code of this provider may block its thread, outside of [`blocking`](crate::blocking): reads files, asks
+    /// Set if some code of this provider may block its thread, outside of [`blocking`](crate::blocking): reads files, asks
     /// servers with a client that waits, computes for long. Then each call runs on a thread of its own, so that one that blocks
     /// does not hold up the others. Where nothing blocks, calls are a little cheaper on one thread.
     const BLOCKS: bool = true;
@@ -123,7 +124,7 @@ pub struct Both<A: Provider, B: Provider> {
 }
 
 impl<A: Provider, B: Provider<Config = A::Config>> Both<A, B> {
-    /// These two as one; a third is added by `Both::of(Both::of(a, b), c)`. The schema of the configuration, if there is
+    /// Combines two providers; a third is added by `Both::of(Both::of(a, b), c)`. The schema of the configuration, if there is
     /// more to it than its model, is the one of the first, and so is that of `provider_meta` blocks.
     pub fn of(one: A, other: B) -> Both<A, B> {
         Both {
@@ -159,6 +160,7 @@ impl<A: Provider, B: Provider<Config = A::Config>> Provider for Both<A, B> {
     }
 
     async fn configure(&self, config: A::Config, terraform_version: &str) -> Result<()> {
+        // One after the other, so that the errors of the first are reported alone.
         let client = self.one.0.configure(config.clone(), terraform_version).await?;
         self.one.1.set(client);
         let client = self.other.0.configure(config, terraform_version).await?;
@@ -184,6 +186,7 @@ impl<P: Provider> AnyProvider for ProviderEntry<P> {
     }
 
     async fn configure(&self, config: &Value, terraform_version: &str) -> Result<()> {
+        // A host may send null for a provider without a block.
         let config = if config.is_null() {
             P::Config::default()
         } else {
@@ -204,9 +207,9 @@ pub struct Members<C> {
     pub(crate) actions: BTreeMap<&'static str, Box<dyn AnyAction>>,
     pub(crate) functions: BTreeMap<&'static str, Function>,
     pub(crate) state_stores: BTreeMap<&'static str, AnyStateStore>,
-    /// Duplicate names.
+    /// Names that more than one member of a kind has.
     pub(crate) duplicates: Vec<&'static str>,
-    /// Whether descriptions are plain text.
+    /// Set if descriptions of the members that follow are plain text.
     plain: bool,
 }
 
@@ -286,7 +289,7 @@ impl<C: Send + Sync + 'static> Members<C> {
         add(&mut self.actions, [(name, entry)], &mut self.duplicates);
     }
 
-    /// Adds a function.
+    /// Adds a function of the language, `provider::NAME::FUNCTION`.
     pub fn function(&mut self, name: &'static str, function: Function) {
         let function = if self.plain { function.plain() } else { function };
         add(&mut self.functions, [(name, function)], &mut self.duplicates);
@@ -309,6 +312,7 @@ fn add<T>(
     duplicates: &mut Vec<&'static str>,
 ) {
     for (name, entry) in more {
+        // Reported when the provider starts; the table itself has no way to say it.
         if table.insert(name, entry).is_some() {
             duplicates.push(name);
         }
@@ -319,21 +323,17 @@ fn add<T>(
 mod tests {
     use super::*;
     use crate::schema::{nested, optional};
-    use crate::server::core::Core;
+    use crate::served::ServedProvider;
     use crate::{Attr, Context, model};
 
     model! {
-        /// Part of a thing.
         pub struct Part {
-            /// Its name.
             pub name: Attr<String> = optional(),
         }
     }
 
     model! {
-        /// A thing whose part is an attribute.
         pub struct Thing {
-            /// The part.
             pub part: Attr<Part> = nested(optional()),
         }
     }
@@ -352,16 +352,19 @@ mod tests {
 
     #[test]
     fn only_protocol_6_has_nested_attributes() {
-        assert_eq!(Core::new(Plain(|_| {})).protocols(), [5, 6]);
-        assert_eq!(Core::new(Plain(|m| m.resource("x_thing", Things))).protocols(), [6]);
+        assert_eq!(ServedProvider::new(Plain(|_| {})).protocols(), [5, 6]);
+        assert_eq!(
+            ServedProvider::new(Plain(|m| m.resource("x_thing", Things))).protocols(),
+            [6]
+        );
     }
 
     #[test]
     fn duplicate_name_is_a_problem() {
         let one = || Plain(|m| m.resource("x_thing", Things));
-        assert!(Core::new(one()).problems.is_empty());
+        assert!(ServedProvider::new(one()).problems().is_empty());
         assert_eq!(
-            Core::new(Both::of(one(), one())).problems,
+            ServedProvider::new(Both::of(one(), one())).problems(),
             ["there is more than one member x_thing of the same kind"]
         );
     }

@@ -4,9 +4,22 @@ use async_trait::async_trait;
 use cty::Value;
 use tokio::sync::mpsc;
 
+use crate::diag::{Diagnostics, Result};
 use crate::model::Model;
 use crate::schema::Schema;
-use crate::{Diagnostics, Result, Stop};
+use crate::stop::Stop;
+
+/// The variables of the handshake. A plugin that starts other programs for the person should not hand them on.
+pub const HANDSHAKE_VARIABLES: &[&str] = &[
+    "TF_PLUGIN_MAGIC_COOKIE",
+    "PLUGIN_PROTOCOL_VERSIONS",
+    "PLUGIN_CLIENT_CERT",
+    "PLUGIN_MIN_PORT",
+    "PLUGIN_MAX_PORT",
+    "PLUGIN_UNIX_SOCKET_DIR",
+    "PLUGIN_UNIX_SOCKET_GROUP",
+    "PLUGIN_MULTIPLEX_GRPC",
+];
 
 /// A provisioner: runs once for an object that was just created, or is about to be destroyed.
 #[async_trait]
@@ -14,7 +27,7 @@ pub trait Provisioner: Send + Sync + 'static {
     /// The arguments, declared by [`model!`](crate::model!).
     type Config: Model;
 
-    /// Whether some code of this provisioner may block its thread; see [`Provider::BLOCKS`](crate::Provider::BLOCKS).
+    /// Set if some code of this provisioner may block its thread; see [`Provider::BLOCKS`](crate::Provider::BLOCKS).
     const BLOCKS: bool = true;
 
     /// The schema; the model's unless there is more to say.
@@ -32,14 +45,15 @@ pub trait Provisioner: Send + Sync + 'static {
     async fn run(&self, config: Self::Config, connection: Value, output: Output, stop: Stop) -> Result<()>;
 }
 
-/// What a provisioner shows while it runs.
+/// Output of a provisioner while it runs.
 #[derive(Clone, Debug)]
-pub struct Output(pub(crate) mpsc::Sender<String>);
+pub struct Output(mpsc::Sender<String>);
 
 impl Output {
-    /// An output whose text can be read at the other end, for tests.
+    /// Creates a pair for tests: text shown by the first can be read from the second.
     #[must_use]
     pub fn channel() -> (Output, mpsc::Receiver<String>) {
+        // Bounded: a program that prints faster than the host reads has to wait, and does not fill the memory.
         let (sender, receiver) = mpsc::channel(64);
         (Output(sender), receiver)
     }

@@ -1,22 +1,22 @@
 //! Managed resources: what an author writes, and how the server calls it.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use cty::json::Json;
 use cty::{Type, Value};
 
-use crate::call::{CallOptions, Deferral};
+use crate::calls::CallOptions;
 use crate::check::own_rules;
 use crate::client::ClientCell;
 use crate::context::Context;
+use crate::deferral::Deferral;
+use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::guard::guarded;
+pub use crate::identity::IdentityAttribute;
 use crate::model::{Cty, Model};
 use crate::plan::{Plan, Planned};
 use crate::schema::{Compiled, Schema};
 use crate::state;
 use crate::wire::Wire;
-use crate::{Diagnostic, Diagnostics, Result};
 
 /// A type of managed resource.
 ///
@@ -26,7 +26,7 @@ use crate::{Diagnostic, Diagnostics, Result};
 pub trait Resource: Send + Sync + 'static {
     /// The object's attributes, declared by [`model!`](crate::model!).
     type Model: Model;
-    /// What the provider makes of its configuration.
+    /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
     /// The schema; the model's unless there is more to say.
@@ -56,27 +56,27 @@ pub trait Resource: Send + Sync + 'static {
         .into())
     }
 
-    /// How states of earlier schema versions become today's.
+    /// The upgraders of states with earlier schema versions.
     fn upgraders(&self) -> Vec<Upgrader<Self::Model>> {
         Vec::new()
     }
 
-    /// Whether [`Resource::plan_destroy`] has something to say: it is called only then.
+    /// Set if [`Resource::plan_destroy`] is implemented: it is called only then.
     const PLANS_DESTROY: bool = false;
 
-    /// Whether the object is all in the state: [`Resource::read`] would give back what it is given, always, and a state of
+    /// Set if the object is all in the state: [`Resource::read`] would always return its argument, and a state of
     /// the current schema version is the object as it stands. This is announced to the host, beside the
     /// protocol; a host that understands it need not call.
     const STATE_ONLY: bool = false;
 
-    /// Whether [`Resource::generate_config`] has something to say. If one resource of a provider has, all are asked.
+    /// Set if [`Resource::generate_config`] is implemented. If one resource of a provider has it, all are asked.
     const GENERATES_CONFIG: bool = false;
 
-    /// Whether answers have the identity of the object. Without it the identity is in the schema only, for types whose provider
+    /// Set if answers have the identity of the object. Otherwise the identity is in the schema only, for types whose provider
     /// does that: their objects have none in the state.
     const ANSWERS_IDENTITY: bool = true;
 
-    /// Whether to ask for the leniency that the core has for resources of the old SDK: their plans may say more than the
+    /// Asks for the leniency that hosts have for resources of the old SDK in Go: their plans may say more than the
     /// configuration does, and what becomes of them may differ from the plan. It is for types whose schema is fixed by a
     /// provider that was written with it.
     const LENIENT: bool = false;
@@ -86,12 +86,12 @@ pub trait Resource: Send + Sync + 'static {
         Diagnostics::new()
     }
 
-    /// Has the last word on the plan for an object to be created or kept.
+    /// Adjusts the plan for an object to be created or kept, as its last step.
     async fn plan(&self, _plan: &mut Plan<'_, Self::Model>, _cx: &mut Context<Self::Client>) -> Result<()> {
         Ok(())
     }
 
-    /// Looks at a plan to destroy the object.
+    /// Checks a plan to destroy the object.
     async fn plan_destroy(&self, _state: Self::Model, _cx: &mut Context<Self::Client>) -> Result<()> {
         Ok(())
     }
@@ -99,12 +99,12 @@ pub trait Resource: Send + Sync + 'static {
     /// Creates the object. The plan's unknown attributes must be known in the result.
     async fn create(&self, plan: Self::Model, cx: &mut Context<Self::Client>) -> Result<Self::Model>;
 
-    /// Looks what became of the object; `None` if it is gone.
+    /// Refreshes the object; `None` if it is gone.
     async fn read(&self, state: Self::Model, _cx: &mut Context<Self::Client>) -> Result<Option<Self::Model>> {
         Ok(Some(state))
     }
 
-    /// Makes the object what the plan says.
+    /// Updates the object as planned.
     async fn update(
         &self,
         _prior: Self::Model,
@@ -114,7 +114,7 @@ pub trait Resource: Send + Sync + 'static {
         Ok(plan)
     }
 
-    /// Destroys the object.
+    /// Destroys the object that this state describes.
     async fn delete(&self, _state: Self::Model, _cx: &mut Context<Self::Client>) -> Result<()> {
         Ok(())
     }
@@ -132,6 +132,7 @@ pub trait Resource: Send + Sync + 'static {
             .into());
         };
         let value = identity.field(attribute.name);
+        // `import` takes text, and an identity of one attribute says the same as that.
         let text = value.as_ref().and_then(|value| match value.ty() {
             Type::Number => value.as_number().map(ToString::to_string),
             Type::Bool => value.as_bool().map(|b| b.to_string()),
@@ -171,22 +172,10 @@ pub trait Resource: Send + Sync + 'static {
     }
 }
 
-/// An attribute of the model that belongs to the object's identity. It may be a result: an identity is sent once all of it is
-/// known.
-#[derive(Clone, Debug)]
-pub struct IdentityAttribute {
-    /// The name, in the model and in the identity.
-    pub name: &'static str,
-    /// An import by identity must give it; otherwise it may.
-    pub required_for_import: bool,
-    /// What it is.
-    pub description: &'static str,
-}
-
 /// Reads the state of an earlier schema version.
 type Upgrade<M> = Box<dyn Fn(&Json) -> Result<M> + Send + Sync>;
 
-/// How the state of an earlier schema version becomes today's.
+/// Conversion of states with an earlier schema version.
 pub struct Upgrader<M> {
     from: i64,
     run: Upgrade<M>,
@@ -210,7 +199,7 @@ impl<M: Model> Upgrader<M> {
 pub struct MoveSource {
     /// The full address of the provider that kept it.
     pub provider: String,
-    /// The type.
+    /// The resource type that the state was kept for.
     pub type_name: String,
     /// The version of the state's form.
     pub schema_version: i64,
@@ -308,6 +297,7 @@ impl<R: Resource> Entry<R> {
         let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;
         let state = match result {
+            // Models usually hand back the plan that they were given, and the host refuses states with write-only values.
             Ok(model) => model.map(|m| self.schema.without_write_only(m.to_object(&self.schema.object))),
             Err(errors) => {
                 diagnostics.append(errors);
@@ -384,6 +374,7 @@ impl<R: Resource> AnyResource for Entry<R> {
 
     fn upgrade(&self, version: i64, json: &Json) -> Result<Value> {
         let current = self.schema.schema.version;
+        // A state of this version may still lack attributes that a later release has added.
         if version == current {
             return state::read_object(json, &self.schema);
         }
@@ -435,6 +426,7 @@ impl<R: Resource> AnyResource for Entry<R> {
 
     async fn create(&self, planned: &Value, config: Wire, private: Vec<u8>, options: CallOptions) -> Answer {
         let mut cx = self.context(private, options);
+        // Plans have no write-only values: they are in the configuration only.
         cx.config = Some((config, self.schema.ty.clone()));
         let result = match R::Model::from_cty(planned) {
             Ok(plan) => guarded(self.resource.create(plan, &mut cx)).await.map(Some),
@@ -451,6 +443,7 @@ impl<R: Resource> AnyResource for Entry<R> {
         };
         let failed = result.is_err();
         let mut answer = self.answer(result, cx);
+        // A refresh that failed must not lose the object.
         if failed && answer.state.is_none() {
             answer.state = Some(state.clone());
         }
@@ -473,6 +466,7 @@ impl<R: Resource> AnyResource for Entry<R> {
         };
         let failed = result.is_err();
         let mut answer = self.answer(result, cx);
+        // Nothing was saved, so the object counts as unchanged.
         if failed && answer.state.is_none() {
             answer.state = Some(prior.clone());
         }
@@ -540,29 +534,4 @@ impl<R: Resource> AnyResource for Entry<R> {
         };
         self.answer(result, cx)
     }
-}
-
-/// The type of a resource's identity.
-pub(crate) fn identity_type(schema: &Compiled, identity: &[IdentityAttribute]) -> Type {
-    Type::object(
-        identity
-            .iter()
-            .map(|a| (a.name, schema.object.get(a.name).cloned().unwrap_or(Type::String))),
-    )
-}
-
-/// The identity of an object, taken from its state (or plan) once it is wholly known and no part that is needed is missing.
-pub(crate) fn identity_of(identity: &[IdentityAttribute], state: &Value) -> Option<Value> {
-    if identity.is_empty() {
-        return None;
-    }
-    let mut attributes = Vec::with_capacity(identity.len());
-    for part in identity {
-        let value = state.get(part.name)?;
-        if !value.is_wholly_known() || (part.required_for_import && value.is_null()) {
-            return None;
-        }
-        attributes.push((Arc::from(part.name), value.clone()));
-    }
-    Some(Value::object::<Arc<str>>(attributes))
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use cty::json::Json;
 use cty::{Type, Value};
 
+use crate::diag::{Diagnostic, Result};
 use crate::schema::{Compiled, CompiledMember, Nesting};
-use crate::{Diagnostic, Result};
 
 /// Reads the object of a schema. Attributes the schema does not have are dropped, those the JSON lacks are null, and
 /// blocks it lacks are none.
@@ -23,6 +23,7 @@ fn complete(json: &mut Json, members: &[CompiledMember]) {
         let Some((nesting, members)) = member.inside() else {
             continue;
         };
+        // A list that is missing would become null, which blocks never are.
         let value = object.entry(member.name().to_owned()).or_insert(Json::Null);
         if value.is_null() && matches!(member, CompiledMember::Block(..)) {
             *value = match nesting {
@@ -43,6 +44,7 @@ fn complete(json: &mut Json, members: &[CompiledMember]) {
 
 /// Reads an object of this type. Attributes the type does not have are dropped, and those the JSON lacks are null.
 pub(crate) fn read(json: &Json, ty: &Type) -> Result<Value> {
+    // Releases add and remove attributes without raising the schema version.
     fitted(json, ty).to_value(ty).map_err(|error| {
         Diagnostic::error(
             "Unable to Read Previously Saved State",

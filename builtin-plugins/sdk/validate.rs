@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cty::{Number, Path, Step, Type, Value};
 
-use crate::{Diagnostic, Diagnostics};
+use crate::diag::{Diagnostic, Diagnostics};
 
 /// A rule written as a function: nothing, or what is wrong.
 pub type Rule = Arc<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>;
@@ -40,7 +40,7 @@ pub enum Validator {
     Required,
     /// Every element of the list, set or map obeys this rule.
     Each(Box<Validator>),
-    /// Any other rule.
+    /// A rule written as a function.
     Custom(Rule),
 }
 
@@ -81,6 +81,7 @@ impl Validator {
     /// Why this rule cannot be one for values of this type; `exists` says whether there is a member of this name.
     pub(crate) fn problem(&self, ty: &Type, exists: &dyn Fn(&str) -> bool) -> Option<String> {
         if let Some((subject, fits)) = subject(self)
+            // An attribute of any type is checked by its values.
             && *ty != Type::Dynamic
             && !fits(ty)
         {
@@ -125,9 +126,9 @@ impl fmt::Debug for Validator {
 
 /// One attribute's configuration, as a rule sees it.
 pub struct Check<'a> {
-    /// Where the attribute stands.
+    /// Path of the attribute.
     pub path: Path,
-    /// Its configured value.
+    /// The configured value of the attribute.
     pub value: &'a Value,
     /// The configuration of the block in which it stands.
     pub block: &'a Value,
@@ -148,6 +149,7 @@ impl Check<'_> {
 
     /// The other attributes among these.
     fn others<'n>(&self, names: &'n [&'static str]) -> impl Iterator<Item = &'n &'static str> {
+        // A rule is often declared on each member of a group, with the same names.
         let own = self.path.0.iter().rev().find_map(|step| match step {
             Step::Attribute(name) => Some(name.clone()),
             Step::Index(_) => None,
@@ -197,6 +199,7 @@ impl Validator {
             rule.run_into(element, out);
         };
         match (check.value.as_seq(), check.value.entries(), check.value.ty()) {
+            // Elements of a set are their own keys.
             (Some(elements), _, Type::Set(_)) => elements.iter().for_each(|element| run(element.clone(), element)),
             (Some(elements), _, Type::List(_) | Type::Tuple(_)) => {
                 elements
@@ -226,6 +229,7 @@ impl Validator {
 
     fn run(&self, check: &Check<'_>) -> Option<Diagnostic> {
         let value = check.value;
+        // It is checked again when the value is known.
         if !value.is_known() {
             return None;
         }
@@ -294,6 +298,7 @@ impl Validator {
                 let number = value.as_number()?;
                 let mut sum = Number::from(0);
                 for name in names.iter() {
+                    // A sum with an unknown part can still be anything.
                     let other = check.other(name)?;
                     if !other.is_known() {
                         return None;
@@ -322,6 +327,7 @@ impl Validator {
                 (count < *least || count > *most).then(|| check.bad_value("Invalid Attribute Value", &rule, count))?
             }
             Validator::LengthAtLeast(least) => {
+                // In bytes, as the official providers count.
                 let length = value.as_str()?.len();
                 let rule = format!("string length must be at least {least}");
                 (length < *least).then(|| check.bad_value("Invalid Attribute Value Length", &rule, length))?

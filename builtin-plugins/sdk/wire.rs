@@ -3,25 +3,26 @@
 use cty::json::Json;
 use cty::{Path, Step, Type, Value};
 
+use crate::diag::{Diagnostic, Result};
 use crate::model::ModelError;
-use crate::{Diagnostic, Result};
 
-/// An encoded value.
+/// An encoded value: msgpack or JSON, the other one empty; both empty stand for null.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wire {
+pub struct Wire {
     pub msgpack: Vec<u8>,
     pub json: Vec<u8>,
 }
 
 /// An encoded state: JSON, or the flat form of very old state files.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RawState {
+pub struct RawState {
     pub json: Vec<u8>,
     pub is_flat: bool,
 }
 
 /// Decodes a value of this type. Nothing stands for null.
-pub(crate) fn decode(wire: &Wire, ty: &Type) -> Result<Value> {
+pub fn decode(wire: &Wire, ty: &Type) -> Result<Value> {
+    // Hosts send msgpack; JSON is in the protocol for callers that have nothing else.
     let result = if !wire.msgpack.is_empty() {
         cty::msgpack::decode(&wire.msgpack, ty).map_err(|e| (e.path, e.message))
     } else if !wire.json.is_empty() {
@@ -45,7 +46,8 @@ pub(crate) fn decode(wire: &Wire, ty: &Type) -> Result<Value> {
 }
 
 /// Encodes a value of this type.
-pub(crate) fn encode(value: &Value, ty: &Type) -> Result<Wire> {
+pub fn encode(value: &Value, ty: &Type) -> Result<Wire> {
+    // Before the encoding, which would convert elements in silence.
     let encoded = one_type(value, ty)
         .map_err(|e| (e.path, e.message))
         .and_then(|()| cty::msgpack::encode(value, ty).map_err(|e| (e.path, e.message)));
@@ -69,6 +71,7 @@ pub(crate) fn encode(value: &Value, ty: &Type) -> Result<Wire> {
 /// Fails for a collection of elements of several types. Where the type of its elements is open, encoding would convert them all to
 /// one, and the state would hold other values than the plugin returned.
 fn one_type(value: &Value, ty: &Type) -> std::result::Result<(), ModelError> {
+    // Where no type is open, all elements have the declared one.
     if !ty.has_dynamic() {
         return Ok(());
     }
@@ -118,7 +121,8 @@ fn same_type<'a>(items: impl Iterator<Item = &'a Value>) -> std::result::Result<
 }
 
 /// The JSON text of a state.
-pub(crate) fn read_json(state: &RawState) -> Result<Json> {
+pub fn read_json(state: &RawState) -> Result<Json> {
+    // The types of the flat form are lost, so it cannot be converted without the provider that wrote it.
     if state.is_flat {
         return Err(Diagnostic::error(
             "Unable to Read Previously Saved State",

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD as BASE64, URL_SAFE_NO_PAD};
-use monoform_sdk::testing::state_store::client;
+use monoform_sdk_testing::state_store::client;
 use serde_json::{Value as Json, json};
 use store_client::testing::{Asked, Reply, Server};
 use store_client::{HttpClient, Url};

@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
+use monoform_sdk::state_store::{LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Result, async_trait};
 use serde_json::{Value as Json, json};
+use store_client::Method;
 use store_client::about::{About, DELETE, LIST, LOCK, READ, UNLOCK, WRITE, details, problem};
 use store_client::guard::{LockedStore, Revision, Snapshot, Written};
 use store_client::listing::{self, Page};
 use store_client::lock::{Created, Found, LockRecord, Records, Removed};
-use store_client::name::joined;
+use store_client::name::{joined, state_object};
 use store_client::sum::md5_hex;
-use store_client::{Method, xml};
+use store_client::xml::is_about_bucket;
 
-use crate::cloud::Refused;
 use crate::config::Settings;
+use crate::services::Refused;
 
 /// Key of the tag that only one program can create.
 const TAG: &str = "tencentcloud-terraform-lock";
@@ -40,11 +41,7 @@ impl Client {
     }
 
     fn object(&self, workspace: &str) -> String {
-        let Settings { prefix, key, .. } = &self.settings;
-        match workspace {
-            DEFAULT => joined(&[prefix, key]),
-            name => joined(&[prefix, name, key]),
-        }
+        state_object(&self.settings.prefix, workspace, &self.settings.key)
     }
 
     fn what(&self, doing: &str, object: &str) -> String {
@@ -61,8 +58,7 @@ impl Client {
             .await?;
         match answer.status.as_u16() {
             200 => {}
-            // Only a missing object means that there is no state; a missing bucket is an error.
-            404 if xml::tag(&answer.text(), "Code").as_deref() != Some("NoSuchBucket") => return Ok(None),
+            404 if !is_about_bucket(&answer) => return Ok(None),
             _ => return Err(cloud.problem(about, &self.settings.bucket, &answer)),
         }
         let (expected, actual) = (answer.header(SUM).unwrap_or_default(), md5_hex(&answer.body));
@@ -171,11 +167,7 @@ impl Client {
     /// Requests one page of the list of objects with a prefix.
     async fn page(&self, about: About<'_>, prefix: &str, place: Option<String>) -> Result<Page> {
         let Settings { cloud, bucket, .. } = &self.settings;
-        let query = [
-            ("marker", place.as_deref().unwrap_or_default()),
-            ("max-keys", "1000"),
-            ("prefix", prefix),
-        ];
+        let query = listing::bucket_query(prefix, place.as_deref());
         let answer = cloud.send(about, Method::GET, ("/", &query), &[], None).await?;
         if answer.status.as_u16() != 200 {
             return Err(cloud.problem(about, bucket, &answer));
@@ -232,15 +224,11 @@ impl LockRecord for LockObject<'_> {
         let Some(content) = self.client.get(summary, &self.object).await? else {
             return Ok(None);
         };
-        let mut info = LockInfo::from_json(&content).ok_or_else(|| {
+        let info = LockInfo::from_json(&content).ok_or_else(|| {
             let detail = format!("The object {:?} has no lock information in it.", self.object);
             problem(summary, detail)
         })?;
-        let chosen_id = Some(std::mem::replace(&mut info.id, md5_hex(&content)));
-        Ok(Some(Found {
-            chosen_id,
-            ..Found::new(info)
-        }))
+        Ok(Some(Found::with_id(info, md5_hex(&content))))
     }
 
     async fn remove(&self, _found: &Found) -> Result<Removed> {

@@ -10,6 +10,7 @@ use store_client::{HttpClient, Retries, Settings as HttpSettings, Url};
 
 use crate::cloud::Cloud;
 use crate::credentials::{Profile, Role, Source};
+use crate::services::Services;
 
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]
@@ -176,10 +177,12 @@ impl Config {
         Ok(Settings {
             cloud: Cloud {
                 bucket: self.address(&bucket, &region)?,
-                services: format!("https://SERVICE.{domain}"),
-                region,
                 http: http(3)?,
-                once: http(0)?,
+                services: Services {
+                    address: format!("https://SERVICE.{domain}"),
+                    region,
+                    once: http(0)?,
+                },
                 source: self.source(&profile)?,
                 current: CredentialCache::default(),
             },

@@ -11,7 +11,7 @@ use store_client::machine::{self, MachineError};
 use store_client::name::encoded;
 use store_client::profile::{self, ProfileError};
 
-use crate::cloud::Cloud;
+use crate::services::Services;
 
 /// Sources of credentials.
 #[derive(Clone)]
@@ -73,7 +73,7 @@ fn problem(detail: String) -> Diagnostics {
 
 impl Source {
     /// Returns credentials that are valid now.
-    pub async fn find(&self, cloud: &Cloud) -> Result<Current> {
+    pub async fn find(&self, services: &Services) -> Result<Current> {
         let base = match &self.machine {
             Some(role) => of_machine(role).await?,
             None => Current {
@@ -82,7 +82,7 @@ impl Source {
             },
         };
         match &self.role {
-            Some(role) => role.take_on(cloud, &base.credential).await,
+            Some(role) => role.take_on(services, &base.credential).await,
             None => Ok(base),
         }
     }
@@ -118,7 +118,7 @@ fn of_json(json: &Json, ends: &Json) -> Option<Current> {
 }
 
 impl Role {
-    async fn take_on(&self, cloud: &Cloud, base: &Credential) -> Result<Current> {
+    async fn take_on(&self, services: &Services, base: &Credential) -> Result<Current> {
         let mut body = json!({
             "RoleArn": self.arn,
             "RoleSessionName": self.session,
@@ -131,7 +131,7 @@ impl Role {
         if let Some(id) = &self.external_id {
             body["ExternalId"] = id.as_str().into();
         }
-        let called = cloud.call_with(base, ("sts", "2018-08-13", "AssumeRole"), &body).await;
+        let called = services.call(base, ("sts", "2018-08-13", "AssumeRole"), &body).await;
         let json = called.map_err(|why| problem(format!("The role {:?} cannot be taken on: {why}.", self.arn)))?;
         of_json(&json["Credentials"], &json["ExpiredTime"]).ok_or_else(|| {
             problem(format!(

@@ -13,6 +13,7 @@ mod client;
 mod cloud;
 mod config;
 mod credentials;
+mod services;
 mod sign;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use monoform_sdk::StateClient;
 use monoform_sdk::state_store::LockInfo;
-use monoform_sdk::testing::state_store::{Abilities, conformance};
+use monoform_sdk_testing::state_store::{Abilities, conformance};
 use serde_json::{Value as Json, json};
 use store_client::credential::{Credential, CredentialCache};
 use store_client::guard::Guarded;
@@ -17,6 +17,7 @@ use crate::client::Client;
 use crate::cloud::Cloud;
 use crate::config::Settings;
 use crate::credentials::{Profile, Role, Source};
+use crate::services::Services;
 
 #[derive(Default)]
 struct Account {
@@ -123,10 +124,12 @@ fn connect(server: &Server, id: &str, role: Option<Role>) -> Guarded<Client> {
         acl: "private".to_owned(),
         cloud: Cloud {
             bucket: Url::parse(server.address()).unwrap(),
-            services: format!("{}/", server.address()),
-            region: "ap-guangzhou".to_owned(),
             http: http(),
-            once: http(),
+            services: Services {
+                address: format!("{}/", server.address()),
+                region: "ap-guangzhou".to_owned(),
+                once: http(),
+            },
             source: Source {
                 given: Credential {
                     id: id.to_owned(),

@@ -372,7 +372,7 @@ impl LockRecord for LockObject<'_> {
         let Some(content) = state else {
             return Ok(None);
         };
-        let mut info = LockInfo::from_json(&content).ok_or_else(|| {
+        let info = LockInfo::from_json(&content).ok_or_else(|| {
             let detail = format!(
                 "The object {} is no lock: it has no lock information in it.",
                 self.path()
@@ -387,12 +387,9 @@ impl LockRecord for LockObject<'_> {
                 None => return Ok(None),
             },
         };
-        let chosen_id = Some(std::mem::replace(&mut info.id, generation.clone()));
         Ok(Some(Found {
-            info,
-            chosen_id,
-            version: Some(generation),
-            anonymous: None,
+            version: Some(generation.clone()),
+            ..Found::with_id(info, generation)
         }))
     }
 

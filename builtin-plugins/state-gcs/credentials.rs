@@ -3,27 +3,22 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
+use monoform_sdk::{Result, env};
 use serde_json::{Value as Json, json};
-use store_client::oauth::{self, PrivateKey, Token, TokenCache, TokenError, send_form, signed_statement, token_in};
+use store_client::oauth::{self, PrivateKey, Token, TokenCache, send_form, signed_statement, token_in};
 use store_client::{
-    HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url, io_reason, json_reason,
+    HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, io_reason, json_reason,
 };
 
 use crate::federation;
+use crate::impersonation::{EVERYTHING, address, impersonated, problem};
 
 /// Scope of tokens for objects.
 const OBJECTS: &str = "https://www.googleapis.com/auth/devstorage.read_write";
-/// Scope of tokens by which other tokens are requested.
-pub(crate) const EVERYTHING: &str = "https://www.googleapis.com/auth/cloud-platform";
-
 const TOKENS: &str = "https://oauth2.googleapis.com/token";
 const GOOGLE: &str = "googleapis.com";
 
-/// Lifetime of a token of an impersonated account.
-const HOUR: &str = "3600s";
-
-/// Source of credentials.
+/// Sources of credentials.
 #[derive(Clone)]
 pub(crate) enum Source {
     /// An access token.
@@ -52,10 +47,6 @@ pub(crate) struct Credentials {
     impersonate: Option<String>,
     delegates: Vec<String>,
     token: TokenCache,
-}
-
-pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
-    Diagnostic::error("No valid credentials found", detail).into()
 }
 
 /// Returns the path of the application default credentials, if the file exists.
@@ -212,25 +203,24 @@ async fn of_plain_json(http: &HttpClient, json: &Json, scope: &str) -> Result<To
             ];
             exchange(http, &address, &form, &format!("the service account {account}")).await
         }
-        "authorized_user" => {
+        kind @ ("authorized_user" | "external_account_authorized_user") => {
             let form = [
                 ("grant_type", "refresh_token"),
                 ("client_id", text("client_id")),
                 ("client_secret", text("client_secret")),
                 ("refresh_token", text("refresh_token")),
             ];
-            let who = "the user that is logged in; log in again with \"gcloud auth application-default login\"";
-            exchange(http, &given("token_uri", TOKENS), &form, who).await
-        }
-        "external_account_authorized_user" => {
-            let form = [
-                ("grant_type", "refresh_token"),
-                ("client_id", text("client_id")),
-                ("client_secret", text("client_secret")),
-                ("refresh_token", text("refresh_token")),
-            ];
-            let address = given("token_url", "https://sts.googleapis.com/v1/oauthtoken");
-            exchange(http, &address, &form, "the user that is logged in").await
+            let (address, who) = match kind {
+                "authorized_user" => (
+                    given("token_uri", TOKENS),
+                    "the user that is logged in; log in again with \"gcloud auth application-default login\"",
+                ),
+                _ => (
+                    given("token_url", "https://sts.googleapis.com/v1/oauthtoken"),
+                    "the user that is logged in",
+                ),
+            };
+            exchange(http, &address, &form, who).await
         }
         "external_account" => federation::token(http, json, scope).await,
         "" => Err(problem(
@@ -244,64 +234,11 @@ async fn of_plain_json(http: &HttpClient, json: &Json, scope: &str) -> Result<To
     }
 }
 
-/// Parses an address in credentials.
-pub(crate) fn address(text: &str) -> Result<Url> {
-    let url = Url::parse(text)
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https"));
-    url.ok_or_else(|| {
-        problem(format!(
-            "The credentials have an address that cannot be understood: {text:?}."
-        ))
-    })
-}
-
 async fn exchange(http: &HttpClient, to: &str, form: &[(&str, &str)], who: &str) -> Result<Token> {
     let answer = send_form(http, &address(to)?, form)
         .await
         .map_err(|failure| problem(format!("Asking {to} for a token of {who} failed: {}", failure.message)))?;
     token_in(&answer).map_err(|why| problem(format!("{to} gives no token for {who}: {why}.")))
-}
-
-/// Requests a token of an account that is impersonated.
-pub(crate) async fn impersonated(
-    http: &HttpClient,
-    base: &Token,
-    to: &str,
-    delegates: &[String],
-    scope: &str,
-) -> Result<Token> {
-    let mut headers = HeaderMap::new();
-    headers.insert("content-type", HeaderValue::from_static("application/json"));
-    if let Some(value) = base.bearer() {
-        headers.insert("authorization", value);
-    }
-    let delegates: Vec<String> = delegates
-        .iter()
-        .map(|account| match account.contains('/') {
-            true => account.clone(),
-            false => format!("projects/-/serviceAccounts/{account}"),
-        })
-        .collect();
-    let body = json!({"scope": [scope], "lifetime": HOUR, "delegates": delegates});
-    let answer = http
-        .send(
-            Method::POST,
-            &address(to)?,
-            headers,
-            Some(body.to_string().into_bytes()),
-        )
-        .await
-        .map_err(|failure| problem(format!("Asking {to} for a token failed: {}", failure.message)))?;
-    let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
-    match json["accessToken"].as_str().filter(|_| answer.status.is_success()) {
-        Some(token) => Ok(Token::until(token, json["expireTime"].as_str().unwrap_or_default())),
-        None => Err(problem(format!(
-            "{to} gives no token: {}. Whoever takes the place of a service account needs the role Service Account Token Creator \
-             on it (roles/iam.serviceAccountTokenCreator).",
-            TokenError::of(&answer)
-        ))),
-    }
 }
 
 /// Requests a token of the machine's service account.

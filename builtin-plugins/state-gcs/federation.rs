@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use store_client::oauth::{Token, TokenError, send_form, token_in};
 use store_client::{HeaderMap, HeaderName, HeaderValue, HttpClient, Method, Url, json_reason};
 
-use crate::credentials::{EVERYTHING, address, impersonated, problem};
+use crate::impersonation::{EVERYTHING, address, impersonated, problem};
 
 /// Default time limit of a program.
 const USUAL_TIME: Duration = Duration::from_secs(30);

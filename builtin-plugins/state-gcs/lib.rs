@@ -13,6 +13,7 @@ mod client;
 mod config;
 mod credentials;
 mod federation;
+mod impersonation;
 #[cfg(test)]
 mod tests;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use monoform_sdk::StateClient;
 use monoform_sdk::cty::Value;
 use monoform_sdk::state_store::LockInfo;
-use monoform_sdk::testing::state_store::{Abilities, client, conformance};
+use monoform_sdk_testing::state_store::{Abilities, client, conformance};
 use serde_json::{Value as Json, json};
 use store_client::testing::{Asked, Reply, Server};
 

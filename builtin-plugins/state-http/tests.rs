@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use monoform_sdk::state_store::{LockError, LockInfo};
-use monoform_sdk::testing::state_store::{Abilities, client, conformance};
 use monoform_sdk::{Diagnostics, StateClient};
+use monoform_sdk_testing::state_store::{Abilities, client, conformance};
 use store_client::testing::{Asked, Reply, Server};
 
 use crate::store;

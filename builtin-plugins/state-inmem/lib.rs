@@ -127,7 +127,7 @@ impl StateClient for Client {
 
 #[cfg(test)]
 mod tests {
-    use monoform_sdk::testing::state_store::{Abilities, client, conformance};
+    use monoform_sdk_testing::state_store::{Abilities, client, conformance};
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use monoform_sdk::StateClient;
 use monoform_sdk::cty::Value;
 use monoform_sdk::state_store::LockInfo;
-use monoform_sdk::testing::state_store::{Abilities, client, conformance};
+use monoform_sdk_testing::state_store::{Abilities, client, conformance};
 use support::kubernetes::{Cluster, NAMESPACE, TOKEN};
 
 async fn connect(cluster: &Cluster, more: &[(&str, Value)]) -> monoform_sdk::Result<Arc<dyn StateClient>> {

@@ -3,89 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
-use serde_json::Value as Json;
-use store_client::oauth::{PrivateKey, now};
+use store_client::oauth::now;
 use store_client::profile::{self, UnreadableFile};
 
 use crate::config::{Config, SUMMARY, text, variable};
 use crate::federation::{Cluster, Machine};
+use crate::identity::{Identity, problem};
 use crate::key;
+use crate::kind::Kind;
 use crate::profile::{Profile, expanded, usual_file};
 use crate::region::full_name;
-
-/// Seconds before its expiry when a token is no longer used.
-const HEADROOM: i64 = 300;
-
-/// Authentication method.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    ApiKey,
-    InstancePrincipal,
-    InstancePrincipalWithCerts,
-    SecurityToken,
-    ResourcePrincipal,
-    WorkloadIdentity,
-}
-
-const KINDS: [(&str, Kind); 6] = [
-    ("ApiKey", Kind::ApiKey),
-    ("InstancePrincipal", Kind::InstancePrincipal),
-    ("InstancePrincipalWithCerts", Kind::InstancePrincipalWithCerts),
-    ("SecurityToken", Kind::SecurityToken),
-    ("ResourcePrincipal", Kind::ResourcePrincipal),
-    ("OKEWorkloadIdentity", Kind::WorkloadIdentity),
-];
-
-impl Kind {
-    /// Returns the method of this name, in any case; the default for an empty name.
-    pub fn named(name: &str) -> Option<Kind> {
-        if name.is_empty() {
-            return Some(Kind::ApiKey);
-        }
-        let found = KINDS.iter().find(|(one, _)| one.eq_ignore_ascii_case(name));
-        found.map(|(_, kind)| *kind)
-    }
-
-    /// Returns all names, for messages.
-    pub fn names() -> String {
-        KINDS.map(|(name, _)| format!("'{name}'")).join(" or ")
-    }
-}
-
-/// Key that signs requests, with its ID.
-#[derive(Clone)]
-pub(crate) struct Identity {
-    pub key_id: String,
-    pub key: Arc<PrivateKey>,
-    /// Expiry in seconds since 1970; `None` if there is none.
-    pub ends: Option<i64>,
-}
-
-impl Identity {
-    /// Creates the identity of a token.
-    pub fn of_token(token: &str, key: PrivateKey) -> Identity {
-        Identity {
-            key_id: format!("ST${}", token.trim()),
-            key: Arc::new(key),
-            ends: end_of(token.trim()),
-        }
-    }
-
-    pub fn holds(&self) -> bool {
-        self.ends.is_none_or(|end| end - HEADROOM > now())
-    }
-}
-
-/// Returns the expiry of a JWT.
-fn end_of(token: &str) -> Option<i64> {
-    let claims = URL_SAFE_NO_PAD
-        .decode(token.split('.').nth(1)?.trim_end_matches('='))
-        .ok()?;
-    serde_json::from_slice::<Json>(&claims).ok()?["exp"].as_i64()
-}
 
 /// Source of an identity.
 pub(crate) enum Source {
@@ -133,10 +61,6 @@ impl Place {
             Place::File(path) => profile::text(path),
         }
     }
-}
-
-pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
-    Diagnostic::error("No valid credentials found", detail).into()
 }
 
 impl Source {

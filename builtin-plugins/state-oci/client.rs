@@ -11,15 +11,12 @@ use store_client::name::joined;
 use store_client::sum::md5_base64;
 use store_client::{Answer, Method};
 
-use crate::cloud::said;
+use crate::cloud::{Condition, said};
 use crate::settings::{Encryption, Settings};
 use crate::upload;
 
 /// Part of a bucket's address below which its objects are.
 pub(crate) const OBJECTS: &str = "o";
-
-/// Header with the condition of a write.
-pub(crate) type Condition = Option<(&'static str, String)>;
 
 /// Client for a bucket with states.
 pub(crate) struct Client {
@@ -93,16 +90,7 @@ impl Client {
         let answer = self
             .request(about, Method::PUT, object, &headers, Some(content))
             .await?;
-        self.written(about, &answer)
-    }
-
-    /// Interprets the answer to the write of an object.
-    pub fn written(&self, about: About<'_>, answer: &Answer) -> Result<Written> {
-        match answer.status.as_u16() {
-            200..=299 => Ok(Written::Done(Revision::named(answer.header("etag")))),
-            412 => Ok(Written::Changed),
-            _ => Err(self.settings.cloud.problem(about, answer)),
-        }
+        self.settings.cloud.written(about, &answer)
     }
 
     async fn list(&self, about: About<'_>, kind: &str, query: &[(&str, &str)]) -> Result<(Answer, Json)> {
@@ -208,7 +196,11 @@ impl LockedStore for Client {
             Revision::Absent => ("if-none-match", "*".to_owned()),
         });
         match state.len() > upload::PART {
-            true => upload::in_parts(self, about, (&object, condition), state, upload::PART).await,
+            true => {
+                let headers = self.writing();
+                let to = (&self.settings.cloud, headers.as_slice());
+                upload::in_parts(to, about, (&object, condition), state, upload::PART).await
+            }
             false => self.put(about, &object, state.to_vec(), condition).await,
         }
     }

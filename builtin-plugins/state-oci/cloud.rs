@@ -1,16 +1,21 @@
 //! Signed requests, and the errors in their answers.
 
-#![expect(clippy::disallowed_methods, reason = "requests are signed with the time in them")]
-
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::Value as Json;
 use store_client::about::About;
+use store_client::guard::{Revision, Written};
 use store_client::name::{encoded, query as query_text};
-use store_client::sum::{base64, sha256_base64};
-use store_client::{Answer, Bytes, Failure, HeaderMap, HeaderName, HttpClient, Method, Url, header_value};
+use store_client::{Answer, Bytes, HttpClient, Method, Url};
 use tokio::sync::Mutex;
 
-use crate::auth::{Identity, Source};
+use crate::auth::Source;
+use crate::config::{SUMMARY, variable};
+use crate::identity::Identity;
+use crate::profile::expanded;
+use crate::signature::{ANOTHER, signed};
+
+/// Header with the condition of a write.
+pub(crate) type Condition = Option<(&'static str, String)>;
 
 /// Object storage of a region, with the identity for it.
 pub(crate) struct Cloud {
@@ -24,65 +29,6 @@ pub(crate) struct Cloud {
     /// True if requests are made for another user, whose token comes from the environment.
     pub for_another: bool,
 }
-
-/// Returns the headers of a signed request. The body of a POST is a part of the signature, that of a PUT is not, as the service
-/// defines it for objects.
-pub(crate) fn signed(
-    identity: &Identity,
-    (method, url): (&Method, &Url),
-    headers: &[(&'static str, String)],
-    body: Option<&[u8]>,
-    with_host: bool,
-) -> std::result::Result<HeaderMap, Failure> {
-    let date = jiff::Timestamp::now().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
-    let target = match url.query() {
-        Some(query) => format!("{} {}?{query}", method.as_str().to_lowercase(), url.path()),
-        None => format!("{} {}", method.as_str().to_lowercase(), url.path()),
-    };
-    let mut all: Vec<(&'static str, String)> = headers.to_vec();
-    let mut parts = vec![("date", date.clone()), ("(request-target)", target)];
-    if with_host {
-        let host = url.host_str().unwrap_or_default();
-        let host = url.port().map_or(host.to_owned(), |port| format!("{host}:{port}"));
-        parts.push(("host", host));
-    }
-    all.push(("date", date));
-    if let (Some(body), &Method::POST) = (body, method) {
-        let of_body = [
-            ("content-length", body.len().to_string()),
-            ("content-type", "application/json".to_owned()),
-            ("x-content-sha256", sha256_base64(body)),
-        ];
-        all.extend(of_body[1..].iter().cloned());
-        parts.extend(of_body);
-    }
-    let token = headers.iter().find(|(name, _)| *name == ANOTHER);
-    parts.extend(token.cloned());
-    let lines: Vec<String> = parts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-    let signature = identity
-        .key
-        .sign_sha256(lines.join("\n").as_bytes())
-        .map_err(|e| Failure {
-            message: e.to_string(),
-            passing: false,
-        })?;
-    let names: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
-    let authorization = format!(
-        "Signature version=\"1\",headers=\"{}\",keyId=\"{}\",algorithm=\"rsa-sha256\",signature=\"{}\"",
-        names.join(" "),
-        identity.key_id,
-        base64(&signature)
-    );
-    all.push(("authorization", authorization));
-    let mut map = HeaderMap::new();
-    for (name, value) in all {
-        map.insert(HeaderName::from_static(name), header_value(&value)?);
-    }
-    Ok(map)
-}
-
-/// Header with the token of another user (on behalf of).
-const ANOTHER: &str = "opc-obo-token";
 
 impl Cloud {
     /// Returns an identity that is valid for some minutes yet.
@@ -123,8 +69,7 @@ impl Cloud {
         }
         let mut headers = headers.to_vec();
         if self.for_another {
-            // Read for each request, since the file is replaced when its token is about to expire.
-            let token = crate::settings::token_of_another()?;
+            let token = token_of_another()?;
             headers.extend(token.map(|token| (ANOTHER, token)));
         }
         let body = body.map(Bytes::from);
@@ -135,6 +80,15 @@ impl Cloud {
         };
         let sent = self.http.send_signed(&mut make).await;
         sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
+    }
+
+    /// Interprets the answer to the write of an object.
+    pub fn written(&self, about: About<'_>, answer: &Answer) -> Result<Written> {
+        match answer.status.as_u16() {
+            200..=299 => Ok(Written::Done(Revision::named(answer.header("etag")))),
+            412 => Ok(Written::Changed),
+            _ => Err(self.problem(about, answer)),
+        }
     }
 
     /// Makes a diagnostic of an error, with advice for its code.
@@ -172,4 +126,18 @@ pub(crate) fn said(answer: &Answer) -> (String, String) {
     let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     let part = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
     (part("code"), part("message"))
+}
+
+/// Returns the token of the user for whom requests are made.
+fn token_of_another() -> Result<Option<String>> {
+    let Some(path) = variable("obo_token_path") else {
+        return Ok(variable("obo_token"));
+    };
+    let read = std::fs::read_to_string(expanded(&path));
+    let detail = |e| format!("The token in the file {path:?} (obo_token_path) cannot be read: {e}.");
+    Ok(Some(
+        read.map_err(|e| Diagnostic::error(SUMMARY, detail(e)))?
+            .trim()
+            .to_owned(),
+    ))
 }

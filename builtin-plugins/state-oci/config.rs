@@ -4,7 +4,7 @@ use monoform_sdk::schema::{optional, required};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, env};
 use store_client::arguments;
 
-use crate::auth::Kind;
+use crate::kind::Kind;
 
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]

@@ -15,10 +15,10 @@ use store_client::{
 };
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use crate::auth::{Identity, problem};
-use crate::cloud::signed;
+use crate::identity::{Identity, problem};
 use crate::region::host;
-use crate::{key, settings};
+use crate::signature::signed;
+use crate::{key, requests};
 
 const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
@@ -118,7 +118,7 @@ impl Machine {
             let headers = signed(&signer, (&Method::POST, &url), &[], Some(&body), false)?;
             Ok((Method::POST, url.clone(), headers, Some(body.clone())))
         };
-        let http = settings::http(2).map_err(failed)?;
+        let http = requests::http(2).map_err(failed)?;
         let answer = http
             .send_signed(&mut make)
             .await

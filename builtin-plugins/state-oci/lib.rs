@@ -3,11 +3,10 @@
 //! The default workspace is the object `KEY`, every other one `PREFIX/NAME/KEY`. A lock is an object beside the state with the
 //! extension `.lock`, which is created only if it does not exist.
 //!
-//! - [`config`]: the arguments; [`settings`]: their effective values, with those of the environment. [`region`]: addresses of
-//!   regions.
-//! - [`auth`]: keys of users, and tokens of instances and programs. [`profile`]: the configuration file; [`key`]: private keys;
-//!   [`federation`]: tokens for certificates and for service accounts.
-//! - [`cloud`]: signed requests, and their errors.
+//! - [`config`]: the arguments; [`settings`]: what they and the environment say together. [`region`]: where regions are.
+//! - [`auth`]: who we are: keys of users, and tokens that machines and programs are given. [`profile`]: the configuration file;
+//!   [`key`]: private keys; [`federation`]: tokens for certificates and for accounts of clusters.
+//! - [`cloud`]: signed requests, and what their answers say. [`signature`]: their signatures, by an [`identity`].
 //! - [`client`]: the objects and locks; [`upload`]: large objects.
 
 mod auth;
@@ -15,10 +14,14 @@ mod client;
 mod cloud;
 mod config;
 mod federation;
+mod identity;
 mod key;
+mod kind;
 mod profile;
 mod region;
+mod requests;
 mod settings;
+mod signature;
 #[cfg(test)]
 mod tests;
 mod upload;

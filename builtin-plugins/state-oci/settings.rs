@@ -1,16 +1,14 @@
 //! Effective settings from the arguments and the environment.
 
-use std::time::Duration;
-
 use monoform_sdk::{Diagnostic, Result};
-use store_client::{Answer, HttpClient, Retries, Settings as HttpSettings, Tls, TlsError, Url};
+use store_client::Url;
 use tokio::sync::Mutex;
 
 use crate::auth::Source;
 use crate::cloud::Cloud;
 use crate::config::{Config, SUMMARY, text, variable};
-use crate::profile::expanded;
 use crate::region::host;
+use crate::requests::{http, is_true};
 
 /// Encryption of objects beyond that of the bucket.
 pub(crate) enum Encryption {
@@ -64,10 +62,6 @@ pub(crate) fn of(config: &Config) -> Result<Settings> {
     })
 }
 
-fn is_true(text: &str) -> bool {
-    gotext::boolean(text) == Some(true)
-}
-
 /// Returns the address of a region's object storage, unless variables override it.
 fn address(region: &str) -> String {
     let overrides = variable("CLIENT_HOST_OVERRIDES").unwrap_or_default();
@@ -91,71 +85,4 @@ fn address(region: &str) -> String {
         true => address,
         false => format!("https://{address}"),
     }
-}
-
-/// Reason why the HTTP client cannot be created.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ClientError {
-    #[error("{} (custom_cert_location) cannot be read: {source}", path.display())]
-    Authorities {
-        path: std::path::PathBuf,
-        source: std::io::Error,
-    },
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-}
-
-/// Creates an HTTP client with the settings of the variables and this number of retries.
-pub(crate) fn http(max: u32) -> std::result::Result<HttpClient, ClientError> {
-    let time = |name: &str, usual: Duration| {
-        let given = variable(name);
-        given.as_deref().and_then(gotext::duration::parse).unwrap_or(usual)
-    };
-    let ten = Duration::from_secs(10);
-    let timeout = time("HTTP_REQUEST_TIMEOUT", Duration::ZERO);
-    let file = variable("custom_cert_location");
-    let authorities = file.map(|file| {
-        let path = expanded(&file);
-        std::fs::read_to_string(&path).map_err(|source| ClientError::Authorities { path, source })
-    });
-    let agent = variable("SDK_APPEND_USER_AGENT").or_else(|| variable("APPEND_USER_AGENT"));
-    let client = HttpClient::new(HttpSettings {
-        tls: Tls {
-            authorities: authorities.transpose()?,
-            insecure: variable("accept_local_certs").is_some_and(|text| is_true(&text)),
-            ..Tls::default()
-        },
-        retries: Retries {
-            max,
-            wait_min: Duration::from_secs(2),
-            wait_max: Duration::from_secs(50),
-            again: busy,
-        },
-        // Zero means no limit, as in Oracle's client.
-        timeout: (timeout > Duration::ZERO).then_some(timeout),
-        // Oracle's client limits connection and TLS handshake apart; here one limit covers both.
-        connect_timeout: Some(time("DIAL_CONTEXT_CONNECTION_TIMEOUT", ten) + time("TLS_HANDSHAKE_TIMEOUT", ten)),
-        user_agent: agent.map(|name| format!("Monoform/{} {name}", env!("CARGO_PKG_VERSION"))),
-        ..HttpSettings::default()
-    })?;
-    Ok(client)
-}
-
-/// Returns true if an answer calls for a retry, as in Oracle's clients.
-fn busy(answer: &Answer) -> bool {
-    matches!(answer.status.as_u16(), 429 | 500 | 503)
-}
-
-/// Returns the token of the user for whom requests are made.
-pub(crate) fn token_of_another() -> Result<Option<String>> {
-    let Some(path) = variable("obo_token_path") else {
-        return Ok(variable("obo_token"));
-    };
-    let read = std::fs::read_to_string(expanded(&path));
-    let detail = |e| format!("The token in the file {path:?} (obo_token_path) cannot be read: {e}.");
-    Ok(Some(
-        read.map_err(|e| Diagnostic::error(SUMMARY, detail(e)))?
-            .trim()
-            .to_owned(),
-    ))
 }

@@ -8,11 +8,13 @@ use store_client::about::About;
 use store_client::guard::LockedStore as _;
 use store_client::testing::{Asked, Reply, Server};
 
-use crate::auth::{Identity, Place, Source};
+use crate::auth::{Place, Source};
 use crate::client::Client;
 use crate::cloud::Cloud;
 use crate::federation::Machine;
-use crate::settings::{Encryption, Settings, http};
+use crate::identity::Identity;
+use crate::requests::http;
+use crate::settings::{Encryption, Settings};
 use crate::{key, upload};
 
 /// Keys from `openssl genrsa -traditional -aes128 -passout pass:secret 2048` and `openssl genrsa -aes256 -passout
@@ -75,14 +77,14 @@ async fn large_objects_are_written_in_parts_or_not_at_all() {
         summary: "s",
         what: "w",
     };
-    upload::in_parts(&client, about, ("k", None), b"abcdefgh", 3)
+    upload::in_parts((&client.settings.cloud, &[]), about, ("k", None), b"abcdefgh", 3)
         .await
         .unwrap();
     assert_eq!(*parts.lock().unwrap(), b"abcdefgh");
     let asked = server.asked();
     let committed: serde_json::Value = serde_json::from_slice(&asked.last().unwrap().body).unwrap();
     assert_eq!(committed["partsToCommit"][2], json!({"partNum": 3, "etag": "3"}));
-    upload::in_parts(&client, about, ("k", None), b"abcdefbad", 3)
+    upload::in_parts((&client.settings.cloud, &[]), about, ("k", None), b"abcdefbad", 3)
         .await
         .unwrap_err();
     assert_eq!(

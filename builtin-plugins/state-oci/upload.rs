@@ -3,11 +3,11 @@
 use monoform_sdk::Result;
 use serde_json::{Value as Json, json};
 use store_client::Method;
+use store_client::about::About;
 use store_client::guard::Written;
 use store_client::sum::md5_base64;
 
-use crate::client::{Client, Condition};
-use store_client::about::About;
+use crate::cloud::{Cloud, Condition};
 
 /// Size of a part; larger objects are written in parts.
 pub(crate) const PART: usize = 128 * 1024 * 1024;
@@ -17,24 +17,23 @@ const UPLOADS: &str = "u";
 
 /// Writes an object in parts of `size` bytes. A failed upload is aborted.
 pub(crate) async fn in_parts(
-    client: &Client,
+    (cloud, headers): (&Cloud, &[(&'static str, String)]),
     about: About<'_>,
     (object, condition): (&str, Condition),
     content: &[u8],
     size: usize,
 ) -> Result<Written> {
-    let cloud = &client.settings.cloud;
     let body = json!({"object": object, "contentType": "application/json"});
     let body = body.to_string().into_bytes();
     let answer = cloud
-        .send(about, Method::POST, ((UPLOADS, ""), &[]), &client.writing(), Some(body))
+        .send(about, Method::POST, ((UPLOADS, ""), &[]), headers, Some(body))
         .await?;
     let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     let id = match json["uploadId"].as_str() {
         Some(id) if answer.status.is_success() => id.to_owned(),
         _ => return Err(cloud.problem(about, &answer)),
     };
-    let written = parts(client, about, (object, &id, condition), content, size).await;
+    let written = parts((cloud, headers), about, (object, &id, condition), content, size).await;
     if !matches!(written, Ok(Written::Done(_))) {
         let query = [("uploadId", id.as_str())];
         // Otherwise the bucket would keep the parts, and charge for them. The first error is the one to report.
@@ -46,18 +45,17 @@ pub(crate) async fn in_parts(
 }
 
 async fn parts(
-    client: &Client,
+    (cloud, headers): (&Cloud, &[(&'static str, String)]),
     about: About<'_>,
     (object, id, condition): (&str, &str, Condition),
     content: &[u8],
     size: usize,
 ) -> Result<Written> {
-    let cloud = &client.settings.cloud;
     let mut all = Vec::new();
     for (index, part) in content.chunks(size).enumerate() {
         let number = (index + 1).to_string();
         let query = [("uploadId", id), ("uploadPartNum", number.as_str())];
-        let mut headers = client.writing();
+        let mut headers = headers.to_vec();
         headers.push(("content-md5", md5_base64(part)));
         let place = ((UPLOADS, object), query.as_slice());
         let answer = cloud
@@ -76,5 +74,5 @@ async fn parts(
     let answer = cloud
         .send(about, Method::POST, ((UPLOADS, object), &query), &condition, Some(body))
         .await?;
-    client.written(about, &answer)
+    cloud.written(about, &answer)
 }

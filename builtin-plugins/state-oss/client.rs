@@ -7,8 +7,9 @@ use store_client::consistent::Sums;
 use store_client::guard::{LockedStore, Revision, Snapshot, Written};
 use store_client::listing::{self, Page};
 use store_client::lock::{Created, Found, LockRecord, Records, Removed};
-use store_client::name::joined;
-use store_client::{Method, consistent, xml};
+use store_client::name::state_object;
+use store_client::xml::is_about_bucket;
+use store_client::{Method, consistent};
 
 use crate::cloud::Cloud;
 use crate::settings::Settings;
@@ -39,11 +40,7 @@ impl Client {
     }
 
     fn object(&self, workspace: &str) -> String {
-        let Settings { prefix, key, .. } = &self.settings;
-        match workspace {
-            DEFAULT => joined(&[prefix, key]),
-            name => joined(&[prefix, name, key]),
-        }
+        state_object(&self.settings.prefix, workspace, &self.settings.key)
     }
 
     /// Returns the key of a lock's row.
@@ -71,8 +68,7 @@ impl Client {
         let answer = cloud.send(about, Method::GET, (bucket, object, &[]), &[], None).await?;
         match answer.status.as_u16() {
             200 => Ok(Some(answer.body).filter(|body| !body.is_empty()).into()),
-            // Only a missing object means that there is no state; a missing bucket is an error.
-            404 if xml::tag(&answer.text(), "Code").as_deref() != Some("NoSuchBucket") => Ok(None.into()),
+            404 if !is_about_bucket(&answer) => Ok(None.into()),
             _ => Err(cloud.problem(about, bucket, &answer)),
         }
     }
@@ -110,11 +106,7 @@ impl Client {
     /// Requests one page of the list of objects with a prefix.
     async fn page(&self, about: About<'_>, prefix: &str, place: Option<String>) -> Result<Page> {
         let Settings { cloud, bucket, .. } = &self.settings;
-        let query = [
-            ("marker", place.as_deref().unwrap_or_default()),
-            ("max-keys", "1000"),
-            ("prefix", prefix),
-        ];
+        let query = listing::bucket_query(prefix, place.as_deref());
         let answer = cloud.send(about, Method::GET, (bucket, "", &query), &[], None).await?;
         if !answer.status.is_success() {
             return Err(cloud.problem(about, bucket, &answer));

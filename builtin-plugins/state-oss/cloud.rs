@@ -1,19 +1,15 @@
 //! Requests to the bucket and to other services of Alibaba Cloud, and the errors in their answers.
 
-#![expect(clippy::disallowed_methods, reason = "requests are signed with the time in them")]
-
-use std::collections::BTreeMap;
-
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
-use serde_json::Value as Json;
 use store_client::about::About;
 use store_client::credential::{Credential, CredentialCache};
 use store_client::name::{encoded, query as query_text};
 use store_client::sum::md5_base64;
-use store_client::{Answer, Bytes, Failure, HeaderMap, HeaderName, HttpClient, Method, Url, header_value, xml};
+use store_client::{Answer, Bytes, HeaderMap, HeaderName, HttpClient, Method, Url, header_value, xml};
 use tokio::sync::OnceCell;
 
 use crate::credentials::Source;
+use crate::services::{Service, Services, now};
 use crate::sign;
 
 /// Addresses, HTTP clients and credentials of the services.
@@ -21,60 +17,27 @@ pub(crate) struct Cloud {
     /// Address of the buckets: the configured one, or else the one that was looked up.
     pub endpoint: Option<Url>,
     pub looked_up: OnceCell<Url>,
-    pub region: String,
-    pub sts: Url,
+    pub services: Services,
     pub http: HttpClient,
-    /// For short calls, which should be answered within 30 seconds.
-    pub calls: HttpClient,
     /// For calls that may fail: one attempt of ten seconds.
     pub once: HttpClient,
     pub source: Source,
     pub current: CredentialCache,
 }
 
-/// Failure of a call to a service.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CallError {
-    #[error("{}", .0.reason())]
-    Unanswered(#[from] Failure),
-    /// Error of the service, with advice.
-    #[error("{0}")]
-    Refused(String),
-}
-
-/// Call to a service: its address, the version of its API, and the action.
-pub(crate) struct Service<'a> {
-    url: &'a Url,
-    version: &'a str,
-    action: &'a str,
-}
-
-impl<'a> Service<'a> {
-    pub fn sts(url: &'a Url, action: &'a str) -> Service<'a> {
-        Service {
-            url,
-            version: "2015-04-01",
-            action,
-        }
-    }
-}
-
-pub(crate) fn now(form: &str) -> String {
-    jiff::Timestamp::now().strftime(form).to_string()
+fn no_address(text: &str) -> Diagnostics {
+    let detail = format!("{text:?} is not where a bucket can be: correct \"region\" or \"endpoint\".");
+    Diagnostic::error(crate::config::SUMMARY, detail).into()
 }
 
 impl Cloud {
     /// Returns credentials that are valid for some minutes yet.
     pub async fn credential(&self) -> Result<Credential> {
-        self.current.get(self.source.find(self)).await
+        self.current.get(self.source.find(&self.services)).await
     }
 
     /// Returns the address of a bucket, to which names of objects are appended.
     async fn address(&self, bucket: &str) -> Result<Url> {
-        let broken = |text: &str| -> Diagnostics {
-            let detail = format!("{text:?} is not where a bucket can be: correct \"region\" or \"endpoint\".");
-            Diagnostic::error(crate::config::SUMMARY, detail).into()
-        };
         let mut url = match &self.endpoint {
             Some(url) => url.clone(),
             None => self.looked_up.get_or_try_init(|| self.look_up()).await?.clone(),
@@ -82,7 +45,7 @@ impl Cloud {
         // An IP address cannot have the bucket in front of it, so the bucket is a part of the path.
         match url.domain().map(|host| format!("{bucket}.{host}")) {
             Some(host) => {
-                url.set_host(Some(&host)).map_err(|_| broken(&host))?;
+                url.set_host(Some(&host)).map_err(|_| no_address(&host))?;
                 url.set_path("/");
             }
             None => url.set_path(&format!("/{}/", encoded(bucket))),
@@ -103,8 +66,12 @@ impl Cloud {
             };
             // Missing credentials are reported by the request to the bucket.
             let credential = self.credential().await.ok()?;
-            let parts = [("ServiceCode", "oss"), ("Id", &self.region), ("Type", "openAPI")];
-            let json = self.call(&self.once, Some(&credential), service, &parts).await;
+            let parts = [
+                ("ServiceCode", "oss"),
+                ("Id", &self.services.region),
+                ("Type", "openAPI"),
+            ];
+            let json = self.services.call(&self.once, Some(&credential), service, &parts).await;
             let json = json
                 .inspect_err(|why| tracing::info!("where OSS is cannot be looked up: {why}"))
                 .ok()?;
@@ -112,11 +79,8 @@ impl Cloud {
             let one = all.iter().find(|one| one["Type"] == "openAPI")?;
             parsed(one["Endpoint"].as_str()?)
         };
-        let usual = format!("oss-{}.aliyuncs.com", self.region);
-        found.await.or_else(|| parsed(&usual)).ok_or_else(|| {
-            let detail = format!("{usual:?} is not where a bucket can be: correct \"region\" or \"endpoint\".");
-            Diagnostic::error(crate::config::SUMMARY, detail).into()
-        })
+        let usual = format!("oss-{}.aliyuncs.com", self.services.region);
+        found.await.or_else(|| parsed(&usual)).ok_or_else(|| no_address(&usual))
     }
 
     /// Sends a signed request for an object of a bucket, or for the bucket if the name is empty.
@@ -159,58 +123,6 @@ impl Cloud {
         sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
     }
 
-    /// Calls another service; without credentials the call is not signed.
-    pub async fn call(
-        &self,
-        http: &HttpClient,
-        credential: Option<&Credential>,
-        service: Service<'_>,
-        parameters: &[(&str, &str)],
-    ) -> std::result::Result<Json, CallError> {
-        let (time, nonce) = (now("%Y-%m-%dT%H:%M:%SZ"), uuid::Uuid::new_v4().to_string());
-        let mut all: BTreeMap<&str, &str> = parameters.iter().copied().collect();
-        all.extend([
-            ("Action", service.action),
-            ("Version", service.version),
-            ("Format", "JSON"),
-            ("Timestamp", &time),
-            // The service refuses a second call with the same nonce.
-            ("SignatureNonce", &nonce),
-        ]);
-        if !self.region.is_empty() {
-            all.insert("RegionId", &self.region);
-        }
-        let signature;
-        if let Some(credential) = credential {
-            all.extend([
-                ("AccessKeyId", credential.id.as_str()),
-                ("SignatureMethod", "HMAC-SHA1"),
-                ("SignatureVersion", "1.0"),
-            ]);
-            all.extend(credential.token.as_deref().map(|token| ("SecurityToken", token)));
-            signature = sign::of_call(&credential.key, "POST", &all);
-            all.insert("Signature", &signature);
-        }
-        let parts: Vec<(&str, &str)> = all.into_iter().collect();
-        let sent = store_client::oauth::send_form(http, service.url, &parts).await;
-        let answer = sent?;
-        let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
-        if answer.status.is_success() && json.is_object() {
-            return Ok(json);
-        }
-        let part = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
-        let (code, message) = (part("Code"), part("Message"));
-        let advice = match code.as_str() {
-            "InvalidAccessKeyId.NotFound" | "SignatureDoesNotMatch" | "InvalidSecurityToken.Expired" => {
-                "Check the credentials (access_key, secret_key, security_token)"
-            }
-            "InvalidTimeStamp.Expired" => "The clock of this machine is wrong",
-            _ => "",
-        };
-        let told = answer.told(&format!("The service {}", service.url), &code, &message, advice);
-        Err(CallError::Refused(told.trim_end_matches('.').to_owned()))
-    }
-
     /// Makes a diagnostic of an error of the bucket, with advice for its code.
     pub fn problem(&self, about: About<'_>, bucket: &str, answer: &Answer) -> Diagnostics {
         let text = answer.text();
@@ -218,7 +130,7 @@ impl Cloud {
         let (code, message) = (part("Code"), part("Message"));
         let advice = match (code.as_str(), answer.status.as_u16()) {
             ("NoSuchBucket", _) => {
-                let region = match self.region.as_str() {
+                let region = match self.services.region.as_str() {
                     "" => String::new(),
                     region => format!(" --region {region}"),
                 };

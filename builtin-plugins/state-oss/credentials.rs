@@ -10,7 +10,7 @@ use store_client::credential::{Credential, Current};
 use store_client::machine::{self, MachineError};
 use store_client::profile::{self, ProfileError};
 
-use crate::cloud::{CallError, Cloud, Service};
+use crate::services::{CallError, Service, Services};
 
 pub(crate) struct Source {
     pub given: Option<Credential>,
@@ -91,18 +91,18 @@ fn problem(detail: String) -> Diagnostics {
 
 impl Source {
     /// Returns credentials that are valid now.
-    pub async fn find(&self, cloud: &Cloud) -> Result<Current> {
+    pub async fn find(&self, services: &Services) -> Result<Current> {
         let base = match (&self.given, &self.machine, &self.oidc, &self.role) {
             (Some(given), ..) => Current {
                 credential: given.clone(),
                 ends: None,
             },
             (None, Some(role), ..) => of_machine(role).await?,
-            (None, None, Some(oidc), Some(role)) => return role.take_on_by_token(cloud, oidc).await,
+            (None, None, Some(oidc), Some(role)) => return role.take_on_by_token(services, oidc).await,
             _ => return Err(problem("There are no credentials for Alibaba Cloud.".to_owned())),
         };
         match &self.role {
-            Some(role) => role.take_on(cloud, &base.credential).await,
+            Some(role) => role.take_on(services, &base.credential).await,
             None => Ok(base),
         }
     }
@@ -154,17 +154,16 @@ impl Role {
         parts
     }
 
-    async fn take_on(&self, cloud: &Cloud, base: &Credential) -> Result<Current> {
+    async fn take_on(&self, services: &Services, base: &Credential) -> Result<Current> {
         let duration = self.duration.to_string();
-        let service = Service::sts(&cloud.sts, "AssumeRole");
-        let called = cloud
-            .call(&cloud.calls, Some(base), service, &self.parameters(&duration))
+        let service = Service::sts(&services.sts, "AssumeRole");
+        let called = services
+            .call(&services.calls, Some(base), service, &self.parameters(&duration))
             .await;
         self.taken(called)
     }
 
-    async fn take_on_by_token(&self, cloud: &Cloud, oidc: &Oidc) -> Result<Current> {
-        // Read for each request of credentials, since clusters renew the file.
+    async fn take_on_by_token(&self, services: &Services, oidc: &Oidc) -> Result<Current> {
         let token = std::fs::read_to_string(&oidc.token_file).map_err(|e| {
             problem(format!(
                 "The token in the file {:?} (ALIBABA_CLOUD_OIDC_TOKEN_FILE) cannot be read: {e}.",
@@ -175,8 +174,8 @@ impl Role {
         let mut parts = self.parameters(&duration);
         parts.push(("OIDCProviderArn", &oidc.provider));
         parts.push(("OIDCToken", token.trim()));
-        let service = Service::sts(&cloud.sts, "AssumeRoleWithOIDC");
-        self.taken(cloud.call(&cloud.calls, None, service, &parts).await)
+        let service = Service::sts(&services.sts, "AssumeRoleWithOIDC");
+        self.taken(services.call(&services.calls, None, service, &parts).await)
     }
 
     fn taken(&self, called: std::result::Result<Json, CallError>) -> Result<Current> {

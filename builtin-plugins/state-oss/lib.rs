@@ -14,6 +14,7 @@ mod cloud;
 mod config;
 mod credentials;
 mod row;
+mod services;
 mod settings;
 mod sign;
 mod table;

@@ -10,6 +10,7 @@ use store_client::{HttpClient, Retries, Settings as HttpSettings, Url};
 use crate::cloud::Cloud;
 use crate::config::{Config, SUMMARY, problem};
 use crate::credentials::{Oidc, Profile, Role, Source};
+use crate::services::Services;
 use crate::table::Table;
 
 /// Effective settings of the client.
@@ -74,10 +75,12 @@ pub(crate) fn of(config: &Config) -> Result<Settings> {
     let cloud = Cloud {
         endpoint: endpoint.map(|text| address("endpoint", &text)).transpose()?,
         looked_up: tokio::sync::OnceCell::new(),
-        region: region.unwrap_or_default(),
-        sts: address("sts_endpoint", sts.as_deref().unwrap_or("sts.aliyuncs.com"))?,
+        services: Services {
+            region: region.unwrap_or_default(),
+            sts: address("sts_endpoint", sts.as_deref().unwrap_or("sts.aliyuncs.com"))?,
+            calls: http(2, Some(Duration::from_secs(30)))?,
+        },
         http: http(3, None)?,
-        calls: http(2, Some(Duration::from_secs(30)))?,
         once: http(0, Some(Duration::from_secs(10)))?,
         source: source(config, &profile)?,
         current: CredentialCache::default(),

@@ -5,8 +5,9 @@ use prost::Message;
 use store_client::sum::md5_base64;
 use store_client::{Answer, Bytes, HeaderMap, HeaderName, Method, Url, header_value};
 
-use crate::cloud::{Cloud, now};
+use crate::cloud::Cloud;
 use crate::row::{Change, Condition, Describe, Get, Got, NOT_THERE, Refusal, WHETHER_OR_NOT};
+use crate::services::now;
 use crate::{row, sign};
 
 /// Column of the primary key.
@@ -192,7 +193,7 @@ impl Table {
             }
             Ok((Method::POST, url.clone(), all, Some(body.clone())))
         };
-        let sent = cloud.calls.send_signed(&mut make).await;
+        let sent = cloud.services.calls.send_signed(&mut make).await;
         sent.map_err(|failure| failure.diagnostic(summary, what).into())
     }
 }

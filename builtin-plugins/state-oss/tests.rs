@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use monoform_sdk::StateClient;
-use monoform_sdk::testing::state_store::{Abilities, conformance};
+use monoform_sdk_testing::state_store::{Abilities, conformance};
 use serde_json::json;
 use store_client::credential::{Credential, CredentialCache};
 use store_client::guard::Guarded;
@@ -14,6 +14,7 @@ use store_client::{HttpClient, Retries, Settings as HttpSettings, Url};
 use crate::client::Client;
 use crate::cloud::Cloud;
 use crate::credentials::{Profile, Role, Source};
+use crate::services::Services;
 use crate::settings::Settings;
 
 type Objects = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
@@ -92,10 +93,12 @@ fn connect(server: &Server, bucket: &str, id: &str, role: Option<Role>) -> Guard
         cloud: Cloud {
             endpoint: Some(url.clone()),
             looked_up: tokio::sync::OnceCell::new(),
-            region: "cn-beijing".to_owned(),
-            sts: url,
+            services: Services {
+                region: "cn-beijing".to_owned(),
+                sts: url,
+                calls: http(),
+            },
             http: http(),
-            calls: http(),
             once: http(),
             source: Source {
                 given: Some(Credential {

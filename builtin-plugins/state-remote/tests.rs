@@ -8,8 +8,8 @@ use data_encoding::BASE64;
 use files::Environment;
 use monoform_sdk::cty::{Type, Value};
 use monoform_sdk::state_store::{LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::testing::state_store::{Abilities, client, conformance};
 use monoform_sdk::{Diagnostics, Result, StateClient, async_trait};
+use monoform_sdk_testing::state_store::{Abilities, client, conformance};
 use serde_json::{Value as Json, json};
 use support::server::{Reply, Request, Server};
 

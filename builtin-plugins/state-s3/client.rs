@@ -14,7 +14,8 @@ use store_client::{Answer, Method, Url};
 
 use crate::aws::{self, Place, Request, code};
 use crate::credentials::{Credentials, account_id};
-use crate::settings::{Encryption, Settings, url};
+use crate::services::url;
+use crate::settings::{Encryption, Settings};
 
 /// Client for a bucket with states.
 pub(crate) struct Client {

@@ -516,6 +516,14 @@ impl Config {
     }
 }
 
+pub(crate) fn text(value: &Attr<String>) -> Option<String> {
+    value.known().filter(|text| !text.is_empty()).cloned()
+}
+
+pub(crate) fn list(value: &Attr<Set<String>>) -> Option<Vec<String>> {
+    value.known().map(|set| set.0.to_vec())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,7 @@ mod config;
 mod credentials;
 mod endpoints;
 mod locks;
+mod services;
 mod settings;
 
 use std::sync::Arc;

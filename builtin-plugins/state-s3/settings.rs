@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use monoform_sdk::{Attr, Diagnostic, Result, Set, env};
+use monoform_sdk::{Attr, Diagnostic, Result, env};
 use store_client::sum::md5_base64;
-use store_client::{Answer, HttpClient, Proxy, Retries, Settings as HttpSettings, Tls, Url};
+use store_client::{Answer, HttpClient, Proxy, Retries, Settings as HttpSettings, Tls};
 
-use crate::config::{Config, Endpoints, invalid};
+use crate::config::{Config, Endpoints, invalid, list, text};
 use crate::credentials::{Files, Sources};
 use crate::endpoints;
+use crate::services::Services;
 
 /// Server-side encryption of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,20 +35,6 @@ pub(crate) struct Accounts {
     pub request: bool,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct Services {
-    pub region: String,
-    pub s3: String,
-    pub dynamodb: String,
-    pub iam: String,
-    pub sts: String,
-    pub sts_region: String,
-    /// Addresses of the portal of Identity Center and of its token service, if they are not the usual ones.
-    pub sso: Option<String>,
-    pub sso_login: Option<String>,
-    pub path_style: bool,
-}
-
 pub(crate) struct Settings {
     pub bucket: String,
     pub key: String,
@@ -61,14 +48,6 @@ pub(crate) struct Settings {
     pub accounts: Accounts,
     pub sources: Sources,
     pub http: HttpClient,
-}
-
-pub(crate) fn text(value: &Attr<String>) -> Option<String> {
-    value.known().filter(|text| !text.is_empty()).cloned()
-}
-
-pub(crate) fn list(value: &Attr<Set<String>>) -> Option<Vec<String>> {
-    value.known().map(|set| set.0.to_vec())
 }
 
 fn is_true(value: &Attr<bool>) -> bool {
@@ -268,16 +247,4 @@ fn client(config: &Config) -> Result<HttpClient> {
         ..HttpSettings::default()
     })
     .map_err(|e| invalid("custom_ca_bundle", format!("The certificates cannot be used: {e}.")).into())
-}
-
-/// Parses a configured or usual address; the scheme defaults to https.
-pub(crate) fn url(service: &str, text: &str) -> Result<Url> {
-    let complete = match text.contains("://") {
-        true => text.to_owned(),
-        false => format!("https://{text}"),
-    };
-    Url::parse(&complete).map_err(|e| {
-        let detail = format!("The address of {service}, {text:?}, cannot be understood: {e}.");
-        Diagnostic::error("Invalid S3 backend configuration", detail).into()
-    })
 }

@@ -14,6 +14,7 @@ use monoform_sdk::{Diagnostics, Result, async_trait};
 use serde_json::Value as Json;
 
 use crate::about::{WRITE, problem};
+pub use crate::lock::Holder;
 use crate::lock::{self, Records};
 use crate::sum::md5_hex;
 
@@ -62,29 +63,6 @@ pub enum Written {
     Changed,
     /// Nothing was written: the service reported that the lock is no longer held. The text is the reason.
     LockLost(String),
-}
-
-/// Holder of a lock.
-#[derive(Clone, Debug)]
-pub enum Holder {
-    /// The lock with the ID of this program.
-    Own,
-    Free,
-    Other(Box<LockInfo>),
-    /// Unknown to the service, or the lock was lost for a time: only the state itself can show whether another program has written.
-    Unknown,
-}
-
-impl Holder {
-    /// Returns the holder that the content of a lock names.
-    #[must_use]
-    pub fn of(found: Option<LockInfo>, own: &str) -> Holder {
-        match found {
-            None => Holder::Free,
-            Some(info) if info.id == own => Holder::Own,
-            Some(info) => Holder::Other(Box::new(info)),
-        }
-    }
 }
 
 /// Requests of a store with guarded writes: those of a [`StateClient`], and one for the holder of the lock.

@@ -36,7 +36,17 @@ impl Page {
     }
 }
 
-/// Returns the names on all pages of a list. `page` requests the page at a marker; the first one has none.
+/// The query of S3's ListObjects, version 1, for the page of a bucket's objects with a prefix that begins after `place`.
+#[must_use]
+pub fn bucket_query<'q>(prefix: &'q str, place: Option<&'q str>) -> [(&'static str, &'q str); 3] {
+    [
+        ("marker", place.unwrap_or_default()),
+        ("max-keys", "1000"),
+        ("prefix", prefix),
+    ]
+}
+
+/// The names on all pages of a list. `page` requests the page that begins at a place, at first without one.
 ///
 /// # Errors
 /// Those of `page`; or the service returned the same page again.

@@ -13,7 +13,6 @@ use monoform_sdk::state_store::{LockError, LockInfo};
 use monoform_sdk::{Diagnostics, Result, async_trait};
 
 use crate::about::{LOCK, UNLOCK, details, problem};
-use crate::guard::Holder;
 
 /// Attempts to create or remove a record while other programs change it between two requests.
 const ATTEMPTS: u32 = 10;
@@ -81,6 +80,16 @@ impl Found {
         }
     }
 
+    /// A record of a service that gives locks an ID of its own, by which they are released. The holder's is the one in `info`.
+    #[must_use]
+    pub fn with_id(mut info: LockInfo, id: String) -> Found {
+        let chosen_id = Some(std::mem::replace(&mut info.id, id));
+        Found {
+            chosen_id,
+            ..Found::new(info)
+        }
+    }
+
     /// Reads a record whose content should be JSON.
     #[must_use]
     pub fn of_text(text: &str) -> Found {
@@ -101,6 +110,32 @@ impl Found {
     }
 }
 
+/// Whose a lock is.
+#[derive(Clone, Debug)]
+pub enum Holder {
+    /// The lock with the ID of this program.
+    Own,
+    /// The lock is free.
+    Free,
+    /// Another program has it.
+    Other(Box<LockInfo>),
+    /// Unknown to the service, or the lock was lost for a time: only the state itself can show whether another program has written.
+    Unknown,
+}
+
+impl Holder {
+    /// Returns the holder that the content of a lock names.
+    #[must_use]
+    pub fn of(found: Option<LockInfo>, own: &str) -> Holder {
+        match found {
+            None => Holder::Free,
+            Some(info) if info.id == own => Holder::Own,
+            Some(info) => Holder::Other(Box::new(info)),
+        }
+    }
+}
+
+/// The outcome of a release.
 enum Released {
     Now,
     NotHeld,

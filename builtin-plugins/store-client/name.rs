@@ -1,5 +1,6 @@
 //! Names of objects, and their encoding in addresses.
 
+use monoform_sdk::state_store::DEFAULT;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Characters to encode in a part of a path or query: all but the unreserved ones of RFC 3986.
@@ -19,6 +20,15 @@ pub fn joined(parts: &[&str]) -> String {
         }
     }
     out.join("/")
+}
+
+/// The name of a state's object: `PREFIX/KEY` for the default workspace, `PREFIX/WORKSPACE/KEY` for the others.
+#[must_use]
+pub fn state_object(prefix: &str, workspace: &str, key: &str) -> String {
+    match workspace {
+        DEFAULT => joined(&[prefix, key]),
+        name => joined(&[prefix, name, key]),
+    }
 }
 
 /// Encodes text as a part of a path or query.

@@ -57,6 +57,12 @@ pub fn tag(text: &str, name: &str) -> Option<String> {
     Xml::parse(text).ok()?.text(name).map(str::to_owned)
 }
 
+/// Returns true if an answer says that there is no such bucket, and not only no such object.
+#[must_use]
+pub fn is_about_bucket(answer: &Answer) -> bool {
+    tag(&answer.text(), "Code").as_deref() == Some("NoSuchBucket")
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

@@ -393,7 +393,7 @@ pub(crate) fn provider_part(text: &str, what: &str) -> Result<String, ParseError
 #[cfg(test)]
 mod tests {
     #[test]
-    fn addresses_of_actions_are_read_with_and_without_keys() {
+    fn addresses_of_actions_have_a_type_a_name_and_perhaps_a_key() {
         for text in [
             "action.local_command.a",
             "action.t.a[0]",
@@ -401,16 +401,24 @@ mod tests {
         ] {
             assert_eq!(action(text).map(|a| a.to_string()).as_deref(), Ok(text));
         }
-        for text in [
-            "",
-            "module.m",
-            "local_command.a",
-            "action.a",
-            "action.t.a.b",
-            "action.t.a[0].b",
-            "data.t.a",
+        let unnamed = "An action must be named, after its module if it is in one.";
+        let other = "The address of an action begins with \"action\".";
+        for (text, why) in [
+            ("", unnamed),
+            ("module.m", unnamed),
+            ("local_command.a", other),
+            (
+                "action.a",
+                "After \"action\" come two names, each with a dot before it: the type and the name of the action.",
+            ),
+            (
+                "action.t.a.b",
+                "The key of an action instance stands in square brackets.",
+            ),
+            ("action.t.a[0].b", "Nothing may follow an action instance."),
+            ("data.t.a", other),
         ] {
-            assert!(action(text).is_err(), "{text}");
+            assert_eq!(action(text), Err(ParseError::address(why)), "{text}");
         }
     }
 
@@ -429,21 +437,26 @@ mod tests {
     }
 
     #[test]
-    fn bad_addresses_are_refused() {
-        for text in [
-            "",
-            "a",
-            "a.b.c",
-            "a.b[",
-            "a.b[x]",
-            "a.b[\"x]",
-            "module.m",
-            "[0]",
-            "a..b",
-            "a.b[0][1]",
-            "1a.b",
+    fn bad_address_is_refused_with_the_part_that_is_wrong() {
+        let incomplete = "A resource address must be a resource type, a dot, and a resource name.";
+        let more = "Nothing may follow a resource instance.";
+        for (text, why) in [
+            ("", incomplete),
+            ("a", incomplete),
+            ("module.m", incomplete),
+            ("a.b.c", more),
+            ("a.b[0][1]", more),
+            ("a.b[", "A closing bracket is missing."),
+            ("a.b[x]", "The key \"x\" must be a whole number or a quoted string."),
+            (
+                "a.b[\"x]",
+                "A quoted key is not closed, or has an escape that is not valid.",
+            ),
+            ("[0]", "An address must begin with a name."),
+            ("a..b", "\"\" is not a valid name."),
+            ("1a.b", "\"1a\" is not a valid name."),
         ] {
-            assert!(resource_instance(text).is_err(), "{text}");
+            assert_eq!(resource_instance(text), Err(ParseError::address(why)), "{text}");
         }
     }
 
@@ -490,8 +503,18 @@ mod tests {
             provider_config("provider.Aws").unwrap(),
             provider_config("provider.aws").unwrap()
         );
-        for bad in ["provider.-.west", "provider.", "provider.a b", "provider.a\"b"] {
-            assert!(provider_config(bad).is_err(), "{bad}");
+        for (text, part) in [
+            ("provider.-.west", "-"),
+            ("provider.", ""),
+            ("provider.a b", "a b"),
+            ("provider.a\"b", "a\"b"),
+        ] {
+            let refused = provider_config(text).unwrap_err();
+            assert_eq!(refused.summary, "Invalid provider type", "{text}");
+            assert!(
+                refused.detail.starts_with(&format!("\"{part}\" is not a valid")),
+                "{refused}"
+            );
         }
     }
 
@@ -502,8 +525,15 @@ mod tests {
             "registry.terraform.io/foo/bar"
         );
         assert_eq!(Provider::parse("bar").unwrap().for_display(), "hashicorp/bar");
-        for bad in ["", "a/b/c/d", "a--b/c", "-a/b", "x/terraform-provider-y", "ho st/a/b"] {
-            assert!(Provider::parse(bad).is_err(), "{bad}");
+        for (text, summary) in [
+            ("", "Invalid provider type"),
+            ("a/b/c/d", "Invalid provider source string"),
+            ("a--b/c", "Invalid provider namespace"),
+            ("-a/b", "Invalid provider namespace"),
+            ("x/terraform-provider-y", "Invalid provider type"),
+            ("ho st/a/b", "Invalid provider source hostname"),
+        ] {
+            assert_eq!(Provider::parse(text).unwrap_err().summary, summary, "{text}");
         }
     }
 }

@@ -13,8 +13,8 @@ use modules::{Install, Mirror};
 use packages::packed::Carried;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
+use crate::loading;
 use crate::session::{Session, Surroundings};
-use crate::workdir;
 
 /// Returns the modules in this executable; none if it has none.
 #[must_use]
@@ -97,7 +97,7 @@ fn run(
         data_dir,
         in_memory,
         upgrade: false,
-        load: workdir::load_options(session, &nothing, &set),
+        load: loading::options(session, &nothing, &set),
         mirror: Some(mirror),
         carried: None,
         tests,

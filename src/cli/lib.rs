@@ -20,6 +20,7 @@ pub mod env;
 mod guards;
 mod guide;
 mod interrupt;
+mod loading;
 mod logging;
 mod operation;
 mod outcome;

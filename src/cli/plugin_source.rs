@@ -11,7 +11,7 @@ use packages::selection::Selection;
 use packages::{Catalog, ProvisionerSelection};
 use plugins::{Host, Program};
 use provider::{Provider, Provisioner};
-use provider::{ProviderSource, Schemas};
+use provider::{ProviderSource, Schemas, StartError};
 use state::State;
 
 use syntax::{Diagnostics, Range};
@@ -210,7 +210,7 @@ impl Plugins {
         {
             match self.start_provisioner(&name).await {
                 Ok(running) => running.close().await,
-                Err(e) => problems.extend(e),
+                Err(e) => problems.extend(e.unreported()),
             }
         }
         problems
@@ -225,7 +225,7 @@ impl Plugins {
         for provider in providers {
             match self.start(&provider).await {
                 Ok(running) => running.close().await,
-                Err(e) => problems.extend(e),
+                Err(e) => problems.extend(e.unreported()),
             }
         }
         problems
@@ -234,9 +234,9 @@ impl Plugins {
 
 #[async_trait]
 impl ProviderSource for Plugins {
-    async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
+    async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, StartError> {
         if self.is_unavailable(|u| u.providers.contains(provider)) {
-            return Err(Diagnostics::new());
+            return Err(StartError::Reported);
         }
         let program = program_of(self.catalog.select(provider).await?);
         let running = self.host.provider(provider, program).await?;
@@ -250,9 +250,9 @@ impl ProviderSource for Plugins {
         Ok(running)
     }
 
-    async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
+    async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, StartError> {
         if self.is_unavailable(|u| u.provisioners.contains(name)) {
-            return Err(Diagnostics::new());
+            return Err(StartError::Reported);
         }
         let program = match self.catalog.select_provisioner(name)? {
             ProvisionerSelection::External(executable) => Program::Executable(executable),

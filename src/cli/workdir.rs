@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use config::files::{Disk, FileSource, Mounted};
 use config::manifest::Manifest;
 use config::model::Variable;
-use config::values::{self, SetVariables, StoredValue, ValueSource, VariableValue};
+use config::values::{self, StoredValue, ValueSource, VariableValue};
 use config::{Config, LoadOptions, Loaded, RootVariables};
 use engine::inputs::{EvaluationEnvironment, Variables};
 use lang::scope::FunctionSettings;
@@ -14,10 +14,10 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use views::prompt::{Answer, Echo};
 
 use crate::TERRAFORM_VERSION;
-use crate::carried_modules;
 use crate::outcome::Failure;
 use crate::process;
 use crate::session::{Session, Surroundings};
+use crate::{carried_modules, loading};
 
 /// Loaded configuration with the text of its files.
 pub struct Project {
@@ -124,7 +124,7 @@ fn load_by(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> 
         );
     };
     let set = session.set_variables();
-    let options = load_options(session, &installed.manifest, &set);
+    let options = loading::options(session, &installed.manifest, &set);
     let files = Mounted {
         mounts: session.mounts.get().cloned(),
         files,
@@ -149,18 +149,8 @@ fn load_installed(session: &Session, files: &dyn FileSource, dir: &str, load: Lo
         }
     };
     let set = session.set_variables();
-    let options = load_options(session, &manifest, &set);
+    let options = loading::options(session, &manifest, &set);
     (load(files, dir, &options), problems)
-}
-
-/// Returns the load options for the working directory. Const variables get their values from flags, files and the environment;
-/// the user is never asked for them.
-pub fn load_options<'o>(session: &'o Session, manifest: &'o Manifest, set: &'o SetVariables) -> LoadOptions<'o> {
-    LoadOptions {
-        variables: RootVariables::Set(set),
-        cwd: session.original_dir.to_str().unwrap_or("."),
-        ..LoadOptions::new(TERRAFORM_VERSION, manifest)
-    }
 }
 
 /// Loads the configuration in a saved plan, with the values of its variables there.

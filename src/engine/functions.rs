@@ -19,7 +19,7 @@ use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use provider::ProviderSource;
+use provider::{ProviderSource, StartError};
 
 /// Returns a signature for functions of an unavailable provider, which accepts any arguments.
 fn anything() -> Signature {
@@ -92,11 +92,11 @@ impl Functions {
             let started = async {
                 let process = source.start(&provider).await?;
                 let schema = process.schema().await?;
-                Ok::<_, Diagnostics>((process, schema))
+                Ok::<_, StartError>((process, schema))
             };
             match started.await {
                 Ok((process, schema)) => self.add(provider, process, &schema),
-                Err(found) => problems.extend(found),
+                Err(found) => problems.extend(found.unreported()),
             }
         }
         problems

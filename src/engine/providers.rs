@@ -8,7 +8,7 @@ use config::Config;
 use cty::Value;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use provider::{Provider, ProviderSource, Provisioner, Schemas};
+use provider::{Provider, ProviderSource, Provisioner, Schemas, StartError};
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Mutex;
@@ -101,11 +101,11 @@ impl<'s> Providers<'s> {
                         Err(diagnostics) => {
                             // It is not among the providers that are closed at the end.
                             running.close().await;
-                            Err(diagnostics)
+                            Err(diagnostics.into())
                         }
                     }
                 };
-                let result = started.await;
+                let result = started.await.map_err(StartError::unreported);
                 (provider, for_functions, result)
             })
             .collect();
@@ -118,11 +118,11 @@ impl<'s> Providers<'s> {
                         Ok(schema) => Ok((running, schema)),
                         Err(diagnostics) => {
                             running.close().await;
-                            Err(diagnostics)
+                            Err(StartError::from(diagnostics))
                         }
                     }
                 };
-                let result = started.await;
+                let result = started.await.map_err(StartError::unreported);
                 (name, result)
             })
             .collect();
@@ -194,7 +194,7 @@ impl<'s> Providers<'s> {
         {
             return Ok(running.clone());
         }
-        let running = self.source.start(provider).await?;
+        let running = self.source.start(provider).await.map_err(StartError::unreported)?;
         self.idle.lock().await.insert(provider.clone(), running.clone());
         Ok(running)
     }
@@ -211,7 +211,10 @@ impl<'s> Providers<'s> {
         let idle = self.idle.lock().await.remove(&address.provider);
         let running = match idle {
             Some(running) => running,
-            None => self.source.start(&address.provider).await?,
+            None => {
+                let started = self.source.start(&address.provider).await;
+                started.map_err(StartError::unreported)?
+            }
         };
         let answer = running.configure(config).await;
         // Stored before the result is checked: also a process whose configuration failed must be closed.

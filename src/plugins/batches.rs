@@ -26,22 +26,6 @@ pub(crate) const LARGE: usize = 1 << 20;
 /// Maximum number of calls in one message: with [`LARGE`], a quarter of [`MESSAGE_LIMIT`].
 const TOGETHER: usize = 64;
 
-/// Returns the method of a call that can be batched, by its name in either protocol.
-pub(crate) fn method(name: &str) -> Option<Method> {
-    Some(match name {
-        "ValidateResourceTypeConfig" | "ValidateResourceConfig" => Method::ValidateResourceConfig,
-        "ValidateDataSourceConfig" | "ValidateDataResourceConfig" => Method::ValidateDataResourceConfig,
-        "UpgradeResourceState" => Method::UpgradeResourceState,
-        "UpgradeResourceIdentity" => Method::UpgradeResourceIdentity,
-        "ReadResource" => Method::ReadResource,
-        "PlanResourceChange" => Method::PlanResourceChange,
-        "ApplyResourceChange" => Method::ApplyResourceChange,
-        "ReadDataSource" => Method::ReadDataSource,
-        "CallFunction" => Method::CallFunction,
-        _ => return None,
-    })
-}
-
 /// Open stream of calls.
 pub(crate) struct Batches {
     requests: mpsc::UnboundedSender<Request>,

@@ -17,66 +17,14 @@ use syntax::{Diagnostic, Diagnostics};
 use tonic::transport::Channel;
 
 use crate::connection::PluginConnection;
+pub use crate::methods::Methods;
 use crate::process::Process;
-use crate::{convert, grpc_v5, grpc_v6, logs};
+use crate::{convert, logs};
 
 /// Time for a plugin to end after it was asked to, before it is killed.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Time for the last lines that a plugin prints to arrive.
 const LAST_LINES: Duration = Duration::from_millis(50);
-
-/// gRPC paths of a protocol's requests: `/package.Service/Method`.
-pub struct Methods {
-    pub version: u32,
-    /// Schemas and capabilities of the provider.
-    pub get_schema: &'static str,
-    pub validate_provider: &'static str,
-    pub validate_resource: &'static str,
-    pub validate_data: &'static str,
-    pub validate_ephemeral: &'static str,
-    /// Upgrade of a stored object to the current version of its schema.
-    pub upgrade: &'static str,
-    pub identity_schemas: &'static str,
-    /// Upgrade of a stored identity to the current version of its schema.
-    pub upgrade_identity: &'static str,
-    /// Configuration that describes an existing object.
-    pub generate_config: &'static str,
-    pub validate_list: &'static str,
-    /// List resource: existing objects of a type.
-    pub list: &'static str,
-    pub configure: &'static str,
-    /// Read of an object, for a refresh.
-    pub read: &'static str,
-    pub plan: &'static str,
-    pub apply: &'static str,
-    /// Import of an object by its id or identity.
-    pub import: &'static str,
-    /// Conversion of an object of another type, perhaps of another provider.
-    pub move_state: &'static str,
-    pub read_data: &'static str,
-    pub open_ephemeral: &'static str,
-    pub renew_ephemeral: &'static str,
-    pub close_ephemeral: &'static str,
-    pub call_function: &'static str,
-    pub validate_action: &'static str,
-    /// Check that an action can be invoked.
-    pub plan_action: &'static str,
-    pub invoke_action: &'static str,
-    /// Early end of all running requests.
-    pub stop: &'static str,
-}
-
-impl Methods {
-    /// Returns the paths of a protocol: 5 or 6, since the handshake accepts no other.
-    #[must_use]
-    pub fn of(protocol: u32) -> &'static Methods {
-        if protocol == 5 {
-            &grpc_v5::METHODS
-        } else {
-            &grpc_v6::METHODS
-        }
-    }
-}
 
 /// Returns the name of a request, the last part of its path.
 pub(crate) fn name(path: &str) -> &str {

@@ -1,41 +1,8 @@
-//! Protocol 5: other names for six requests, and attributes without nested schemas.
+//! Messages of protocol 5 that differ: schemas, whose attributes have no nested schemas.
 
 use std::collections::HashMap;
 
 use proto::{tfplugin5 as v5, tfplugin6 as v6};
-
-use crate::grpc::Methods;
-
-/// Paths of the requests of protocol 5.
-pub const METHODS: Methods = Methods {
-    version: 5,
-    get_schema: "/tfplugin5.Provider/GetSchema",
-    validate_provider: "/tfplugin5.Provider/PrepareProviderConfig",
-    validate_resource: "/tfplugin5.Provider/ValidateResourceTypeConfig",
-    validate_data: "/tfplugin5.Provider/ValidateDataSourceConfig",
-    validate_ephemeral: "/tfplugin5.Provider/ValidateEphemeralResourceConfig",
-    upgrade: "/tfplugin5.Provider/UpgradeResourceState",
-    identity_schemas: "/tfplugin5.Provider/GetResourceIdentitySchemas",
-    upgrade_identity: "/tfplugin5.Provider/UpgradeResourceIdentity",
-    generate_config: "/tfplugin5.Provider/GenerateResourceConfig",
-    validate_list: "/tfplugin5.Provider/ValidateListResourceConfig",
-    list: "/tfplugin5.Provider/ListResource",
-    configure: "/tfplugin5.Provider/Configure",
-    read: "/tfplugin5.Provider/ReadResource",
-    plan: "/tfplugin5.Provider/PlanResourceChange",
-    apply: "/tfplugin5.Provider/ApplyResourceChange",
-    import: "/tfplugin5.Provider/ImportResourceState",
-    move_state: "/tfplugin5.Provider/MoveResourceState",
-    read_data: "/tfplugin5.Provider/ReadDataSource",
-    open_ephemeral: "/tfplugin5.Provider/OpenEphemeralResource",
-    renew_ephemeral: "/tfplugin5.Provider/RenewEphemeralResource",
-    close_ephemeral: "/tfplugin5.Provider/CloseEphemeralResource",
-    call_function: "/tfplugin5.Provider/CallFunction",
-    validate_action: "/tfplugin5.Provider/ValidateActionConfig",
-    plan_action: "/tfplugin5.Provider/PlanAction",
-    invoke_action: "/tfplugin5.Provider/InvokeAction",
-    stop: "/tfplugin5.Provider/Stop",
-};
 
 /// Converts the answer to the schema request, the only one whose form differs, to protocol 6.
 #[must_use]

@@ -34,11 +34,11 @@ mod grpc_provider;
 mod grpc_provisioner;
 mod grpc_state_store;
 mod grpc_v5;
-mod grpc_v6;
 mod handshake;
 mod host;
 mod launch;
 mod logs;
+mod methods;
 #[cfg(target_os = "linux")]
 pub mod private_tmp;
 mod process;

@@ -20,5 +20,5 @@ pub use contract::{
     PluginDiagnostic, Provider, ProviderSchema, Provisioner, RawState, ReadRequest,
 };
 pub use schemas::Schemas;
-pub use source::ProviderSource;
+pub use source::{ProviderSource, StartError};
 pub use state_store::StateStore;

@@ -6,9 +6,41 @@ use std::sync::Arc;
 use addrs::{AbsProviderConfig, AbsResourceInstance, ModuleInstance};
 use async_trait::async_trait;
 use cty::Value;
-use syntax::Diagnostics;
+use syntax::{Diagnostic, Diagnostics};
 
 use crate::{Provider, Provisioner};
+
+/// The reason why a plugin does not run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StartError {
+    /// The plugin is not available, which was reported when plugins were selected.
+    Reported,
+    /// Problems that have not been reported yet.
+    Problems(Diagnostics),
+}
+
+impl StartError {
+    /// The problems that are still to be reported; none if all are.
+    #[must_use]
+    pub fn unreported(self) -> Diagnostics {
+        match self {
+            StartError::Reported => Diagnostics::new(),
+            StartError::Problems(problems) => problems,
+        }
+    }
+}
+
+impl From<Diagnostics> for StartError {
+    fn from(problems: Diagnostics) -> StartError {
+        StartError::Problems(problems)
+    }
+}
+
+impl From<Diagnostic> for StartError {
+    fn from(problem: Diagnostic) -> StartError {
+        StartError::Problems(problem.into())
+    }
+}
 
 /// Starts plugins for an operation: each call starts a new process.
 #[async_trait]
@@ -17,12 +49,12 @@ pub trait ProviderSource: Send + Sync {
     ///
     /// # Errors
     /// The provider is not available, or does not start.
-    async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics>;
+    async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, StartError>;
     /// Starts a process of this provisioner.
     ///
     /// # Errors
     /// The provisioner is not available, or does not start.
-    async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics>;
+    async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, StartError>;
 
     /// Returns a provider for a provider configuration that replaces a configured process. The configuration's block is
     /// not evaluated.

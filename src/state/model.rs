@@ -331,6 +331,20 @@ impl State {
         }
     }
 
+    /// This state as the snapshot that a store writes after `known`: with its lineage, or a new one; with the next serial, unless
+    /// nothing has changed since; and with the version of the program that writes it.
+    #[must_use]
+    pub fn next_snapshot(&self, known: Option<&State>, terraform_version: &str, changed: bool) -> State {
+        let serial = known.map_or(0, |known| known.serial);
+        let lineage = known.map(|known| &known.lineage).filter(|lineage| !lineage.is_empty());
+        State {
+            terraform_version: terraform_version.to_owned(),
+            serial: serial.saturating_add(u64::from(changed)),
+            lineage: lineage.cloned().unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
+            ..self.clone()
+        }
+    }
+
     /// Returns true if two snapshots have equal contents, apart from version, serial and lineage.
     #[must_use]
     pub fn same_content(&self, other: &State) -> bool {

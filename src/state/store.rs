@@ -26,8 +26,7 @@ use files::is_replaceable;
 use crate::LockInfo;
 use crate::beside::{beside, replace_file};
 use crate::document::encode;
-use crate::journal::recovery::Found;
-use crate::journal::{Base, JournalLocation, JournalReport, Keeper, Writer};
+use crate::journal::{Base, JournalLocation, JournalReport, JournaledStore, Keeper, Writer};
 use crate::lock::FileLock;
 use crate::pending::{self, Recovery, RecoveryAction, Verdict, stamped_backup};
 use crate::state_file::{FoundFile, read_file, remove_pending, version_of, write_in_place};
@@ -155,7 +154,7 @@ impl LocalStore {
             }
             self.known = Some(state);
             if let Some(journal) = journal {
-                self.replay(journal, locked)?;
+                Keeper::replay(self, journal, locked)?;
             }
             return Ok(self.known.clone().flatten());
         }
@@ -176,27 +175,6 @@ impl LocalStore {
             Some(Verdict::Same | Verdict::Unused(_)) => {}
         }
         Ok(found.into_state())
-    }
-
-    /// Puts the results in the journal of an earlier run into the state.
-    fn replay(&mut self, found: Found, locked: bool) -> Result<(), StateError> {
-        let known = self.known.as_ref().and_then(Option::as_ref);
-        let shown = format!("the state {}", self.read_path.display());
-        let Some(mut recovered) = self.keeper.judge(found, known, &shown, locked)? else {
-            return Ok(());
-        };
-        match recovered.state.take() {
-            Some((state, version)) if locked => {
-                self.write(&state, &version)?;
-            }
-            Some((state, _)) => {
-                // Not written without the lock. The next write must be compared with the file, not with this.
-                self.replayed = true;
-                self.known = Some(Some(state));
-            }
-            None => {}
-        }
-        self.keeper.settle(recovered)
     }
 
     /// Returns the report on the journal of an earlier run.
@@ -294,22 +272,8 @@ impl LocalStore {
         if same && self.read_path == self.path && !self.replayed {
             return Ok(Written::Unchanged);
         }
-        let (serial, lineage) = known.map_or((0, ""), |known| (known.serial, &*known.lineage));
-        let snapshot = State {
-            terraform_version: terraform_version.to_owned(),
-            // An unchanged state that only goes to another file (-state-out) is the same snapshot.
-            serial: if same && !self.replayed {
-                serial
-            } else {
-                serial.saturating_add(1)
-            },
-            lineage: if lineage.is_empty() {
-                uuid::Uuid::new_v4().to_string()
-            } else {
-                lineage.to_owned()
-            },
-            ..state.clone()
-        };
+        let changed = !same || self.replayed;
+        let snapshot = state.next_snapshot(known, terraform_version, changed);
         self.write_snapshot(snapshot)
     }
 
@@ -366,6 +330,29 @@ impl LocalStore {
             self.backed_up = true;
         }
         Ok(())
+    }
+}
+
+impl JournaledStore for LocalStore {
+    fn keeper(&mut self) -> &mut Keeper {
+        &mut self.keeper
+    }
+
+    fn known(&self) -> Option<&State> {
+        self.known.as_ref().and_then(Option::as_ref)
+    }
+
+    fn shown(&self) -> String {
+        format!("the state {}", self.read_path.display())
+    }
+
+    fn save(&mut self, state: &State, version: &str) -> Result<(), StateError> {
+        self.write(state, version).map(drop)
+    }
+
+    fn hold(&mut self, state: State) {
+        self.replayed = true;
+        self.known = Some(Some(state));
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use addrs::{AbsProviderConfig, AbsResourceInstance, ModuleInstance, Resource, Target};
 use async_trait::async_trait;
 use cty::Value;
-use provider::{Provider, ProviderSchema, ProviderSource, Provisioner};
+use provider::{Provider, ProviderSchema, ProviderSource, Provisioner, StartError};
 use syntax::Diagnostics;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
@@ -40,7 +40,7 @@ impl<'s> Pool<'s> {
     }
 
     /// Returns the unconfigured provider, and starts it for the first caller.
-    async fn unconfigured(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
+    async fn unconfigured(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, StartError> {
         let cell = self.cell(provider);
         // A failed start is not stored, so that a later run tries again.
         let running = cell.get_or_try_init(|| self.source.start(provider)).await?;
@@ -66,14 +66,13 @@ impl<'s> Pool<'s> {
         provider: &addrs::Provider,
         config: impl FnOnce(&ProviderSchema) -> Result<Value, Diagnostics>,
     ) -> Result<(Arc<dyn Provider>, Vec<provider::PluginDiagnostic>), Diagnostics> {
-        // The unconfigured process checks the value, so that no other one is started for a wrong one.
-        let shared = self.unconfigured(provider).await?;
+        let shared = self.unconfigured(provider).await.map_err(StartError::unreported)?;
         let value = config(&*shared.schema().await?)?;
         let checked = shared.validate_provider(value.clone()).await?;
         if checked.diagnostics.iter().any(|d| d.diagnostic.is_error()) {
             return Ok((shared, checked.diagnostics));
         }
-        let own = self.source.start(provider).await?;
+        let own = self.source.start(provider).await.map_err(StartError::unreported)?;
         let configured = own.configure(value).await?;
         let mut problems = checked.diagnostics;
         problems.extend(configured.diagnostics);
@@ -201,7 +200,7 @@ impl<'s> RunProviders<'s> {
 
 #[async_trait]
 impl ProviderSource for RunProviders<'_> {
-    async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
+    async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, StartError> {
         let mut stand_ins = self.mocks.keys().chain(self.configured.keys());
         let pretends = stand_ins.any(|config| config.provider == *provider);
         if pretends {
@@ -214,7 +213,7 @@ impl ProviderSource for RunProviders<'_> {
         self.pool.source.start(provider).await
     }
 
-    async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
+    async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, StartError> {
         self.pool.source.start_provisioner(name).await
     }
 

@@ -96,7 +96,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("monoform-sdk-derive", &[]),
     ("monoform-process", &[]),
-    ("monoform-sdk", &["sdk-derive", "proto", "cty", "locks", "process"]),
+    ("monoform-sdk", &["sdk-derive", "cty", "locks", "process"]),
+    ("monoform-sdk-server", &["sdk", "proto"]),
+    // For tests of plugins: a development dependency of any plugin, and of none otherwise.
+    ("monoform-sdk-testing", &["sdk"]),
     ("monoform-connection", &["sdk", "trust", "gotext", "openssh"]),
     // One plugin uses another: cloud-init user data is the same message in both. The last two are parts of the language.
     (
@@ -113,7 +116,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     // A development dependency of any crate, and a normal one of none.
     ("monoform-support", &[]),
-    ("monoform", &["cli", "packages", "pack", "sdk"]),
+    ("monoform", &["cli", "packages", "pack", "sdk", "sdk-server"]),
 ];
 
 /// Crates that core and plugins share: every plugin may use them. Code that two plugins would otherwise copy belongs here.

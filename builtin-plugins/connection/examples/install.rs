@@ -51,5 +51,5 @@ async fn install(config: Config, block: &Value, output: &Output, stop: &mut Stop
 }
 
 fn main() -> ExitCode {
-    monoform_sdk::serve_provisioner(Install)
+    monoform_sdk_server::serve_provisioner(Install)
 }

@@ -1,13 +1,13 @@
 //! Authentication over SSH.
 
-use russh::client::{AuthResult, Handle, KeyboardInteractiveAuthResponse};
+use russh::client::{AuthResult, Handle, Handler, KeyboardInteractiveAuthResponse};
 use russh::keys::agent::AgentIdentity;
 use russh::keys::{HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKeyOrCertificate};
 use russh::{MethodKind, MethodSet, Signer};
 
-use super::client::Client;
+use super::agent::{self, AgentSettings};
 use super::keys::UserKey;
-use super::{AgentSettings, Hop, agent};
+use super::settings::Hop;
 use crate::{Error, Result};
 
 /// Authentication methods in the order of attempts.
@@ -41,7 +41,7 @@ impl Way {
 }
 
 /// Authenticates with each method at most once, if the server offers it. A server may require several methods.
-pub(super) async fn log_in(handle: &mut Handle<Client>, hop: &Hop, agent: Option<&AgentSettings>) -> Result<()> {
+pub(super) async fn log_in<H: Handler>(handle: &mut Handle<H>, hop: &Hop, agent: Option<&AgentSettings>) -> Result<()> {
     let mut attempted = vec!["none"];
     // The method "none" asks the server for its list of methods.
     let mut allowed = match handle.authenticate_none(&hop.user).await? {
@@ -111,12 +111,11 @@ fn refused(attempted: &[&str], allowed: &MethodSet, problem: Option<Error>) -> E
 }
 
 /// Returns the hash for signatures with an RSA key: the best one that the server announces.
-async fn rsa_hash(handle: &Handle<Client>) -> Result<Option<HashAlg>> {
-    // No announcement (RFC 8308) means an old server, which knows SHA-1 only.
+async fn rsa_hash<H: Handler>(handle: &Handle<H>) -> Result<Option<HashAlg>> {
     Ok(handle.best_supported_rsa_hash().await?.flatten())
 }
 
-async fn with_key(handle: &mut Handle<Client>, user: &str, key: &UserKey) -> Result<AuthResult> {
+async fn with_key<H: Handler>(handle: &mut Handle<H>, user: &str, key: &UserKey) -> Result<AuthResult> {
     let hash = if key.key.algorithm().is_rsa() {
         rsa_hash(handle).await?
     } else {
@@ -158,7 +157,7 @@ impl Signer for KeySigner<'_> {
 }
 
 /// Answers every question of the server with the password.
-async fn interactively(handle: &mut Handle<Client>, user: &str, password: &str) -> Result<AuthResult> {
+async fn interactively<H: Handler>(handle: &mut Handle<H>, user: &str, password: &str) -> Result<AuthResult> {
     /// Limit of rounds, so that a server cannot keep the client busy for ever.
     const QUESTIONS: usize = 20;
     let mut answer = handle.authenticate_keyboard_interactive_start(user, None).await?;
@@ -184,7 +183,7 @@ async fn interactively(handle: &mut Handle<Client>, user: &str, password: &str) 
 }
 
 /// Tries the keys of the agent one after the other.
-async fn with_agent(handle: &mut Handle<Client>, user: &str, settings: &AgentSettings) -> Result<AuthResult> {
+async fn with_agent<H: Handler>(handle: &mut Handle<H>, user: &str, settings: &AgentSettings) -> Result<AuthResult> {
     let (mut client, identities) = agent::keys(settings).await?;
     let mut answer = AuthResult::Failure {
         remaining_methods: MethodSet::empty(),

@@ -10,7 +10,9 @@ use russh::keys::{PublicKey, PublicKeyOrCertificate};
 use russh::{Channel, ChannelOpenFailure, Preferred, cipher, kex};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{AgentSettings, Hop, Settings, agent, auth, keys, proxy};
+use super::agent::{self, AgentSettings};
+use super::settings::{Hop, Settings};
+use super::{auth, keys, proxy};
 use crate::{Error, Result};
 
 /// Interval of keepalive requests while the server is silent, and how many may stay unanswered: a dead server is

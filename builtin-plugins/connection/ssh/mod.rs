@@ -11,62 +11,24 @@ mod exec;
 pub(crate) mod keys;
 pub(crate) mod proxy;
 mod scp;
+mod settings;
 mod sftp;
 #[cfg(test)]
 mod tests;
 
-use std::net::Ipv6Addr;
 use std::path::Path;
 
 use monoform_sdk::{Output, Stop};
 use russh::Channel;
 use russh::client::Msg;
-use russh::keys::PublicKey;
 
 pub(crate) use self::agent::AgentSettings;
 use self::client::Connected;
+pub(crate) use self::settings::{Hop, Settings};
 use self::sftp::Sftp;
 use crate::files::{Content, Progress};
 use crate::words::{command, command_for_windows, quoted, without_tilde};
 use crate::{Error, Result};
-
-/// Arguments of the connection block for SSH.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub target: Hop,
-    pub bastion: Option<Hop>,
-    pub proxy: Option<proxy::Proxy>,
-    pub agent: Option<AgentSettings>,
-    pub windows: bool,
-}
-
-/// A machine on the way, with the credentials for it.
-#[derive(Clone, Debug)]
-pub(crate) struct Hop {
-    /// Name or address, without brackets.
-    pub host: String,
-    pub port: u16,
-    pub user: String,
-    pub password: Option<String>,
-    pub key: Option<keys::UserKey>,
-    /// Expected host key; every key is accepted without one.
-    pub host_key: Option<PublicKey>,
-}
-
-impl Hop {
-    /// Returns the host with brackets around an IPv6 address.
-    pub fn shown(&self) -> String {
-        if self.host.parse::<Ipv6Addr>().is_ok() {
-            format!("[{}]", self.host)
-        } else {
-            self.host.clone()
-        }
-    }
-
-    pub fn address(&self) -> String {
-        format!("{}:{}", self.shown(), self.port)
-    }
-}
 
 /// An open connection to a machine.
 pub(crate) struct Ssh {

@@ -13,7 +13,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::client::TlsStream;
 
-use super::Hop;
+use super::settings::Hop;
+pub use super::settings::{Proxy, Scheme};
 use crate::{Error, Result, resolve};
 
 /// Time limit of a TCP connection, and of the handshake with a proxy.
@@ -21,27 +22,6 @@ const LIMIT: Duration = Duration::from_secs(15);
 
 /// Length limit of the head of a proxy's response.
 const LONGEST_HEAD: usize = 16 * 1024;
-
-#[derive(Clone, Debug)]
-pub struct Proxy {
-    pub scheme: Scheme,
-    pub host: String,
-    pub port: u16,
-    pub user: String,
-    pub password: String,
-}
-
-/// Protocol of a proxy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
-    /// HTTP with the method CONNECT.
-    Http,
-    /// HTTP with the method CONNECT over TLS, or without TLS if the proxy does not answer with it: Terraform speaks plain HTTP
-    /// to such proxies.
-    Https,
-    /// SOCKS, version 5.
-    Socks5,
-}
 
 /// A byte stream to the first machine.
 pub enum Dialed {

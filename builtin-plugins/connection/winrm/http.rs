@@ -15,7 +15,8 @@ use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 
 use super::ntlm::{Challenge, Fresh, Who, negotiate};
-use super::{Settings, tls};
+use super::settings::Settings;
+use super::tls;
 use crate::ssh::proxy::tcp;
 use crate::{Error, Result};
 

@@ -6,19 +6,19 @@
 mod copy;
 mod http;
 mod ntlm;
+mod settings;
 mod soap;
 #[cfg(test)]
 mod tests;
 mod tls;
 
-use std::net::Ipv6Addr;
 use std::path::Path;
-use std::time::Duration;
 
 use monoform_sdk::lines::Lines;
 use monoform_sdk::{Output, Stop};
 
 use self::http::Http;
+pub(crate) use self::settings::Settings;
 use self::soap::{Received, Request};
 use crate::files::Progress;
 use crate::words::command_for_windows;
@@ -27,40 +27,6 @@ use crate::{Content, Error, Result};
 /// Shortest operation timeout in seconds: the time that a service may wait for output of a command before it answers that there is
 /// none. With zero it would never wait.
 const SHORTEST_WAIT: u64 = 1;
-
-/// Arguments of the connection block for WinRM.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    /// Name or address, without brackets.
-    pub host: String,
-    pub port: u16,
-    pub user: String,
-    pub password: String,
-    pub https: bool,
-    pub insecure: bool,
-    pub ntlm: bool,
-    pub cacert: Option<String>,
-    pub timeout: Duration,
-}
-
-impl Settings {
-    fn shown_host(&self) -> String {
-        if self.host.parse::<Ipv6Addr>().is_ok() {
-            format!("[{}]", self.host)
-        } else {
-            self.host.clone()
-        }
-    }
-
-    fn address(&self) -> String {
-        format!("{}:{}", self.shown_host(), self.port)
-    }
-
-    fn url(&self) -> String {
-        let scheme = if self.https { "https" } else { "http" };
-        format!("{scheme}://{}/wsman", self.address())
-    }
-}
 
 /// A connection to a service that has answered.
 pub(crate) struct Winrm {

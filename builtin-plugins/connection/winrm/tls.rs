@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustls::ClientConfig;
 use trust::Verifier;
 
-use super::Settings;
+use super::settings::Settings;
 use crate::{Error, Result};
 
 /// Verifies servers by the certificates of the connection block, which may be a server's own, or by those of the system; or not at

@@ -1,7 +1,7 @@
 //! Tests of the visible behavior of `random_string` and `random_password`.
 
 use monoform_sdk::cty::{Type, Value};
-use monoform_sdk::testing::Harness;
+use monoform_sdk_testing::Harness;
 
 use crate::text;
 

@@ -5,27 +5,30 @@ use std::sync::Arc;
 
 use cty::{ObjectType, Type, Value};
 
-use super::{Attribute, Block, NestedBlock, Nesting, Schema};
+use super::shape::{Attribute, Block, NestedBlock, Nesting, Schema};
 use crate::modifier::Modifier;
 use crate::validate::Validator;
 
 /// A schema made ready for many calls: its object type, and its members in the order of that type's attributes.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The schema as declared.
+    /// The schema as its author declared it.
     pub schema: Schema,
     /// The type of the objects it describes.
     pub ty: Type,
-    /// The same type, as an object type.
+    /// The object type behind `ty`.
     pub object: Arc<ObjectType>,
     /// The members of the outermost block.
-    pub(crate) members: Vec<CompiledMember>,
-    /// Whether an attribute, here or further in, is write-only.
+    #[doc(hidden)]
+    pub members: Vec<CompiledMember>,
+    /// Set if an attribute, here or further in, is write-only.
     write_only: bool,
 }
 
 #[derive(Debug)]
-pub(crate) enum CompiledMember {
+/// A member of a block, with its members if it has any.
+#[allow(missing_docs, reason = "hidden: for the server and the test harness")]
+pub enum CompiledMember {
     Attribute(Attribute),
     /// An attribute with a schema of its own.
     Nested(Attribute, Nesting, Vec<CompiledMember>),
@@ -33,6 +36,7 @@ pub(crate) enum CompiledMember {
 }
 
 impl CompiledMember {
+    /// The name in the configuration.
     pub fn name(&self) -> &'static str {
         match self {
             CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => a.name,
@@ -48,6 +52,7 @@ impl CompiledMember {
         }
     }
 
+    /// Steps that the planned value goes through.
     pub fn modifiers(&self) -> &[Modifier] {
         match self {
             CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => &a.modifiers,
@@ -55,6 +60,7 @@ impl CompiledMember {
         }
     }
 
+    /// Rules for the configured value.
     pub fn validators(&self) -> &[Validator] {
         match self {
             CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => &a.validators,
@@ -62,6 +68,7 @@ impl CompiledMember {
         }
     }
 
+    /// The type of the member's value.
     pub fn ty(&self) -> Type {
         match self {
             CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => a.ty.clone(),
@@ -74,6 +81,7 @@ impl CompiledMember {
         let CompiledMember::Block(block, members) = self else {
             return Value::null(ty.clone());
         };
+        // Null, so that the plugin may say which there are: an empty list would be an answer.
         if block.computed {
             return Value::null(ty.clone());
         }
@@ -91,7 +99,7 @@ impl CompiledMember {
         }
     }
 
-    /// Whether the plugin may say which of these blocks there are.
+    /// Returns true if the plugin may decide which of these blocks there are.
     pub fn is_computed_block(&self) -> bool {
         matches!(self, CompiledMember::Block(block, _) if block.computed)
     }
@@ -107,7 +115,7 @@ impl CompiledMember {
 }
 
 impl Compiled {
-    /// Makes a schema ready.
+    /// Compiles a schema for use by many calls.
     #[must_use]
     pub fn new(schema: Schema) -> Compiled {
         let ty = schema.root.ty();
@@ -123,7 +131,8 @@ impl Compiled {
     }
 
     /// The object with these attributes and nothing else: no other attribute, no blocks.
-    pub(crate) fn object_with(&self, given: &BTreeMap<&str, Value>) -> Value {
+    #[doc(hidden)]
+    pub fn object_with(&self, given: &BTreeMap<&str, Value>) -> Value {
         let values = self.members.iter().zip(self.object.attributes()).map(|(member, a)| {
             let given = given.get(&*a.name).cloned();
             given.unwrap_or_else(|| member.absent(&a.ty))
@@ -133,6 +142,7 @@ impl Compiled {
 
     /// The object without the values of write-only attributes, which are never stored.
     pub(crate) fn without_write_only(&self, object: Value) -> Value {
+        // Most schemas have no such attribute, and then nothing is copied.
         match self.write_only {
             true => without_write_only(&self.members, &object),
             false => object,
@@ -153,6 +163,7 @@ fn settable_only(members: &[CompiledMember], object: &Value) -> Value {
         };
         let settable = |a: &Attribute| (a.required || a.optional) && !a.write_only;
         match member.map(|m| (m, m.inside())) {
+            // Write-only values are not in the state, so no configuration can be made of them.
             Some((m, _)) if m.attribute().is_some_and(|a| !settable(a)) => Value::null(value.ty().clone()),
             Some((_, Some((Nesting::Single | Nesting::Group, members)))) => settable_only(members, value),
             Some((_, Some((_, members)))) => value.map_parts(|_, item| settable_only(members, item)),

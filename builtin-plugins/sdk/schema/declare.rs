@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use cty::Type;
 
-use super::{Attribute, Block, Member, Nested, NestedBlock, Nesting, Schema, Text};
+use super::shape::{Attribute, Block, Member, Nested, NestedBlock, Nesting, Schema, Text};
 use crate::model::{Any, Attr, Cty, Model, Set};
 use crate::modifier::Modifier;
 use crate::validate::Validator;
@@ -40,7 +40,7 @@ impl Block {
     }
 }
 
-/// What stands after `=` in a model: turned into a member with the name, comment and type of its field.
+/// A declaration after `=` in a model, which becomes a member with the name, comment and type of its field.
 ///
 /// An attribute can be null or unknown, so its field is an [`Attr`] (or [`Any`]); anything else is refused by the compiler:
 ///
@@ -62,7 +62,7 @@ impl Block {
     note = "nested blocks (`block()`) are a model `M`, or `Attr<M>`, `Vec<M>`, `Set<M>`, `BTreeMap<String, M>`, or an `Attr` of those"
 )]
 pub trait IntoMember<T> {
-    /// The member.
+    /// Makes the member of a field with this name and comment.
     fn into_member(self, name: &'static str, doc: &str) -> Member;
 }
 
@@ -127,7 +127,7 @@ impl Attribute {
         self
     }
 
-    /// It is read from the configuration only, never kept in plan or state.
+    /// Makes the attribute write-only: read from the configuration, never kept in plan or state.
     #[must_use]
     pub fn write_only(mut self) -> Attribute {
         self.write_only = true;
@@ -141,7 +141,7 @@ impl Attribute {
         self
     }
 
-    /// It should not be used any more; the text says what to do instead.
+    /// Deprecates the attribute. The advice says what to use instead.
     #[must_use]
     pub fn deprecated(mut self, advice: &'static str) -> Attribute {
         self.deprecated = Some(advice);
@@ -263,6 +263,7 @@ fn comment(doc: &str) -> String {
     let mut out = String::new();
     let (mut fenced, mut new_paragraph, mut ended) = (false, false, false);
     for line in doc.lines() {
+        // Rust keeps the blank after the three slashes.
         let line = line.strip_prefix(' ').unwrap_or(line).trim_end();
         let text = line.trim_start();
         if text.is_empty() && !fenced {
@@ -278,6 +279,7 @@ fn comment(doc: &str) -> String {
                 () => " ",
             });
         }
+        // Code keeps its indentation.
         out.push_str(if fenced { line } else { text });
         fenced ^= fence;
         ended = alone || text.starts_with('#') || text.starts_with('|');
@@ -286,7 +288,7 @@ fn comment(doc: &str) -> String {
     out
 }
 
-/// Whether a line of Markdown is not the continuation of the one before it.
+/// Returns true if a line of Markdown does not continue the one before it.
 fn begins_line(text: &str) -> bool {
     let number = text.trim_start_matches(|c: char| c.is_ascii_digit());
     ["- ", "* ", "+ ", "> ", "# ", "## ", "### ", "|"]
@@ -305,7 +307,7 @@ pub struct BlockBuilder {
     modifiers: Vec<Modifier>,
 }
 
-/// A nested block.
+/// Declares nested blocks; the field's type says how many there may be.
 #[must_use]
 pub fn block() -> BlockBuilder {
     BlockBuilder::default()
@@ -335,7 +337,7 @@ impl BlockBuilder {
         self
     }
 
-    /// Where the configuration has no such block, the plugin says which there are: they are unknown in the plan of a new object.
+    /// Lets the plugin decide which blocks there are, if the configuration has none: they are unknown in the plan of a new object.
     /// All that is in them must be computed, too. Only protocol 6 has this, and hosts as of Terraform 1.16; others take the blocks
     /// for ones that the configuration left out, and see none.
     #[must_use]
@@ -353,6 +355,7 @@ impl BlockBuilder {
 
     fn build<M: Model>(self, name: &'static str, doc: &str, nesting: Nesting) -> Member {
         let mut block = Block::of::<M>();
+        // The comment on the field is about these blocks, that on the struct about all that use it.
         if !doc.trim().is_empty() {
             block.description = comment(doc);
         }

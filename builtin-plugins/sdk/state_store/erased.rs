@@ -6,11 +6,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cty::{Type, Value};
 
-use super::{StateClient, StateStore};
+use super::contract::{StateClient, StateStore};
 use crate::check::{against_schema, own_rules};
+use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::model::Cty as _;
 use crate::schema::{Block, Compiled, Nesting};
-use crate::{Diagnostic, Diagnostics, Result};
 
 /// A state store of any type.
 pub struct AnyStateStore {
@@ -106,6 +106,7 @@ fn coerce(block: &Block, config: &Value, path: &str) -> Result<Value> {
     };
     let known =
         |name: &str| block.attributes.iter().any(|a| a.name == name) || block.blocks.iter().any(|b| b.name == name);
+    // Before values are converted: a misspelled argument explains most of the other errors.
     if let Some(name) = entries.keys().find(|name| !known(name)) {
         return Err(wrong(path, format!("unsupported attribute \"{name}\"")));
     }
@@ -134,6 +135,7 @@ fn coerce(block: &Block, config: &Value, path: &str) -> Result<Value> {
         let ty = nested.block.ty();
         let value = match (nested.nesting, given) {
             (Nesting::Single, None) => Value::null(ty),
+            // A group is always there, if only with its defaults.
             (Nesting::Single | Nesting::Group, given) => {
                 let none = Value::null(ty);
                 coerce(&nested.block, given.copied().unwrap_or(&none), &place)?

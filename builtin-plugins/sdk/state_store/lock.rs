@@ -2,24 +2,24 @@
 
 pub use locks::LockInfo;
 
-use crate::{Diagnostic, Diagnostics};
+use crate::diag::{Diagnostic, Diagnostics};
 
-/// Why a lock could not be had.
+/// Reason why a lock could not be taken.
 #[derive(Clone, Debug)]
 pub enum LockError {
-    /// Somebody else has it. It is worth trying again later if it is known who that is.
+    /// Another program has the lock. Hosts try again later if its holder is known.
     Held {
-        /// Who has it, if that is known.
+        /// The holder, if the store knows it.
         holder: Option<Box<LockInfo>>,
-        /// What to tell the person.
+        /// The message for the user.
         message: String,
     },
-    /// Something else went wrong.
+    /// The request failed for another reason.
     Failed(Diagnostics),
 }
 
 impl LockError {
-    /// Somebody has the lock.
+    /// Creates the error for a lock that another program has.
     #[must_use]
     pub fn held(holder: Option<LockInfo>, message: impl Into<String>) -> LockError {
         LockError::Held {

@@ -4,31 +4,21 @@ use crate::schema::{Compiled, Schema, block, nested, optional};
 use crate::{Any, Attr, Model, model};
 
 model! {
-    /// A nested block.
     pub struct Inner {
-        /// One of two.
         pub kind: Attr<String> = optional().validate(Validator::OneOf(&["A", "B"])),
     }
 }
 
 model! {
-    /// Every rule.
     pub struct Rules {
-        /// Not together with `b`.
         pub a: Attr<String> = optional().validate(Validator::ConflictsWith(&["b"])),
-        /// Only together with `c`.
         pub b: Attr<String> = optional().validate(Validator::AlsoRequires(&["c"])),
-        /// At least three bytes.
         pub c: Attr<String> = optional().validate(Validator::LengthAtLeast(3)),
-        /// One to two elements, each of at least two bytes.
         pub list: Attr<Vec<String>> = optional()
             .validate(Validator::Size(1, 2))
             .validate(Validator::each(Validator::LengthAtLeast(2))),
-        /// Never stored.
         pub password: Attr<String> = optional().write_only(),
-        /// Old.
         pub old: Attr<String> = optional().deprecated("Use a instead."),
-        /// Must be there.
         pub inner: Vec<Inner> = block().validate(Validator::Required),
     }
 }
@@ -136,25 +126,17 @@ fn each_rule_has_its_words() {
 }
 
 model! {
-    /// A block whose attributes exclude each other.
     pub struct Choice {
-        /// One.
         pub one: Attr<String> = optional().validate(Validator::ExactlyOneOf(&["one", "two"])),
-        /// The other.
         pub two: Attr<String> = optional().validate(Validator::ConflictsWith(&["one", "two"])),
     }
 }
 
 model! {
-    /// Choices at every level.
     pub struct Choices {
-        /// One.
         pub one: Attr<String> = optional().validate(Validator::ExactlyOneOf(&["one", "two"])),
-        /// The other.
         pub two: Attr<String> = optional().validate(Validator::ConflictsWith(&["one", "two"])),
-        /// In blocks.
         pub block: Vec<Choice> = block(),
-        /// In an attribute.
         pub attribute: Attr<std::collections::BTreeMap<String, Choice>> = nested(optional()),
     }
 }
@@ -201,15 +183,10 @@ fn an_attribute_does_not_count_itself_at_any_level() {
 }
 
 model! {
-    /// Rules for values of several types.
     pub struct Typed {
-        /// Anything.
         pub any: Any = optional().validate(Validator::AtLeast(2)),
-        /// Anything with elements.
         pub some: Any = optional().validate(Validator::each(Validator::OneOf(&["a"]))),
-        /// At least one, whole or not.
         pub number: Attr<Number> = optional().validate(Validator::AtLeast(1)),
-        /// By name.
         pub map: Attr<std::collections::BTreeMap<String, String>> = optional()
             .validate(Validator::each(Validator::LengthAtLeast(2)))
             .validate(Validator::Size(0, 1)),

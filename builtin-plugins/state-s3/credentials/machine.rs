@@ -11,7 +11,7 @@ use store_client::{
     TlsError, Url,
 };
 
-use super::{credential, expiry, problem};
+use super::credential::{credential, expiry, problem};
 
 /// Addresses of the credential services of Amazon ECS and EKS.
 const CONTAINER_SERVICES: [&str; 3] = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
@@ -164,6 +164,23 @@ pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credent
         role: role.to_owned(),
         status: answer.status,
     })
+}
+
+/// The credentials of the container or of the machine, for a profile that has none.
+pub(super) async fn of_surroundings(machine: &Settings, profile: &str) -> Result<Credential> {
+    if let Some(found) = container().await? {
+        return Ok(found);
+    }
+    let why = match instance(machine).await {
+        Ok(found) => return Ok(found),
+        Err(why) => why,
+    };
+    Err(problem(format!(
+        "There are no credentials for AWS: none in the backend, in the environment (AWS_ACCESS_KEY_ID and \
+         AWS_SECRET_ACCESS_KEY), or in the profile {profile:?} of the shared files, and none from the metadata service of EC2: \
+         {why}.\n\nSet the variables, or make a profile with \"aws configure\" or \"aws configure sso\" and name it in \
+         AWS_PROFILE or with the argument \"profile\"."
+    )))
 }
 
 #[cfg(test)]

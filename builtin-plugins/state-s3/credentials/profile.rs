@@ -1,170 +1,46 @@
-//! Profiles of the shared files `~/.aws/config` and `~/.aws/credentials`.
+//! Profiles of the shared files.
 
 #![expect(clippy::disallowed_methods, reason = "credentials expire")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::aws::Credential;
+use jiff::Timestamp;
 use monoform_sdk::{Result, env};
 use store_client::HttpClient;
 
-use jiff::Timestamp;
-
+use super::credential::{credential, expiry, problem};
+use super::files::{Files, Section, Sections};
 use super::sts::{self, Role, Token};
-use super::{Sources, credential, expiry, machine, problem, sso};
-use crate::config::Config;
-use crate::settings::{Services, list, text};
+use super::{machine, sso};
+use crate::services::Services;
 
-/// Paths of the shared files.
-#[derive(Clone, Debug)]
-pub(crate) struct Files {
-    config: Vec<String>,
-    credentials: Vec<String>,
-}
-
-/// A section of a shared file. A nested setting `b` of `a` has the name `a.b`.
-pub(crate) type Section = BTreeMap<String, String>;
-
-/// Sections of all files: profiles, SSO sessions and services, by name.
-#[derive(Default)]
-struct Sections {
-    profiles: BTreeMap<String, Section>,
-    sessions: BTreeMap<String, Section>,
-    services: BTreeMap<String, Section>,
-}
-
-/// Service endpoints from the environment or the shared profile (`AWS_ENDPOINT_URL_<SERVICE>`).
-#[derive(Default)]
-pub(crate) struct Endpoints {
-    /// Endpoint of all services.
-    pub all: Option<String>,
-    /// Settings of single services, such as `s3.endpoint_url`.
-    services: Section,
-}
-
-impl Endpoints {
-    /// Returns the endpoint that is set for one service.
-    pub fn of(&self, service: &str) -> Option<String> {
-        self.services.get(&format!("{service}.endpoint_url")).cloned()
-    }
-}
-
-impl Files {
-    /// Returns the paths from the arguments, the environment, or the defaults.
-    pub fn of(arguments: &Config) -> Files {
-        let one = text(&arguments.shared_credentials_file).map(|file| vec![file]);
-        let credentials = list(&arguments.shared_credentials_files).or(one);
-        let config = list(&arguments.shared_config_files);
-        let or = |given: Option<Vec<String>>, variables: &[&str], usual: &str| {
-            given.unwrap_or_else(|| vec![env::first(variables).unwrap_or_else(|| usual.to_owned())])
-        };
-        Files {
-            config: or(config, &["AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"], "~/.aws/config"),
-            credentials: or(credentials, &["AWS_SHARED_CREDENTIALS_FILE"], "~/.aws/credentials"),
-        }
-    }
-
-    /// Reads all sections. Settings of credentials files override those of config files.
-    fn read(&self) -> Sections {
-        let mut all = Sections::default();
-        // A file that does not exist, or cannot be read, is an empty one, as for other tools.
-        let read = |path: &String| std::fs::read_to_string(env::expand_home(path)).unwrap_or_default();
-        for path in &self.config {
-            let found = sections(&read(path));
-            // If one file has `[default]` and `[profile default]`, the former is ignored.
-            let has_long = found.iter().any(|(name, _)| kind(name) == ("profile", "default"));
-            for (name, section) in found {
-                let (kind, name) = kind(&name);
-                let (of_kind, name) = match (kind, name) {
-                    ("profile", name) => (&mut all.profiles, name),
-                    ("sso-session", name) => (&mut all.sessions, name),
-                    ("services", name) => (&mut all.services, name),
-                    ("default", "") if !has_long => (&mut all.profiles, "default"),
-                    _ => continue,
-                };
-                of_kind.entry(name.to_owned()).or_default().extend(section);
-            }
-        }
-        for (name, section) in self.credentials.iter().flat_map(|path| sections(&read(path))) {
-            all.profiles.entry(name).or_default().extend(section);
-        }
-        all
-    }
-
-    /// Returns the endpoints of the environment and a profile, without the variables and arguments that only Terraform has.
-    pub fn endpoints(&self, profile: &str) -> Endpoints {
-        let mut all = self.read();
-        let section = all.profiles.remove(profile).unwrap_or_default();
-        let get = |key: &str| section.get(key).filter(|value| !value.is_empty());
-        let ignored =
-            env::var("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS").or_else(|| get("ignore_configured_endpoint_urls").cloned());
-        if ignored.is_some_and(|text| text.eq_ignore_ascii_case("true")) {
-            return Endpoints::default();
-        }
-        Endpoints {
-            all: env::var("AWS_ENDPOINT_URL").or_else(|| get("endpoint_url").cloned()),
-            services: get("services")
-                .and_then(|name| all.services.remove(name))
-                .unwrap_or_default(),
-        }
-    }
-}
-
-/// Splits the header of a section in the config file into kind and name.
-fn kind(header: &str) -> (&str, &str) {
-    let (kind, name) = header.split_once(char::is_whitespace).unwrap_or((header, ""));
-    (kind, name.trim())
-}
-
-/// Parses the sections of a file, in their order.
-fn sections(text: &str) -> Vec<(String, Section)> {
-    let mut out: Vec<(String, Section)> = Vec::new();
-    let mut outer = String::new();
-    for line in text.lines() {
-        let trimmed = line.trim();
-        if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
-            continue;
-        }
-        if let Some(name) = trimmed.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
-            out.push((name.trim().to_owned(), Section::new()));
-            continue;
-        }
-        if let (Some((name, value)), Some((_, section))) = (trimmed.split_once('='), out.last_mut()) {
-            let value = value.split(" #").next().unwrap_or_default().trim();
-            let name = name.trim().to_lowercase();
-            // Indented lines are settings of the setting before.
-            let name = match line.starts_with(char::is_whitespace) {
-                true => format!("{outer}.{name}"),
-                false => {
-                    outer.clone_from(&name);
-                    name
-                }
-            };
-            section.insert(name, value.to_owned());
-        }
-    }
-    out
+/// Places that profiles and their sources are in.
+#[derive(Clone)]
+pub(super) struct Places {
+    pub files: Files,
+    pub machine: machine::Settings,
 }
 
 /// Returns the credentials of a profile, or those of the container or the instance if it has none. The profile must exist if it
 /// is `named` by the user.
-pub(crate) async fn find(
-    sources: &Sources,
+pub(super) async fn find(
+    places: &Places,
     http: &HttpClient,
     services: &Services,
     name: &str,
     named: bool,
 ) -> Result<Credential> {
-    let Sections { profiles, sessions, .. } = sources.files.read();
+    let Sections { profiles, sessions, .. } = places.files.read();
     if !profiles.contains_key(name) {
         return match named {
             true => Err(problem(format!(
                 "failed to get shared config profile, {name}: there is no profile of this name in {}.",
-                [sources.files.config.clone(), sources.files.credentials.clone()]
+                [places.files.config.clone(), places.files.credentials.clone()]
                     .concat()
                     .join(", ")
             ))),
-            false => sources.of_surroundings(name).await,
+            false => machine::of_surroundings(&places.machine, name).await,
         };
     }
     // The chain of source_profile is followed to its end; then the roles are assumed from the last to the first.
@@ -208,14 +84,14 @@ pub(crate) async fn find(
             }
             // A source profile with its own keys ends the chain; the source of the first profile is always followed.
             (Some(next), None) if !has_keys || seen.len() == 1 => current.clone_from(next),
-            (None, Some(source)) => break Some(of_source(sources, &current, source).await?),
+            (None, Some(source)) => break Some(of_source(places, &current, source).await?),
             // The profile's own keys, or any other source that it has.
             _ => break of_profile(http, services, &current, profile, &sessions).await?,
         }
     };
     let mut found = match base {
         Some(found) => found,
-        None => sources.of_surroundings(&current).await?,
+        None => machine::of_surroundings(&places.machine, &current).await?,
     };
     for role in roles.iter().rev() {
         found = sts::assume(http, services, &found, role).await?;
@@ -224,7 +100,7 @@ pub(crate) async fn find(
 }
 
 /// Returns the credentials of a `credential_source`.
-async fn of_source(sources: &Sources, profile: &str, source: &str) -> Result<Credential> {
+async fn of_source(places: &Places, profile: &str, source: &str) -> Result<Credential> {
     match source {
         "Environment" => {
             let found = env::var("AWS_ACCESS_KEY_ID").zip(env::var("AWS_SECRET_ACCESS_KEY"));
@@ -241,7 +117,7 @@ async fn of_source(sources: &Sources, profile: &str, source: &str) -> Result<Cre
                 None,
             ))
         }
-        "Ec2InstanceMetadata" => machine::instance(&sources.machine).await.map_err(|why| {
+        "Ec2InstanceMetadata" => machine::instance(&places.machine).await.map_err(|why| {
             problem(format!(
                 "The profile {profile:?} takes its credentials from the metadata service of EC2: {why}."
             ))
@@ -325,22 +201,5 @@ async fn process(profile: &str, command: &str) -> Result<Credential> {
         _ => Err(failed(
             "its JSON has no Version 1 with AccessKeyId and SecretAccessKey".to_owned(),
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sections_are_read_with_comments_and_nested_settings() {
-        let text = "# x\n[default]\nregion = eu-west-1 # where\n[profile dev]\naws_access_key_id=A\ns3 =\n  max = 5\n; y\nROLE_ARN = r\n";
-        let found = sections(text);
-        assert_eq!(found[0].0, "default");
-        assert_eq!(found[0].1["region"], "eu-west-1");
-        assert_eq!(found[1].0, "profile dev");
-        assert_eq!(found[1].1["role_arn"], "r");
-        assert!(!found[1].1.contains_key("max"));
-        assert_eq!(found[1].1["s3.max"], "5");
     }
 }

@@ -12,9 +12,9 @@ use serde_json::{Value as Json, json};
 use store_client::sum::sha1_hex;
 use store_client::{Answer, HeaderMap, HeaderValue, HttpClient, Method};
 
-use super::profile::Section;
-use super::{credential, expiry, problem};
-use crate::settings::{Services, url};
+use super::credential::{credential, expiry, problem};
+use super::files::Section;
+use crate::services::{Services, url};
 
 /// Returns the path of a login's cached token. Its name is the SHA-1 of the session's name, or else of the portal's
 /// address.

@@ -7,10 +7,10 @@ use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
 use store_client::xml::tag;
 use store_client::{HttpClient, Method};
 
-use super::{credential, expiry, problem};
+use super::credential::{credential, expiry, problem};
 use crate::aws::{self, Place, Request};
 use crate::endpoints::iam_region;
-use crate::settings::{Services, url};
+use crate::services::{Services, url};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Role {

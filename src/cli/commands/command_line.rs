@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use super::COMMANDS;
 use crate::args::words;
 use crate::env::Env;
 
@@ -40,11 +39,11 @@ pub enum CommandLineError {
 }
 
 impl Parsed {
-    /// Parses a command line and the arguments that the environment adds.
+    /// Reads a command line and the arguments that the environment adds. `commands` are the words of each command.
     ///
     /// # Errors
-    /// A global option lacks its value, or the environment's arguments cannot be split.
-    pub fn new(arguments: &[String], env: &Env) -> Result<Parsed, CommandLineError> {
+    /// An option before the command lacks its value, or the environment's arguments cannot be taken apart.
+    pub fn new(arguments: &[String], env: &Env, commands: &[&str]) -> Result<Parsed, CommandLineError> {
         let mut parsed = Parsed {
             typed: arguments.to_vec(),
             ..Parsed::default()
@@ -76,9 +75,9 @@ impl Parsed {
             // The longest sequence of words that is a command, or begins one.
             while let Some(next) = rest.first() {
                 let longer = format!("{} {next}", parsed.path);
-                if !COMMANDS
+                if !commands
                     .iter()
-                    .any(|c| c.path == longer || c.path.starts_with(&format!("{longer} ")))
+                    .any(|path| *path == longer || path.starts_with(&format!("{longer} ")))
                 {
                     break;
                 }
@@ -129,6 +128,8 @@ mod tests {
 
     use super::*;
 
+    const COMMANDS: &[&str] = &["plan", "show", "state list", "workspace new"];
+
     fn strings(arguments: &[&str]) -> Vec<String> {
         arguments.iter().map(|a| (*a).to_owned()).collect()
     }
@@ -137,7 +138,7 @@ mod tests {
         let env = Env::from(Environment::read(
             environment.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))),
         ));
-        Parsed::new(&strings(arguments), &env).unwrap()
+        Parsed::new(&strings(arguments), &env, COMMANDS).unwrap()
     }
 
     #[test]
@@ -180,6 +181,6 @@ mod tests {
     #[test]
     fn chdir_needs_a_directory() {
         let env = Env::default();
-        assert!(Parsed::new(&strings(&["-chdir", "x", "plan"]), &env).is_err());
+        assert!(Parsed::new(&strings(&["-chdir", "x", "plan"]), &env, COMMANDS).is_err());
     }
 }

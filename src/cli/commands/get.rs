@@ -12,10 +12,11 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::carried_modules;
 use crate::commands::{Command, no_positional};
+use crate::loading;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
 use crate::tested;
-use crate::workdir::{self, Project};
+use crate::workdir::Project;
 
 pub const COMMAND: Command = Command {
     path: "get",
@@ -100,7 +101,7 @@ pub fn install(
         client: session.net(),
         data_dir: session.env.data_dir(),
         upgrade,
-        load: workdir::load_options(session, &nothing, &set),
+        load: loading::options(session, &nothing, &set),
         mirror,
         in_memory: None,
         carried,

@@ -4,7 +4,7 @@ use syntax::content::did_you_mean;
 use views::json::documents;
 
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::commands::{Command, find, overview, page};
+use crate::commands::{Command, find, man, overview, page};
 use crate::guide;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
@@ -67,7 +67,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 /// Returns the text of a topic, a command or a family of commands.
 fn text(session: &Session, subject: &str) -> Option<String> {
     if let Some(topic) = guide::find(subject) {
-        return Some(topic.shown(session.ui.style(), session.ui.width(), session.ui.program.command));
+        return Some(topic.shown(
+            session.ui.style(),
+            session.ui.width(),
+            session.ui.program.command,
+            man::page,
+        ));
     }
     match find(subject) {
         Some(command) => Some(page(command, session.ui.program)),

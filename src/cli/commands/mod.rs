@@ -232,7 +232,8 @@ pub fn run(invocation: Invocation) -> Status {
     // A mount namespace of one's own must be created before other threads exist.
     #[cfg(target_os = "linux")]
     plugins::private_tmp::mount_if_needed(process::working_dir);
-    let parsed = match Parsed::new(&arguments, &env) {
+    let paths: Vec<&str> = COMMANDS.iter().map(|command| command.path).collect();
+    let parsed = match Parsed::new(&arguments, &env, &paths) {
         Ok(parsed) => parsed,
         Err(message) => {
             early(false).err(format!("{message}\n"));

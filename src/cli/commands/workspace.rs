@@ -321,10 +321,8 @@ fn list_json(session: &Session) -> Outcome {
     let (project, found) = workdir::read(session);
     // Other errors of the configuration do not concern the workspaces.
     let mut problems: Diagnostics = found.into_iter().filter(state_session::is_refusal).collect();
+    let has_errors = problems.has_errors();
     let mut listed = || -> Result<(Vec<String>, String), Diagnostics> {
-        if problems.has_errors() {
-            return Err(Diagnostics::new());
-        }
         let place = StatePlace::selected(&session.stores(), Some(&project.config))?;
         problems.extend(place.place.take_warnings());
         let names = place
@@ -333,16 +331,18 @@ fn list_json(session: &Session) -> Outcome {
             .ok_or_else(|| Diagnostics::from(unsupported(&place.place)))?;
         Ok((names, place.workspace))
     };
-    let listed = listed();
+    // A configuration with errors does not say where its states are.
+    let listed = (!has_errors).then(&mut listed);
     let (names, selected) = match listed {
-        Ok(listed) => {
+        Some(Ok(listed)) => {
             problems.extend(noted(session, &listed.0));
             listed
         }
-        Err(found) => {
+        Some(Err(found)) => {
             problems.extend(found);
             (Vec::new(), String::new())
         }
+        None => (Vec::new(), String::new()),
     };
     let workspace = |name: &String| {
         let mut out = json!({ "name": name });

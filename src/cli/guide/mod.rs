@@ -16,8 +16,7 @@ mod text;
 use syntax::content::suggest;
 use views::ui::Style;
 
-use crate::commands::man;
-
+/// A topic of `help`.
 #[derive(Clone, Copy, Debug)]
 pub struct Topic {
     /// Name in `help NAME`.
@@ -34,7 +33,7 @@ enum Text {
     Guide(&'static str),
     Functions,
     Documents,
-    /// Manual page, in roff.
+    /// The manual page, in roff, which is made of the commands.
     Manual,
 }
 
@@ -120,14 +119,14 @@ impl Topic {
         }
     }
 
-    /// Renders the text for a terminal of this width.
+    /// The text for a terminal of this width. `manual` makes the manual page.
     #[must_use]
-    pub fn shown(&self, style: Style, width: usize, command: &str) -> String {
+    pub fn shown(&self, style: Style, width: usize, command: &str, manual: fn() -> String) -> String {
         match self.text {
             Text::Guide(markdown) => text::page(&markdown::parse(markdown), style, width),
             Text::Functions => functions::page(style, width, command),
             Text::Documents => documents::page(style, width, command),
-            Text::Manual => man::page(),
+            Text::Manual => manual(),
         }
     }
 }

@@ -9,6 +9,7 @@ use views::ui::Style;
 
 use super::{TOPICS, Text, Topic, find, nearest};
 use crate::commands::declared;
+use crate::commands::man;
 use crate::commands::overview::{general, global_flags, paths};
 
 /// Returns the guides with their texts.
@@ -90,7 +91,9 @@ fn every_topic_is_listed_and_shown() {
     for topic in TOPICS {
         let line = |line: &str| line.trim_start().starts_with(topic.name) && line.ends_with(topic.about);
         assert!(list.lines().any(line), "{}", topic.name);
-        let shown = find(topic.name).unwrap().shown(Style::default(), 80, "monoform");
+        let shown = find(topic.name)
+            .unwrap()
+            .shown(Style::default(), 80, "monoform", man::page);
         assert!(shown.lines().count() > 20, "{shown}");
         assert!(!shown.contains("```") && !shown.starts_with('#'), "{shown}");
     }
@@ -102,7 +105,7 @@ fn every_topic_is_listed_and_shown() {
 fn every_guide_fits_a_terminal() {
     for (topic, markdown) in guides() {
         assert!(markdown.starts_with("# "), "{}", topic.name);
-        let shown = topic.shown(Style::default(), 80, "monoform");
+        let shown = topic.shown(Style::default(), 80, "monoform", man::page);
         let prose = shown.lines().filter(|line| !line.starts_with("    "));
         for line in prose {
             assert!(line.chars().count() <= 80, "{}: {line}", topic.name);
@@ -112,7 +115,9 @@ fn every_guide_fits_a_terminal() {
 
 #[test]
 fn every_function_is_listed_once() {
-    let page = find("functions").unwrap().shown(Style::default(), 80, "monoform");
+    let page = find("functions")
+        .unwrap()
+        .shown(Style::default(), 80, "monoform", man::page);
     for name in lang::functions::signature::all().keys() {
         let lines = page.lines().filter(|line| {
             let own = line.strip_prefix("  ").and_then(|rest| rest.strip_prefix(name));

@@ -244,29 +244,51 @@ fn unsupported_core_version_is_the_only_diagnostic() {
     );
 }
 
+/// An expression as count and trigger, as default and type, and as both arguments of an import.
+fn with_expression(expr: &str) -> [String; 3] {
+    [
+        format!(
+            "resource \"x_y\" \"a\" {{\n count = {expr}\n lifecycle {{\n  replace_triggered_by = [{expr}]\n }}\n}}\n"
+        ),
+        format!("variable \"v\" {{\n default = {expr}\n type = {expr}\n}}\n"),
+        format!("import {{\n to = {expr}\n id = {expr}\n}}\n"),
+    ]
+}
+
+fn summaries(text: &str) -> Vec<String> {
+    let loaded = super::loaded(&[("main.tf", text)]);
+    loaded.diagnostics.iter().map(|d| d.summary.to_string()).collect()
+}
+
 #[test]
-fn deep_nesting_is_accepted_or_an_error() {
+fn expression_that_is_too_deep_or_too_long_is_one_error_each_time() {
     let n = 10_000;
-    for expr in [
-        format!("a{}", "[b]".repeat(n)),
-        format!("a{}", ".b".repeat(n)),
-        format!("{}1{}", "(".repeat(n), ")".repeat(n)),
-        format!("{}1{}", "[".repeat(n), "]".repeat(n)),
-        format!("1{}", " + 1".repeat(n)),
-        format!("{}1", "!".repeat(n)),
-        format!("a{}", "[*]".repeat(n)),
-        format!("{}1", "true ? 1 : ".repeat(n)),
-        format!("{}\"x\"{}", "\"${".repeat(n), "}\"".repeat(n)),
+    let (long, deep) = ("Expression too long", "Nesting too deep");
+    for (expr, summary) in [
+        (format!("a{}", "[b]".repeat(n)), long),
+        (format!("1{}", " + 1".repeat(n)), long),
+        (format!("{}1{}", "(".repeat(n), ")".repeat(n)), deep),
+        (format!("{}1{}", "[".repeat(n), "]".repeat(n)), deep),
+        (format!("{}1", "!".repeat(n)), deep),
+        (format!("a{}", "[*]".repeat(n)), deep),
+        (format!("{}1", "true ? 1 : ".repeat(n)), deep),
+        (format!("{}\"x\"{}", "\"${".repeat(n), "}\"".repeat(n)), deep),
     ] {
-        for text in [
-            format!(
-                "resource \"x_y\" \"a\" {{\n count = {expr}\n lifecycle {{\n  replace_triggered_by = [{expr}]\n }}\n}}\n"
-            ),
-            format!("variable \"v\" {{\n default = {expr}\n type = {expr}\n}}\n"),
-            format!("import {{\n to = {expr}\n id = {expr}\n}}\n"),
-        ] {
-            super::loaded(&[("main.tf", &text)]);
+        for text in with_expression(&expr) {
+            assert_eq!(summaries(&text), [summary; 2], "{}", &text[..60]);
         }
     }
-    super::loaded(&[("main.tf", &"a {\n".repeat(n))]);
+    // The rest of the file is read as if the blocks had ended there.
+    assert_eq!(summaries(&"a {\n".repeat(n))[0], deep);
+}
+
+#[test]
+fn reference_with_any_number_of_steps_is_accepted_where_references_are() {
+    let [resource, variable, import] = with_expression(&format!("a{}", ".b".repeat(10_000)));
+    assert_eq!(summaries(&resource), [""; 0]);
+    assert_eq!(
+        summaries(&variable),
+        ["Invalid type specification", "Variables not allowed"]
+    );
+    assert_eq!(summaries(&import), ["Invalid address"]);
 }

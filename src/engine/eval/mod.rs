@@ -347,8 +347,8 @@ impl<'a> Evaluator<'a> {
             .at(range)]);
             return Err(Reported);
         }
-        converted_input(variable, value).map_err(|detail| {
-            let diagnostic = Diagnostic::error("Invalid value for input variable", detail).at(range);
+        converted_input(variable, value).map_err(|diagnostic| {
+            let diagnostic = diagnostic.at(range);
             self.report([with_expression(diagnostic, &attribute.expr, Context::new(&scope))]);
             Reported
         })
@@ -568,20 +568,20 @@ fn declared_marks(variable: &Variable) -> Marks {
     marks
 }
 
-/// Converts the argument of a module call to the type of the variable, with the defaults of that type. The error is a
-/// sentence.
-fn converted_input(variable: &Variable, value: Value) -> Result<Value, String> {
+/// Converts the value that a module call passes to a variable, with the defaults of its type.
+fn converted_input(variable: &Variable, value: Value) -> Result<Value, Diagnostic> {
+    let wrong = |detail| Diagnostic::error("Invalid value for input variable", detail);
     let (value, marks) = value.unmark();
     // Before the conversion, which would set missing optional attributes to null.
     let value = variable.defaults.apply(value);
     if value.is_null() && !variable.nullable {
         return match &variable.default {
             Some(default) => Ok(default.clone()),
-            None => Err(format!(
+            None => Err(wrong(format!(
                 "The argument for the input variable \"{}\" of the called module is null, and the variable has \
                  neither a default nor nullable = true.",
                 variable.name
-            )),
+            ))),
         };
     }
     let converted = cty::convert(&value, &variable.ty).map_err(|e| {
@@ -592,10 +592,10 @@ fn converted_input(variable: &Variable, value: Value) -> Result<Value, String> {
         } else {
             format!("{at}: ")
         };
-        format!(
+        wrong(format!(
             "The given value is not suitable for child module variable \"{}\" defined at {}: {at}{}.",
             variable.name, variable.range, e.message
-        )
+        ))
     })?;
     Ok(converted.with_marks(marks))
 }

@@ -162,7 +162,7 @@ impl GrpcProvider {
         if !self.description.get()?.batches {
             return None;
         }
-        let method = batches::method(name(path))?;
+        let method = batches::Method::named(name(path))?;
         let open = || async {
             let opened = Batches::open(self.channel.clone(), &self.runtime).await;
             // The call is sent on its own then, and reports what is wrong with the connection.

@@ -1,8 +1,7 @@
 //! The journals of one state, as its store uses them: the one that an earlier run has left, and the one of this run.
 //!
-//! A store reads its snapshot, asks [`Keeper::find`] and [`Keeper::judge`] for the results that an earlier run has
-//! left, saves the state with them, and calls [`Keeper::settle`]. Before it writes a snapshot, it announces that
-//! ([`Keeper::announce`]).
+//! A store reads its snapshot, asks [`Keeper::find`] for the journal of an earlier run, and has [`Keeper::replay`] take its outcomes
+//! into the state. It announces every snapshot before it writes it ([`Keeper::announce`]).
 
 use std::path::PathBuf;
 
@@ -11,6 +10,26 @@ use super::recovery::{self, Found};
 use super::replay::Verdict;
 use super::{Base, JournalReport, Writer};
 use crate::{State, StateError};
+
+/// A store whose state can have a journal, as [`Keeper::replay`] uses it.
+pub trait JournaledStore {
+    fn keeper(&mut self) -> &mut Keeper;
+
+    /// The state that was read or written last; `None` if there is none.
+    fn known(&self) -> Option<&State>;
+
+    /// The state in the words of a message: `the state PATH`.
+    fn shown(&self) -> String;
+
+    /// Writes a state as the next snapshot; `version` is that of the program that made it.
+    ///
+    /// # Errors
+    /// The state cannot be written.
+    fn save(&mut self, state: &State, version: &str) -> Result<(), StateError>;
+
+    /// Takes a state as the known one that the store does not have. The next write compares with what is stored, not with this.
+    fn hold(&mut self, state: State);
+}
 
 /// Journals of one state.
 #[derive(Debug, Default)]
@@ -37,9 +56,9 @@ struct Left {
 
 /// Outcome of [`Keeper::judge`]: the meaning of a journal for the state that was read.
 #[derive(Debug)]
-pub struct Recovered {
+struct Recovered {
     /// The state with the outcomes of the journal, if they change it, and the version to name in it.
-    pub state: Option<(State, String)>,
+    state: Option<(State, String)>,
     report: JournalReport,
     path: PathBuf,
     alive: bool,
@@ -61,12 +80,33 @@ impl Keeper {
         }
     }
 
+    /// Takes the outcomes of an earlier run's journal into the state: with the lock into the stored one, else only into the one that
+    /// is known.
+    ///
+    /// # Errors
+    /// The state has a value that cannot be stored, or cannot be written; the journal cannot be set aside.
+    pub fn replay(store: &mut impl JournaledStore, found: Found, locked: bool) -> Result<(), StateError> {
+        let shown = store.shown();
+        let known = store.known().cloned();
+        let Some(mut recovered) = store.keeper().judge(found, known.as_ref(), &shown, locked)? else {
+            return Ok(());
+        };
+        match recovered.state.take() {
+            Some((state, version)) if locked => {
+                store.save(&state, &version)?;
+            }
+            Some((state, _)) => store.hold(state),
+            None => {}
+        }
+        store.keeper().settle(recovered)
+    }
+
     /// Decides what a journal means for a state. Returns `None` if a program that runs without the lock is writing it:
     /// then it stays as it is.
     ///
     /// # Errors
     /// The state has a value that cannot be stored.
-    pub fn judge(
+    fn judge(
         &self,
         found: Found,
         known: Option<&State>,
@@ -114,7 +154,7 @@ impl Keeper {
     ///
     /// # Errors
     /// The journal cannot be set aside.
-    pub fn settle(&mut self, mut recovered: Recovered) -> Result<(), StateError> {
+    fn settle(&mut self, mut recovered: Recovered) -> Result<(), StateError> {
         if recovered.precious && recovered.locked {
             recovered.report.kept = Some(recovery::set_aside(&recovered.path)?);
         }

@@ -35,7 +35,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{DeposedKey, State, StateError, document};
 
-pub use keeper::Keeper;
+pub use keeper::{JournaledStore, Keeper};
 pub use location::JournalLocation;
 pub use recovery::JournalReport;
 pub use writer::{JournalError, Ticket, Writer};

@@ -12,8 +12,7 @@ use cty::Value;
 use provider::state_store::{LockFailure, LockRequest, WorkspaceSupport};
 use provider::{Answer, PluginDiagnostic};
 use schema::Schema;
-use state::journal::recovery::Found;
-use state::journal::{Base, JournalLocation, JournalReport, Keeper, Writer};
+use state::journal::{Base, JournalLocation, JournalReport, JournaledStore, Keeper, Writer};
 use state::{LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
@@ -345,40 +344,9 @@ impl Snapshots {
         &self.store.process
     }
 
-    fn state(&self) -> Option<&State> {
-        self.known.as_ref().and_then(Option::as_ref)
-    }
-
-    /// Puts the results in the journal of an earlier run into the state.
-    fn replay(&mut self, found: Found) -> Result<(), StateError> {
-        let shown = format!(
-            "the state of the workspace \"{}\" in the backend \"{}\"",
-            self.workspace, self.store.ty
-        );
-        let locked = self.lock_id.is_some();
-        let Some(mut recovered) = self.keeper.judge(found, self.state(), &shown, locked)? else {
-            return Ok(());
-        };
-        match recovered.state.take() {
-            Some((state, version)) if locked => {
-                self.write(&state, &version)?;
-            }
-            Some((state, _)) => {
-                // Not written without the lock. The next write must be compared with the store's state, not with this.
-                self.replayed = true;
-                self.known = Some(Some(state));
-            }
-            None => {}
-        }
-        self.keeper.settle(recovered)
-    }
-
     /// Tries once to acquire the lock. Meanwhile calls `ask`, which may report that it takes long.
     fn try_lock(&self, request: &LockRequest, ask: &dyn Fn() -> bool) -> Result<String, LockFailure> {
-        let Some(runtime) = self.process().runtime() else {
-            return Err(LockFailure::Failed(Diagnostics::new()));
-        };
-        runtime.block_on(async {
+        self.process().wait(async {
             let mut attempt = self.process().plugin().lock(&self.workspace, request);
             loop {
                 tokio::select! {
@@ -389,6 +357,33 @@ impl Snapshots {
                 }
             }
         })
+    }
+}
+
+impl JournaledStore for Snapshots {
+    fn keeper(&mut self) -> &mut Keeper {
+        &mut self.keeper
+    }
+
+    fn known(&self) -> Option<&State> {
+        self.known.as_ref().and_then(Option::as_ref)
+    }
+
+    fn shown(&self) -> String {
+        let Snapshots { store, workspace, .. } = self;
+        format!(
+            "the state of the workspace \"{workspace}\" in the backend \"{}\"",
+            store.ty
+        )
+    }
+
+    fn save(&mut self, state: &State, version: &str) -> Result<(), StateError> {
+        self.write(state, version).map(drop)
+    }
+
+    fn hold(&mut self, state: State) {
+        self.replayed = true;
+        self.known = Some(Some(state));
     }
 }
 
@@ -478,7 +473,8 @@ impl SnapshotStore for Snapshots {
         self.known = Some(state);
         self.replayed = false;
         if let Some(found) = found {
-            self.replay(found)?;
+            let locked = self.lock_id.is_some();
+            Keeper::replay(self, found, locked)?;
         }
         Ok(self.known.clone().flatten())
     }
@@ -487,21 +483,11 @@ impl SnapshotStore for Snapshots {
         if self.known.is_none() {
             self.read()?;
         }
-        let known = self.state();
+        let known = self.known();
         if known.is_some_and(|known| known.same_content(state)) && !self.replayed {
             return Ok(Written::Unchanged);
         }
-        let (serial, lineage) = known.map_or((0, ""), |known| (known.serial, &*known.lineage));
-        let snapshot = State {
-            terraform_version: terraform_version.to_owned(),
-            serial: serial.saturating_add(1),
-            lineage: if lineage.is_empty() {
-                uuid::Uuid::new_v4().to_string()
-            } else {
-                lineage.to_owned()
-            },
-            ..state.clone()
-        };
+        let snapshot = state.next_snapshot(known, terraform_version, true);
         self.write_snapshot(snapshot)
     }
 
@@ -538,13 +524,13 @@ impl SnapshotStore for Snapshots {
             self.write(&known, terraform_version)?;
         }
         self.keeper.forget(true)?;
-        let base = Base::from_state(self.state())?;
+        let base = Base::from_state(self.known())?;
         let journal = self.keeper.begin(&self.place, base, operation, terraform_version)?;
         Ok(Some(journal))
     }
 
     fn compact_journal(&self, included: u64) {
-        self.keeper.compact(included, self.state());
+        self.keeper.compact(included, self.known());
     }
 
     fn end_journal(&mut self) -> Result<(), StateError> {

@@ -96,9 +96,18 @@ fn invalid_utf8_in_comments_is_preserved() {
 }
 
 #[test]
-fn a_file_with_errors_has_no_canonical_form() {
-    assert!(format_file("f", b"a = \n").is_err());
-    assert!(format_file("f", b"a = \"\xff\"\n").is_err());
+fn file_with_an_error_is_refused_at_its_place() {
+    for (text, summary, column) in [
+        (&b"a = \n"[..], "Invalid expression", 5),
+        (b"a = \"\xff\"\n", "Invalid character encoding", 6),
+    ] {
+        let problems = format_file("f", text).unwrap_err();
+        let found: Vec<_> = problems
+            .iter()
+            .map(|d| (&*d.summary, d.subject.as_ref().map(|range| range.start.column)))
+            .collect();
+        assert_eq!(found, [(summary, Some(column))]);
+    }
 }
 
 /// Expressions on one line, and some over several lines.

@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use addrs::parse::ParseError;
 use addrs::{AbsProviderConfig, AbsResourceInstance};
+use cty::json::TypeError;
+use cty::msgpack::CodecError;
 use cty::{Marks, Path, Step, Type, Value};
 use engine::plan::{Action, Mode, OutputChange, PlanView, Reason, ResourceChange};
 use provider::ProviderSchema;
@@ -14,7 +17,27 @@ use provider::Schemas;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting, Schema};
 use serde_json::Value as Json;
 
-type Result<T> = std::result::Result<T, String>;
+/// The reason why a document cannot be read, as a part of a sentence.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("provider {name}: {}", source.detail)]
+    Provider { name: String, source: ParseError },
+    #[error("address {text}: {}", source.detail)]
+    Address { text: String, source: ParseError },
+    #[error(transparent)]
+    Type(#[from] TypeError),
+    #[error(transparent)]
+    Value(#[from] CodecError),
+    #[error("there is no schema for {0}")]
+    NoSchema(Box<AbsResourceInstance>),
+    #[error("{address}: {source}")]
+    Object {
+        address: Box<AbsResourceInstance>,
+        source: Box<ReadError>,
+    },
+}
+
+type Result<T> = std::result::Result<T, ReadError>;
 
 /// Reads schemas from the document of `providers schema -json`.
 ///
@@ -34,12 +57,19 @@ pub fn schemas(document: &Json) -> Result<Schemas> {
             actions: each(&content["action_schemas"])?,
             ..ProviderSchema::default()
         };
-        let provider = addrs::Provider::parse(name).map_err(|e| format!("provider {name}: {}", e.detail))?;
+        let provider = parse_provider(name)?;
         Ok((provider, Arc::new(schema)))
     };
     Ok(Schemas {
         providers: providers.map(provider).collect::<Result<_>>()?,
         ..Schemas::default()
+    })
+}
+
+fn parse_provider(name: &str) -> Result<addrs::Provider> {
+    addrs::Provider::parse(name).map_err(|source| ReadError::Provider {
+        name: name.to_owned(),
+        source,
     })
 }
 
@@ -83,7 +113,7 @@ fn attributes(json: &Json) -> Result<BTreeMap<Arc<str>, AttributeSchema>> {
                     attributes: attributes(&nested["attributes"])?,
                     nesting: nesting(nested),
                 }),
-                None => AttributeType::Plain(cty::json::type_from_json(&a["type"]).map_err(|e| e.to_string())?),
+                None => AttributeType::Plain(cty::json::type_from_json(&a["type"])?),
             },
             required: flag(a, "required"),
             optional: flag(a, "optional"),
@@ -155,8 +185,8 @@ fn parts(content: &Json, unknown: &Json, sensitive: &Json, ty: &Type) -> Result<
             Value::object(entries.collect::<Result<Vec<_>>>()?)
         }
         (Type::Dynamic, Json::Array(_)) => Value::tuple(all(&Type::Dynamic)?),
-        (Type::Dynamic, scalar) => cty::json::from_simple_json(scalar).map_err(|e| e.to_string())?,
-        (ty, scalar) => cty::json::from_json(scalar, ty).map_err(|e| e.to_string())?,
+        (Type::Dynamic, scalar) => cty::json::from_simple_json(scalar)?,
+        (ty, scalar) => cty::json::from_json(scalar, ty)?,
     })
 }
 
@@ -173,7 +203,7 @@ fn path(json: &Json) -> Result<Path> {
     let step = |step: &Json| {
         Ok(match step {
             Json::String(name) => Step::Attribute(name.as_str().into()),
-            other => Step::Index(cty::json::from_simple_json(other).map_err(|e| e.to_string())?),
+            other => Step::Index(cty::json::from_simple_json(other)?),
         })
     };
     let steps = json.as_array().into_iter().flatten().map(step);
@@ -214,18 +244,21 @@ const REASONS: [Reason; 14] = [
 ];
 
 fn address(text: &str) -> Result<AbsResourceInstance> {
-    addrs::parse::resource_instance(text).map_err(|e| format!("address {text}: {}", e.detail))
+    addrs::parse::resource_instance(text).map_err(|source| ReadError::Address {
+        text: text.to_owned(),
+        source,
+    })
 }
 
 fn change(json: &Json, schemas: &Schemas) -> Result<ResourceChange> {
     let text = |name: &str| json[name].as_str().unwrap_or_default();
     let provider = text("provider_name");
-    let provider = addrs::Provider::parse(provider).map_err(|e| format!("provider {provider}: {}", e.detail))?;
+    let provider = parse_provider(provider)?;
     let address = address(text("address"))?;
     let resource = &address.resource.resource;
     let schema = schemas.resource(&provider, resource.mode, &resource.ty);
     let ty = schema
-        .ok_or_else(|| format!("there is no schema for {address}"))?
+        .ok_or_else(|| ReadError::NoSchema(Box::new(address.clone())))?
         .implied_type();
     let change = &json["change"];
     let side = |name: &str, unknown: &Json| {
@@ -233,7 +266,10 @@ fn change(json: &Json, schemas: &Schemas) -> Result<ResourceChange> {
             return Ok(Value::null(ty.clone()));
         }
         let sensitive = &change[format!("{name}_sensitive")];
-        value(&change[name], unknown, sensitive, &ty).map_err(|e| format!("{address}: {e}"))
+        value(&change[name], unknown, sensitive, &ty).map_err(|source| ReadError::Object {
+            address: Box::new(address.clone()),
+            source: Box::new(source),
+        })
     };
     let paths = change["replace_paths"].as_array().into_iter().flatten();
     Ok(ResourceChange {

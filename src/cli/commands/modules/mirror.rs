@@ -11,10 +11,10 @@ use syntax::Diagnostics;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::Command;
+use crate::loading;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
 use crate::tested;
-use crate::workdir;
 
 pub const COMMAND: Command = Command {
     path: "modules mirror",
@@ -108,7 +108,7 @@ pub(in crate::commands) fn fetch(
         client: session.net(),
         data_dir,
         upgrade: false,
-        load: workdir::load_options(session, &nothing, &set),
+        load: loading::options(session, &nothing, &set),
         mirror: None,
         // The modules in this executable may be out of date.
         in_memory: None,

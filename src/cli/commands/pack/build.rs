@@ -8,7 +8,7 @@ use addrs::Provider;
 use addrs::platform::Platform;
 use files::{Output, Policy};
 use pack::signature::SigningKey;
-use pack::write::{ConfigurationContents, Contents, Entry, LEVELS, ModuleContents, Options, ProviderContents, Source};
+use pack::write::{Contents, Entry, LEVELS, Options, ProviderContents, Source};
 use pack::{Conditions, Executable, Pack, PackError, difference};
 use packages::cross_platform::Step;
 use packages::gather::{Request, UnpackedPackage};
@@ -17,6 +17,7 @@ use packages::lock_file::LockFile;
 use syntax::Diagnostic;
 use versions::Constraints;
 
+use super::gathered::{Gathered, Gathering};
 use super::{Arguments, configuration, failed, modules};
 use crate::commands::providers::{asked, configured, fetching, requested_platforms, required};
 use crate::downloads;
@@ -137,22 +138,6 @@ fn not_to_be_carried(file: &Path) -> Option<String> {
         Ok(text) => packages::cli_config::not_to_be_carried(&text),
         Err(error) => Some(files::io_reason(&error)),
     }
-}
-
-/// Contents of a pack while they are collected.
-#[derive(Default)]
-pub(super) struct Gathered {
-    providers: Vec<UnpackedPackage>,
-    pub(super) modules: Vec<ModuleContents<'static>>,
-    pub(super) configurations: Vec<ConfigurationContents<'static>>,
-}
-
-/// Options for collecting the contents.
-pub(super) struct Gathering<'g> {
-    pub(super) arguments: &'g Arguments,
-    platforms: &'g [Platform],
-    /// Temporary directory for downloaded packages.
-    pub(super) staging: &'g Path,
 }
 
 /// Collects the packages of the configurations, and of the providers and modules that are named.

@@ -11,8 +11,8 @@ use config::model::ModuleNode;
 use pack::write::{ConfigurationContents, Tree, tree};
 use tfe::ignore::{self, Rules};
 
-use super::build::Gathered;
 use super::failed;
+use super::gathered::Gathered;
 use crate::outcome::Failure;
 use crate::session::Session;
 use crate::workdir::Project;

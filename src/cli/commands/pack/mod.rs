@@ -3,6 +3,7 @@
 mod build;
 mod cli_config;
 mod configuration;
+mod gathered;
 mod modules;
 mod show;
 mod unpack;

@@ -7,8 +7,8 @@ use serde_json::json;
 use syntax::{Diagnostics, SourceMap};
 use versions::Constraints;
 
-use super::build::{Gathered, Gathering};
 use super::failed;
+use super::gathered::{Gathered, Gathering};
 use crate::commands::modules::fetch;
 use crate::outcome::Failure;
 use crate::session::Session;

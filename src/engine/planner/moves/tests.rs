@@ -9,9 +9,8 @@ use async_trait::async_trait;
 use config::files::MemoryFiles;
 use provider::{Provider, Provisioner};
 use state::{Attributes, InstanceState, Object, ResourceState, State};
-use syntax::Diagnostics;
 
-use provider::ProviderSource;
+use provider::{ProviderSource, StartError};
 
 use crate::providers::Providers;
 
@@ -20,12 +19,12 @@ struct Nothing;
 
 #[async_trait]
 impl ProviderSource for Nothing {
-    async fn start(&self, _provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
-        Err(Diagnostics::new())
+    async fn start(&self, _provider: &addrs::Provider) -> Result<Arc<dyn Provider>, StartError> {
+        Err(StartError::Reported)
     }
 
-    async fn start_provisioner(&self, _name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
-        Err(Diagnostics::new())
+    async fn start_provisioner(&self, _name: &str) -> Result<Arc<dyn Provisioner>, StartError> {
+        Err(StartError::Reported)
     }
 }
 

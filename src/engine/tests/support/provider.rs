@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use cty::{Path, Type, Value};
-use provider::ProviderSource;
 use provider::{
     Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest,
     Listed, MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic,
     ProviderSchema, RawState, ReadRequest,
 };
 use provider::{Provider, Provisioner};
+use provider::{ProviderSource, StartError};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
 use syntax::{Diagnostic, Diagnostics};
 
@@ -100,7 +100,7 @@ pub struct FakeSource(pub FakeRemote);
 
 #[async_trait]
 impl ProviderSource for FakeSource {
-    async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
+    async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, StartError> {
         if self.0.lock().missing.contains(&*provider.ty) {
             return Err(Diagnostic::error("Failed to start provider", format!("No {} here.", provider.ty)).into());
         }
@@ -117,7 +117,7 @@ impl ProviderSource for FakeSource {
         }))
     }
 
-    async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
+    async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, StartError> {
         Ok(Arc::new(FakeProvisioner(self.0.clone(), name.to_owned())))
     }
 }

@@ -1,0 +1,81 @@
+//! An example of computed blocks, which hosts know as of Terraform 1.16: streets with lamps. Where a configuration says nothing of
+//! lamps, the town chooses them. Nothing of it is outside the state.
+//!
+//! ```hcl
+//! resource "streets_street" "main" {
+//!   length = 120
+//! }
+//! ```
+
+use std::process::ExitCode;
+
+use monoform_sdk::schema::{block, computed, optional, required};
+use monoform_sdk::{Attr, Context, Model, Plain, Resource, Result, async_trait};
+use monoform_sdk_server::serve_provider;
+
+fn main() -> ExitCode {
+    serve_provider(Plain(|members| members.resource("streets_street", Streets)))
+}
+
+/// A lamp of a street.
+#[derive(Clone, Default, Model)]
+struct Lamp {
+    /// How bright.
+    #[member(optional().computed())]
+    watts: Attr<i64>,
+    /// Where it stands.
+    #[member(computed())]
+    at: Attr<i64>,
+}
+
+/// A street.
+#[derive(Clone, Default, Model)]
+struct Street {
+    /// How long.
+    #[member(required())]
+    length: Attr<i64>,
+    /// Its lamps.
+    #[member(block().computed())]
+    lamp: Attr<Vec<Lamp>>,
+    /// Its signs, one at each end.
+    #[member(block().max_items(2))]
+    sign: Vec<Sign>,
+}
+
+/// A sign with the name of a street.
+#[derive(Clone, Default, Model)]
+struct Sign {
+    /// The name.
+    #[member(required())]
+    text: Attr<String>,
+}
+
+/// The type `streets_street`.
+struct Streets;
+
+#[async_trait]
+impl Resource for Streets {
+    type Model = Street;
+    type Client = ();
+
+    async fn create(&self, plan: Street, _cx: &mut Context<()>) -> Result<Street> {
+        let length = plan.length.known().copied().unwrap_or_default();
+        let lamps = match plan.lamp {
+            Attr::Known(lamps) => lamps,
+            // The town has one lamp for every fifty meters.
+            _ => vec![Lamp::default(); usize::try_from(length / 50).unwrap_or_default()],
+        };
+        let lit = (0i64..).zip(lamps).map(|(i, lamp)| Lamp {
+            watts: lamp.watts.known().copied().unwrap_or(40).into(),
+            at: lamp.at.known().copied().unwrap_or(i * 50).into(),
+        });
+        Ok(Street {
+            lamp: lit.collect::<Vec<_>>().into(),
+            ..plan
+        })
+    }
+
+    async fn update(&self, _prior: Street, plan: Street, cx: &mut Context<()>) -> Result<Street> {
+        self.create(plan, cx).await
+    }
+}

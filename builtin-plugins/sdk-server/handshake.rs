@@ -1,0 +1,109 @@
+//! The first words between a plugin and the program that started it: the environment it reads, the line it answers.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+
+/// A variable that only programs set which know how to talk to this kind of plugin. It is no secret.
+const COOKIE_NAME: &str = "TF_PLUGIN_MAGIC_COOKIE";
+const COOKIE_VALUE: &str = "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2";
+
+/// The version of the handshake itself.
+const CORE_VERSION: u32 = 1;
+
+/// The text for a user who starts a plugin by hand.
+pub(crate) const NOTICE: &str = "\
+This program is a plugin: it does its work for another program and has nothing to show by itself.
+Run the program that uses it (for example `terraform apply` or `monoform apply`), which starts it as needed.
+";
+
+/// The request of the program that started this plugin.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Asked {
+    /// The protocol version to serve.
+    pub version: u32,
+    /// The certificate of the one client to be let in; without it, the connection is in plain text.
+    pub client_certificate: Option<String>,
+    /// The directory for the socket.
+    pub socket_dir: Option<String>,
+    /// The group that may use the socket.
+    pub socket_group: Option<String>,
+}
+
+impl Asked {
+    /// Reads the environment. `None` if this is no program that knows plugins.
+    pub fn read(environment: impl Fn(&str) -> Option<String>, served: &[u32]) -> Option<Asked> {
+        if environment(COOKIE_NAME).as_deref() != Some(COOKIE_VALUE) {
+            return None;
+        }
+        let set = |name: &str| environment(name).filter(|value| !value.is_empty());
+        Some(Asked {
+            version: choose(set("PLUGIN_PROTOCOL_VERSIONS").as_deref(), served),
+            client_certificate: set("PLUGIN_CLIENT_CERT"),
+            socket_dir: set("PLUGIN_UNIX_SOCKET_DIR"),
+            socket_group: set("PLUGIN_UNIX_SOCKET_GROUP"),
+        })
+    }
+}
+
+/// The highest version that both sides have. If there is none, the lowest of ours: the other side then says what
+/// does not fit. A client that names none means a version older than all of ours.
+fn choose(wanted: Option<&str>, served: &[u32]) -> u32 {
+    let wanted: Vec<u32> = wanted
+        .unwrap_or_default()
+        .split(',')
+        .filter_map(|v| v.trim().parse().ok())
+        .collect();
+    let common = served.iter().filter(|v| wanted.contains(v)).max();
+    common.or(served.iter().min()).copied().unwrap_or_default()
+}
+
+/// The line that tells the other side where to connect, and which certificate it will meet there.
+pub(crate) fn line(version: u32, socket: &Path, certificate: Option<&[u8]>) -> String {
+    let certificate = certificate.map(|der| STANDARD_NO_PAD.encode(der)).unwrap_or_default();
+    format!("{CORE_VERSION}|{version}|unix|{}|grpc|{certificate}", socket.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_handshake_without_the_cookie() {
+        assert_eq!(Asked::read(|_| None, &[5, 6]), None);
+        assert_eq!(
+            Asked::read(|name| (name == COOKIE_NAME).then(|| "other".into()), &[5, 6]),
+            None
+        );
+    }
+
+    #[test]
+    fn the_highest_common_version_is_served() {
+        for (wanted, served, version) in [
+            (Some("5,6"), &[5, 6][..], 6),
+            (Some("6,5"), &[5, 6], 6),
+            (Some("5"), &[5, 6], 5),
+            (Some(" 5 , x"), &[5, 6], 5),
+            (Some("5,6"), &[5], 5),
+            (Some("7"), &[5, 6], 5),
+            (None, &[5, 6], 5),
+        ] {
+            let asked = Asked::read(
+                |name| match name {
+                    COOKIE_NAME => Some(COOKIE_VALUE.into()),
+                    "PLUGIN_PROTOCOL_VERSIONS" => wanted.map(Into::into),
+                    _ => None,
+                },
+                served,
+            );
+            assert_eq!(asked.map(|a| a.version), Some(version), "{wanted:?} of {served:?}");
+        }
+    }
+
+    #[test]
+    fn the_line_has_six_fields() {
+        assert_eq!(line(5, Path::new("/tmp/x/s"), None), "1|5|unix|/tmp/x/s|grpc|");
+        assert_eq!(line(6, Path::new("/s"), Some(&[1, 2, 3, 4])), "1|6|unix|/s|grpc|AQIDBA");
+    }
+}

@@ -1,0 +1,176 @@
+//! Logs, as the program that started the plugin reads them: one JSON object a line, on standard error.
+//!
+//! Authors write events with `tracing`. `TF_LOG_PROVIDER_<NAME>` with the provider's own name, or else `TF_LOG_PROVIDER`, or else
+//! `TF_LOG`, says from which level on they are written; if none is set, nothing is, and events cost nothing.
+
+#![expect(clippy::disallowed_methods, reason = "lines of a log have the time in them")]
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+
+use monoform_sdk::Json;
+use monoform_sdk::guard::watch_panics;
+use monoform_sdk::served::report_waiting_with;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+/// Starts writing logs, if the environment asks for it.
+pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
+    let set = |name: &str| environment(name).filter(|v| !v.is_empty());
+    let own = own_name(std::env::args_os()).and_then(|name| set(&format!("TF_LOG_PROVIDER_{name}")));
+    let level = level(
+        own.or_else(|| set("TF_LOG_PROVIDER"))
+            .or_else(|| set("TF_LOG"))
+            .as_deref(),
+    );
+    if level != LevelFilter::OFF {
+        // A subscriber that is already set stays.
+        drop(tracing::subscriber::set_global_default(Log { level }));
+    }
+    watch_panics();
+    report_waiting_with(waiting);
+}
+
+/// The provider's name as it stands in the names of variables, from the name of its executable
+/// (`terraform-provider-my-cloud_v1.0.0`) or from the arguments of one that serves several (`… internal-plugin provider NAME`).
+fn own_name(mut arguments: impl Iterator<Item = OsString>) -> Option<String> {
+    let program = arguments.next()?;
+    let program = Path::new(&program).file_name()?.to_string_lossy();
+    let name = match program.strip_prefix("terraform-provider-") {
+        Some(rest) => rest.split("_v").next().unwrap_or_default().to_owned(),
+        None if arguments.next()? == "internal-plugin" => arguments.nth(1)?.to_string_lossy().into_owned(),
+        None => return None,
+    };
+    Some(name.to_ascii_uppercase().replace('-', "_"))
+}
+
+fn level(text: Option<&str>) -> LevelFilter {
+    match text.map(str::to_ascii_uppercase).as_deref() {
+        None | Some("OFF") => LevelFilter::OFF,
+        Some("ERROR") => LevelFilter::ERROR,
+        Some("WARN") => LevelFilter::WARN,
+        Some("INFO") => LevelFilter::INFO,
+        Some("DEBUG") => LevelFilter::DEBUG,
+        // `JSON`, which means the most detailed level, and unknown words.
+        Some(_) => LevelFilter::TRACE,
+    }
+}
+
+struct Log {
+    level: LevelFilter,
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        // The machinery below us (HTTP/2, TLS) would drown what a plugin has to say.
+        let noise = ["h2", "hyper", "tonic", "rustls", "tower", "tokio"];
+        let root = metadata.target().split("::").next().unwrap_or_default();
+        metadata.is_event() && *metadata.level() <= self.level && !noise.contains(&root)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(self.level)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let text = line(event, &format!("{:.6}", jiff::Timestamp::now()));
+        // There is no other place to report this to.
+        drop(std::io::stderr().lock().write_all(text.as_bytes()));
+    }
+
+    // Spans are not written.
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// Writes the line by which the host learns that a server is waited for, whatever is logged.
+fn waiting(host: &str) {
+    let fields = [("@level", "info"), ("@module", proto::WAITING), ("@message", host)];
+    let line = Json::Object(fields.map(|(name, value)| (name.to_owned(), Json::from(value))).into());
+    // There is no other place to report this to.
+    drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
+}
+
+fn line(event: &Event<'_>, time: &str) -> String {
+    let mut fields = Fields(BTreeMap::new());
+    event.record(&mut fields);
+    let message = fields.0.remove("message").unwrap_or_default();
+    let level = match *event.metadata().level() {
+        Level::ERROR => "error",
+        Level::WARN => "warn",
+        Level::INFO => "info",
+        Level::DEBUG => "debug",
+        Level::TRACE => "trace",
+    };
+    let mut out = BTreeMap::new();
+    out.insert("@level".to_owned(), Json::from(level));
+    out.insert("@message".into(), message);
+    out.insert("@timestamp".into(), time.into());
+    out.insert("@module".into(), event.metadata().target().replace("::", ".").into());
+    out.extend(fields.0);
+    format!("{}\n", Json::Object(out))
+}
+
+/// The fields of an event.
+struct Fields(BTreeMap<String, Json>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name().into(), format!("{value:?}").into());
+    }
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name().into(), value.into());
+    }
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.0.insert(field.name().into(), value.into());
+    }
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.0.insert(field.name().into(), value.into());
+    }
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.0.insert(field.name().into(), value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_comes_from_the_executable_or_its_arguments() {
+        let name = |all: &[&str]| own_name(all.iter().map(|a| OsString::from(*a)));
+        assert_eq!(
+            name(&["/x/terraform-provider-my-cloud_v1.0.0"]).as_deref(),
+            Some("MY_CLOUD")
+        );
+        assert_eq!(
+            name(&["monoform", "internal-plugin", "provider", "http"]).as_deref(),
+            Some("HTTP")
+        );
+        assert_eq!(name(&["monoform", "plan"]), None);
+        assert_eq!(name(&[]), None);
+    }
+
+    #[test]
+    fn the_level_comes_from_the_environment() {
+        for (text, expected) in [
+            (None, LevelFilter::OFF),
+            (Some("off"), LevelFilter::OFF),
+            (Some("Warn"), LevelFilter::WARN),
+            (Some("JSON"), LevelFilter::TRACE),
+            (Some("what"), LevelFilter::TRACE),
+        ] {
+            assert_eq!(level(text), expected, "{text:?}");
+        }
+    }
+}

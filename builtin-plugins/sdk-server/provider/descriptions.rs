@@ -1,0 +1,192 @@
+//! The methods that describe a provider. Two of their answers differ between the protocols; a macro writes them for both.
+
+use monoform_sdk::served::{ServedProvider, identity_type};
+use proto::{tfplugin5, tfplugin6 as pb};
+use tonic::metadata::{MetadataMap, MetadataValue};
+use tonic::{Request, Response, Status};
+
+use super::service::Service;
+use crate::messages::v6::{function, schema, type_bytes};
+
+/// The descriptions in the messages of one version of the protocol.
+macro_rules! descriptions {
+    ($version:ident) => {
+        use std::collections::HashMap;
+
+        use monoform_sdk::schema::Compiled;
+        use monoform_sdk::served::ServedProvider;
+
+        use crate::messages::$version::{function, pb, schema};
+
+        fn capabilities(provider: &ServedProvider) -> pb::ServerCapabilities {
+            pb::ServerCapabilities {
+                plan_destroy: provider.plans_destroy(),
+                get_provider_schema_optional: true,
+                move_resource_state: true,
+                generate_resource_config: provider.generates_config(),
+            }
+        }
+
+        pub(super) fn metadata(provider: &ServedProvider) -> pb::get_metadata::Response {
+            use pb::get_metadata::{
+                ActionMetadata, DataSourceMetadata, EphemeralMetadata, FunctionMetadata, ListResourceMetadata,
+                ResourceMetadata, Response,
+            };
+            fn names<V, T>(members: impl Iterator<Item = (&'static str, V)>, message: fn(String) -> T) -> Vec<T> {
+                members.map(|(name, _)| message(name.to_owned())).collect()
+            }
+            let functions = provider.functions().iter().map(|(name, f)| (*name, f));
+            Response {
+                server_capabilities: Some(capabilities(provider)),
+                resources: names(provider.resources(), |type_name| ResourceMetadata { type_name }),
+                data_sources: names(provider.data_sources(), |type_name| DataSourceMetadata {
+                    type_name,
+                }),
+                ephemeral_resources: names(provider.ephemerals(), |type_name| EphemeralMetadata { type_name }),
+                functions: names(functions, |name| FunctionMetadata { name }),
+                list_resources: names(provider.lists(), |type_name| ListResourceMetadata { type_name }),
+                actions: names(provider.actions(), |type_name| ActionMetadata { type_name }),
+                ..Default::default()
+            }
+        }
+
+        pub(super) fn schemas(provider: &ServedProvider) -> pb::get_provider_schema::Response {
+            fn of<'a>(members: impl Iterator<Item = (&'static str, &'a Compiled)>) -> HashMap<String, pb::Schema> {
+                members
+                    .map(|(name, compiled)| (name.to_owned(), schema(compiled)))
+                    .collect()
+            }
+            let functions = provider.functions().iter();
+            let actions = provider.actions().map(|(name, action)| {
+                let schema = Some(schema(action));
+                (name.to_owned(), pb::ActionSchema { schema })
+            });
+            pb::get_provider_schema::Response {
+                provider: Some(schema(provider.config_schema())),
+                provider_meta: provider.meta_schema().map(schema),
+                resource_schemas: of(provider.resources().map(|(name, r)| (name, r.schema))),
+                data_source_schemas: of(provider.data_sources()),
+                ephemeral_resource_schemas: of(provider.ephemerals()),
+                list_resource_schemas: of(provider.lists()),
+                functions: functions
+                    .map(|(name, f)| ((*name).to_owned(), function(f)))
+                    .collect(),
+                action_schemas: actions.collect(),
+                server_capabilities: Some(capabilities(provider)),
+                ..Default::default()
+            }
+        }
+    };
+}
+
+mod v5 {
+    descriptions! { v5 }
+}
+
+mod v6 {
+    descriptions! { v6 }
+}
+
+/// Metadata of the answer with the schemas.
+fn beside_schemas(provider: &ServedProvider, metadata: &mut MetadataMap) {
+    let state_only = provider.resources().filter(|(_, resource)| resource.state_only);
+    let names: Vec<&str> = state_only.map(|(name, _)| name).collect();
+    if let Ok(names) = names.join(",").parse() {
+        metadata.insert(proto::STATE_ONLY, names);
+    }
+    let version = MetadataValue::from_static(proto::STREAM_OF_CALLS_VERSION);
+    metadata.insert(proto::STREAM_OF_CALLS, version);
+}
+
+impl Service {
+    pub(super) async fn get_metadata_5(
+        &self,
+        _: tfplugin5::get_metadata::Request,
+    ) -> Result<tfplugin5::get_metadata::Response, Status> {
+        Ok(v5::metadata(&self.provider))
+    }
+
+    pub(super) async fn get_metadata_6(
+        &self,
+        _: pb::get_metadata::Request,
+    ) -> Result<pb::get_metadata::Response, Status> {
+        let mut metadata = v6::metadata(&self.provider);
+        let stores = self.provider.state_stores();
+        metadata.state_stores = stores
+            .map(|(name, _)| pb::get_metadata::StateStoreMetadata {
+                type_name: name.to_owned(),
+            })
+            .collect();
+        Ok(metadata)
+    }
+
+    pub(super) async fn get_schema_5(
+        &self,
+        _: Request<tfplugin5::get_provider_schema::Request>,
+    ) -> Result<Response<tfplugin5::get_provider_schema::Response>, Status> {
+        let mut response = Response::new(v5::schemas(&self.provider));
+        beside_schemas(&self.provider, response.metadata_mut());
+        Ok(response)
+    }
+
+    pub(super) async fn get_schema_6(
+        &self,
+        _: Request<pb::get_provider_schema::Request>,
+    ) -> Result<Response<pb::get_provider_schema::Response>, Status> {
+        let mut schemas = v6::schemas(&self.provider);
+        let stores = self.provider.state_stores();
+        schemas.state_store_schemas = stores.map(|(name, store)| (name.to_owned(), schema(store))).collect();
+        let mut response = Response::new(schemas);
+        beside_schemas(&self.provider, response.metadata_mut());
+        Ok(response)
+    }
+
+    pub(super) async fn get_resource_identity_schemas(
+        &self,
+        _: pb::get_resource_identity_schemas::Request,
+    ) -> Result<pb::get_resource_identity_schemas::Response, Status> {
+        let with_identity = self.provider.resources().filter(|(_, r)| !r.identity.is_empty());
+        let identity_schemas = with_identity.map(|(name, resource)| {
+            let ty = identity_type(resource.schema, resource.identity);
+            let identity_attributes =
+                resource
+                    .identity
+                    .iter()
+                    .map(|a| pb::resource_identity_schema::IdentityAttribute {
+                        name: a.name.to_owned(),
+                        r#type: ty
+                            .as_object()
+                            .and_then(|o| o.get(a.name))
+                            .map(type_bytes)
+                            .unwrap_or_default(),
+                        required_for_import: a.required_for_import,
+                        optional_for_import: !a.required_for_import,
+                        description: a.description.to_owned(),
+                    });
+            let schema = pb::ResourceIdentitySchema {
+                version: resource.identity_version,
+                identity_attributes: identity_attributes.collect(),
+            };
+            (name.to_owned(), schema)
+        });
+        Ok(pb::get_resource_identity_schemas::Response {
+            identity_schemas: identity_schemas.collect(),
+            ..Default::default()
+        })
+    }
+
+    pub(super) async fn get_functions(
+        &self,
+        _: pb::get_functions::Request,
+    ) -> Result<pb::get_functions::Response, Status> {
+        Ok(pb::get_functions::Response {
+            functions: self
+                .provider
+                .functions()
+                .iter()
+                .map(|(n, f)| ((*n).to_owned(), function(f)))
+                .collect(),
+            ..Default::default()
+        })
+    }
+}

@@ -1,0 +1,289 @@
+//! Serving a plugin: from the start of the process to its end.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use monoform_sdk::calls::Calls;
+use monoform_sdk::served::{ServedProvider, ServedProvisioner};
+use monoform_sdk::{NeverBlocks, Provider, Provisioner, StateStore};
+use proto::calls::provider_calls_server::ProviderCallsServer;
+use proto::go_plugin::grpc_broker_server::GrpcBrokerServer;
+use proto::go_plugin::grpc_controller_server::GrpcControllerServer;
+use proto::go_plugin::grpc_stdio_server::GrpcStdioServer;
+use proto::health::health_server::HealthServer;
+use proto::tfplugin5;
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tonic::service::Routes;
+use tonic::transport::Server;
+
+use crate::auxiliary::{Auxiliary, Shutdown};
+use crate::handshake::{self, Asked};
+use crate::limits::{CONNECTION_WINDOW, MESSAGE_LIMIT, STREAM_WINDOW};
+use crate::listen::{self, Socket};
+use crate::state_store::OneStore;
+use crate::tls::{Tls, TlsError};
+use crate::{debug, log, provider, provisioner_service};
+
+/// Time for calls in progress to end once the plugin is asked to. They are asked to stop at once.
+const GRACE: Duration = Duration::from_millis(1500);
+
+/// Serves a provider to the program that started this process, until that program is done with it.
+///
+/// Everything it asks for is in the environment. Started by hand, the process says what it is and fails.
+///
+/// It speaks protocol 5 and 6; a provider with nested attributes, which only protocol 6 has, speaks that one only.
+///
+/// A provider with a schema that cannot work is not served: what is wrong, and where, is written to standard error.
+pub fn serve_provider<P: Provider>(provider: P) -> ExitCode {
+    match ready(provider) {
+        Ok(provider) => serve(provider.protocols(), |version, shutdown| {
+            provider_routes(provider, version, shutdown)
+        }),
+        Err(code) => code,
+    }
+}
+
+/// Serves one state store, and nothing else, to the program that started this process: as a provider without configuration.
+pub fn serve_state_store(name: &'static str, store: impl StateStore) -> ExitCode {
+    serve_provider(NeverBlocks(OneStore::new(name, store)))
+}
+
+/// Serves a provider that you started yourself, in a debugger perhaps, until it is interrupted.
+///
+/// What is printed first is a setting of `TF_REATTACH_PROVIDERS`: where that is set, Terraform, OpenTofu and Monoform use
+/// this process in place of the provider at `address` (as in `registry.terraform.io/example/notes`), as often as they run.
+/// Providers usually do this when they are given the argument `-debug`.
+pub fn debug_provider<P: Provider>(address: &str, provider: P) -> ExitCode {
+    match ready(provider) {
+        Ok(provider) => {
+            log::start(variable);
+            let asked = Asked::without_host(provider.protocols());
+            end(start(&asked, Some(address), |version, shutdown| {
+                provider_routes(provider, version, shutdown)
+            }))
+        }
+        Err(code) => code,
+    }
+}
+
+/// Compiles a provider's schemas, and refuses those that cannot work.
+fn ready<P: Provider>(provider: P) -> Result<ServedProvider, ExitCode> {
+    let provider = ServedProvider::new(provider);
+    match provider.problems() {
+        [] => Ok(provider),
+        problems => Err(end(Err(ServeError::Schema(list(problems))))),
+    }
+}
+
+fn list(problems: &[String]) -> String {
+    problems.iter().map(|problem| format!("\n- {problem}")).collect()
+}
+
+/// Serves a provisioner to the program that started this process, until that program is done with it.
+pub fn serve_provisioner<P: Provisioner>(provisioner: P) -> ExitCode {
+    let provisioner = ServedProvisioner::new(provisioner);
+    match provisioner.problems().as_slice() {
+        [] => serve(&[5], |_, _| provisioner_routes(provisioner)),
+        problems => end(Err(ServeError::Schema(list(problems)))),
+    }
+}
+
+/// The services of a plugin, and its calls in progress.
+struct Services {
+    routes: Routes,
+    calls: Calls,
+}
+
+fn provider_routes(served: ServedProvider, version: u32, shutdown: Shutdown) -> Services {
+    let calls = served.calls().clone();
+    let service = provider::Service::new(Arc::new(served));
+    let routes = if version == 6 {
+        Routes::new(provider::ProviderService::<6>(service.clone()))
+    } else {
+        Routes::new(provider::ProviderService::<5>(service.clone()))
+    };
+    let batches = ProviderCallsServer::new(provider::Batches { service, shutdown })
+        .max_decoding_message_size(MESSAGE_LIMIT)
+        .max_encoding_message_size(MESSAGE_LIMIT);
+    Services {
+        routes: routes.add_service(batches),
+        calls,
+    }
+}
+
+fn provisioner_routes<P: Provisioner>(provisioner: ServedProvisioner<P>) -> Services {
+    let calls = Calls::new();
+    let service = provisioner_service::Service::new(provisioner, calls.clone());
+    let server = tfplugin5::provisioner_server::ProvisionerServer::new(service);
+    let routes = Routes::new(
+        server
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT),
+    );
+    Services { routes, calls }
+}
+
+/// Reason why a plugin cannot start, or ends badly.
+#[derive(Debug, thiserror::Error)]
+enum ServeError {
+    #[error("this plugin cannot be served, since its schemas cannot work:{0}")]
+    Schema(String),
+    #[error("cannot open a socket: {0}")]
+    Socket(io::Error),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error("cannot answer on standard output: {0}")]
+    Answer(io::Error),
+    #[error("cannot watch for signals: {0}")]
+    Signals(io::Error),
+    #[error("cannot start: {0}")]
+    Runtime(io::Error),
+    #[error("the server failed: {0}")]
+    Server(#[from] tonic::transport::Error),
+}
+
+/// A variable of the environment that is valid Unicode.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a plugin gets the handshake and the log settings in its environment"
+)]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn serve(served: &[u32], services: impl FnOnce(u32, Shutdown) -> Services) -> ExitCode {
+    let environment = variable;
+    let Some(asked) = Asked::read(environment, served) else {
+        drop(io::stderr().write_all(handshake::NOTICE.as_bytes()));
+        return ExitCode::FAILURE;
+    };
+    log::start(environment);
+    end(start(&asked, None, services))
+}
+
+/// Reports the outcome, and makes it the exit status.
+fn end(result: Result<(), ServeError>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Before the handshake this is all that the other side can show; after it, it is logged there.
+            drop(writeln!(io::stderr(), "{error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Serves on this thread, beside those of [`threads`]. A plugin that was started by hand has the address of its provider; its user
+/// ends it.
+fn start(
+    asked: &Asked,
+    by_hand_for: Option<&str>,
+    services: impl FnOnce(u32, Shutdown) -> Services,
+) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(ServeError::Runtime)?;
+    let result = runtime.block_on(async {
+        let socket = Socket::open(asked).map_err(ServeError::Socket)?;
+        let tls = asked.client_certificate.as_deref().map(Tls::new).transpose()?;
+        let shutdown = Shutdown::new();
+        let services = services(asked.version, shutdown.clone());
+        // Signals are watched from before the other side can know of us.
+        watch_for_the_end(shutdown.clone(), by_hand_for.is_some())?;
+
+        let certificate = tls.as_ref().map(|tls| tls.certificate.as_slice());
+        let mut line = match by_hand_for {
+            Some(address) => debug::invitation(address, asked.version, &socket.path),
+            None => handshake::line(asked.version, &socket.path, certificate),
+        };
+        // At once: who has read what it waits for may hang up.
+        line.push('\n');
+        let mut stdout = io::stdout().lock();
+        stdout
+            .write_all(line.as_bytes())
+            .and_then(|()| stdout.flush())
+            .map_err(ServeError::Answer)?;
+        drop(stdout);
+
+        // One of several clients cannot end it for the others.
+        let asked_to_end = by_hand_for.map_or_else(|| shutdown.clone(), |_| Shutdown::new());
+        run(socket.listener, tls, services, Auxiliary(asked_to_end), shutdown).await
+    });
+    // Blocking work that is still going on ends with the process.
+    runtime.shutdown_background();
+    result
+}
+
+/// Serves until the end is asked for.
+async fn run(
+    listener: UnixListener,
+    tls: Option<Tls>,
+    services: Services,
+    auxiliary: Auxiliary,
+    shutdown: Shutdown,
+) -> Result<(), ServeError> {
+    let Services { routes, calls } = services;
+    let routes = routes
+        .add_service(GrpcBrokerServer::new(auxiliary.clone()))
+        .add_service(GrpcControllerServer::new(auxiliary.clone()))
+        .add_service(GrpcStdioServer::new(auxiliary.clone()))
+        .add_service(HealthServer::new(auxiliary));
+    let connections = listen::connections(listener, tls.map(|tls| tls.config));
+    let server = Server::builder()
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .add_routes(routes)
+        .serve_with_incoming_shutdown(connections, {
+            let shutdown = shutdown.clone();
+            async move { shutdown.begun().await }
+        });
+    let ended = async {
+        let result = server.await;
+        // Calls whose caller is gone are still on their way to their end.
+        calls.idle().await;
+        result
+    };
+    let too_late = async {
+        shutdown.begun().await;
+        calls.stop();
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        result = ended => Ok(result?),
+        () = too_late => Ok(()),
+    }
+}
+
+/// Begins the end when the program that started this process is gone, or on a signal to terminate. Interrupts and hangups
+/// (Ctrl-C and the end of a terminal reach every process of it) are not for plugins: the program says what to do about them.
+/// Only plugins that were started by hand end by these signals; others end when their host does.
+fn watch_for_the_end(shutdown: Shutdown, by_hand: bool) -> Result<(), ServeError> {
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Signals)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(ServeError::Signals)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Signals)?;
+    let parent = std::os::unix::process::parent_id();
+    tokio::spawn(async move {
+        let mut check = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => if by_hand { break },
+                _ = hangup.recv() => if by_hand { break },
+                _ = terminate.recv() => break,
+                _ = check.tick() => {
+                    if !by_hand && std::os::unix::process::parent_id() != parent {
+                        break;
+                    }
+                }
+            }
+        }
+        shutdown.begin();
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! The threads that calls run on.
+//!
+//! The connection is served by one thread, which is enough for many thousand small calls a second. Calls run beside it. If no code
+//! of the plugin ever blocks, they are tasks on that thread. Otherwise each has a thread of its own, so that a call that blocks
+//! holds up neither the others nor the connection (a request to stop, above all).
+
+use std::future::Future;
+use std::io;
+use std::sync::{Arc, LazyLock};
+
+use monoform_sdk::Stop;
+use monoform_sdk::calls::{Call, Calls};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+use tonic::Status;
+
+/// Limit of the calls that run at the same time: more than any program makes, so that none waits for the end of another.
+const CALLS: usize = 8192;
+
+/// Threads for the tasks that the plugin spawns itself.
+const WORKERS: usize = 16;
+
+/// Two runtimes. A call that blocked a worker of the first would hold up more than itself: tasks that it woke before wait in the
+/// queue of that very worker, where no other takes them from. And blocking work of the calls (`spawn_blocking`, files, names of
+/// hosts) must not wait for threads that only these calls can free.
+struct Pool {
+    /// Everything that calls wait for: timers, sockets, the tasks and the blocking work that they start.
+    tasks: Runtime,
+    /// The threads of the calls, as its blocking work.
+    calls: Runtime,
+}
+
+impl Pool {
+    fn new() -> io::Result<Pool> {
+        Ok(Pool {
+            tasks: Builder::new_multi_thread()
+                .worker_threads(WORKERS)
+                .thread_name("task")
+                .enable_all()
+                .build()?,
+            calls: Builder::new_current_thread()
+                .max_blocking_threads(CALLS)
+                .thread_name("call")
+                .build()?,
+        })
+    }
+}
+
+/// Starts a call of the plugin's.
+pub(crate) fn spawn<T: Send + 'static>(blocks: bool, call: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    // It lives as long as the process: where it cannot be had, the one thread must do.
+    static POOL: LazyLock<Option<Pool>> = LazyLock::new(|| Pool::new().ok());
+    match POOL.as_ref() {
+        Some(pool) if blocks => {
+            let tasks = pool.tasks.handle();
+            pool.calls.spawn_blocking(move || tasks.block_on(call))
+        }
+        _ => tokio::spawn(call),
+    }
+}
+
+/// Runs a call to its end. Who waits for it may go away: then the call is asked to stop, and not cut off in the middle.
+pub(crate) async fn run<T, F>(calls: &Calls, blocks: bool, work: impl FnOnce(Stop) -> F) -> Result<T, Status>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
+    let call = calls.begin();
+    let _stop_on_drop = call.stop_on_drop();
+    let work = work(call.stop());
+    run_begun(blocks, Arc::new(call), work).await
+}
+
+/// Runs a call that has begun already to its end; see [`run`].
+pub(crate) async fn run_begun<T, F>(blocks: bool, call: Arc<Call>, work: F) -> Result<T, Status>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
+    let task = async move {
+        let result = work.await;
+        drop(call);
+        result
+    };
+    spawn(blocks, task)
+        .await
+        .map_err(|error| Status::internal(format!("this call did not end: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::{Barrier, mpsc};
+
+    use tokio::sync::{Mutex, oneshot};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_that_blocks_its_thread_does_not_hold_up_the_others() {
+        let calls = Calls::new();
+        let (release, wait) = mpsc::channel::<()>();
+        let blocking = run(&calls, true, |_| async move { wait.recv().is_ok() });
+        let other = async {
+            // Only this ends the other call.
+            let released = run(&calls, true, |_| async move { release.send(()).is_ok() }).await;
+            released.is_ok_and(|released| released)
+        };
+        let (blocked, released) = tokio::join!(blocking, other);
+        assert!(blocked.is_ok_and(|ended| ended) && released);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_blocks_does_not_hold_up_one_that_waited_for_it() {
+        let calls = Calls::new();
+        let lock = Arc::new(Mutex::new(()));
+        let (queued, is_queued) = oneshot::channel();
+        let (locked, is_locked) = oneshot::channel();
+        let (ended, has_ended) = mpsc::channel();
+        let held = lock.clone();
+        let blocking = run(&calls, true, |_| async move {
+            let guard = held.lock().await;
+            locked.send(()).unwrap_or_default();
+            is_queued.await.unwrap_or_default();
+            // This wakes the other call. From here on nothing of this thread's runs.
+            drop(guard);
+            has_ended.recv().is_ok()
+        });
+        let waiting = run(&calls, true, |_| async move {
+            is_locked.await.unwrap_or_default();
+            let mut turn = pin!(lock.lock());
+            assert!(futures::poll!(turn.as_mut()).is_pending());
+            queued.send(()).unwrap_or_default();
+            drop(turn.await);
+            ended.send(()).is_ok()
+        });
+        let (first, second) = tokio::join!(blocking, waiting);
+        assert!(first.is_ok_and(|ended| ended) && second.is_ok_and(|ended| ended));
+    }
+
+    #[tokio::test]
+    async fn any_number_of_calls_may_block_at_once() {
+        const MANY: usize = 100;
+        let calls = Calls::new();
+        // It opens when all have come.
+        let barrier = Arc::new(Barrier::new(MANY));
+        let all = (0..MANY).map(|_| {
+            let barrier = barrier.clone();
+            run(&calls, true, |_| async move {
+                // Blocking work of a call has threads of its own.
+                monoform_sdk::blocking(|| ()).await;
+                barrier.wait();
+            })
+        });
+        let ended = futures::future::join_all(all).await;
+        assert!(ended.into_iter().all(|ended| ended.is_ok()));
+    }
+
+    #[tokio::test]
+    async fn a_call_whose_caller_goes_away_is_asked_to_stop_and_ends() {
+        let calls = Calls::new();
+        let (begun, mut has_begun) = tokio::sync::mpsc::channel(1);
+        let call = run(&calls, false, |mut stop| async move {
+            begun.send(()).await.unwrap_or_default();
+            stop.requested().await;
+        });
+        tokio::select! {
+            _ = call => panic!("nobody asked it to stop"),
+            _ = has_begun.recv() => {}
+        }
+        calls.idle().await;
+    }
+}

@@ -1,0 +1,34 @@
+//! Actions under test.
+
+use monoform_sdk::{Progress, Provider, Result};
+
+use crate::config::{self, Config};
+use crate::harness::{Harness, named};
+use crate::wires::encode;
+
+impl<P: Provider> Harness<P> {
+    /// Validates, plans and invokes an action. Returns the messages about its progress.
+    ///
+    /// # Errors
+    /// What one of the three steps reports.
+    pub async fn invoke(&self, name: &str, config: Config<'_>) -> Result<Vec<String>> {
+        let schema = named(self.provider.actions(), name);
+        let wire = encode(Some(&config::object(schema, config)?), schema)?;
+        self.sort(self.provider.validate_action(name, &wire))?;
+        let call = self.provider.calls().begin();
+        let (_, found) = self.provider.plan_action(name, &wire, call.stop().into()).await;
+        self.sort(found)?;
+        let (progress, mut messages) = Progress::channel();
+        let work = self.provider.invoke_action(name, &wire, progress, call.stop());
+        let all = async {
+            let mut all = Vec::new();
+            while let Some(message) = messages.recv().await {
+                all.push(message);
+            }
+            all
+        };
+        let (found, all) = futures::join!(work, all);
+        self.sort(found)?;
+        Ok(all)
+    }
+}

@@ -1,0 +1,87 @@
+//! Ephemeral resources under test, from opening to closing.
+
+use std::time::SystemTime;
+
+use monoform_sdk::cty::Value;
+use monoform_sdk::{Provider, Result};
+
+use crate::config::{self, Config};
+use crate::harness::{Harness, named};
+use crate::wires::{decode, encode};
+
+impl<P: Provider> Harness<P> {
+    /// An ephemeral resource of this type, opened.
+    pub async fn ephemeral(&self, name: &str, config: Config<'_>) -> Result<Ephemeral<'_, P>> {
+        Ephemeral::open(self, name, config).await
+    }
+
+    /// Checks and opens an ephemeral resource; [`Harness::ephemeral`] is for what comes after.
+    pub async fn open(&self, name: &str, config: Config<'_>) -> Result<Value> {
+        Ok(self.ephemeral(name, config).await?.result().clone())
+    }
+}
+
+/// An ephemeral resource that is open.
+pub struct Ephemeral<'h, P: Provider> {
+    harness: &'h Harness<P>,
+    name: String,
+    result: Value,
+    renew_at: Option<SystemTime>,
+    private: Vec<u8>,
+}
+
+impl<'h, P: Provider> Ephemeral<'h, P> {
+    async fn open(harness: &'h Harness<P>, name: &str, config: Config<'_>) -> Result<Ephemeral<'h, P>> {
+        let provider = &harness.provider;
+        let schema = named(provider.ephemerals(), name);
+        let wire = encode(Some(&config::object(schema, config)?), schema)?;
+        harness.sort(provider.validate_ephemeral(name, &wire))?;
+        let call = provider.calls().begin();
+        let answer = provider.open(name, &wire, call.stop().into()).await;
+        harness.sort(answer.diagnostics)?;
+        Ok(Ephemeral {
+            harness,
+            name: name.to_owned(),
+            result: decode(answer.result, schema)?,
+            renew_at: answer.renew_at,
+            private: answer.private,
+        })
+    }
+
+    /// Arguments and results of the resource.
+    #[must_use]
+    pub fn result(&self) -> &Value {
+        &self.result
+    }
+
+    /// The time of the next renewal, if one is needed.
+    #[must_use]
+    pub fn renew_at(&self) -> Option<SystemTime> {
+        self.renew_at
+    }
+
+    /// Private data of the provider for renewing and closing.
+    #[must_use]
+    pub fn private(&self) -> &[u8] {
+        &self.private
+    }
+
+    /// Renews the resource, whether it is time or not.
+    pub async fn renew(&mut self) -> Result<()> {
+        let call = self.harness.provider.calls().begin();
+        let answer = self
+            .harness
+            .provider
+            .renew(&self.name, self.private.clone(), call.stop().into())
+            .await;
+        self.private = answer.private;
+        self.renew_at = answer.renew_at;
+        self.harness.sort(answer.diagnostics)
+    }
+
+    /// Closes the resource, as the host does at the end of a run.
+    pub async fn close(self) -> Result<()> {
+        self.harness
+            .sort(self.harness.provider.close(&self.name, self.private).await)
+    }
+}

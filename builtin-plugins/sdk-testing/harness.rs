@@ -1,0 +1,149 @@
+//! A provider under test.
+
+use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
+
+use monoform_sdk::cty::{self, Type, Value};
+use monoform_sdk::schema::Compiled;
+use monoform_sdk::served::ServedProvider;
+use monoform_sdk::{Diagnostic, Diagnostics, FunctionError, Provider, Result, wire};
+
+use crate::config::{self, Config};
+use crate::wires::{EMPTY, decode, encode};
+
+/// A provider under test, and the warnings of its calls.
+pub struct Harness<P: Provider> {
+    pub(crate) provider: ServedProvider,
+    warnings: Mutex<Vec<Diagnostic>>,
+    kind: PhantomData<P>,
+}
+
+/// The schema of this name. For a name that the provider does not have it is empty: the call itself then says so.
+pub(crate) fn named<'s>(mut schemas: impl Iterator<Item = (&'static str, &'s Compiled)>, name: &str) -> &'s Compiled {
+    schemas.find(|(n, _)| *n == name).map_or(&*EMPTY, |(_, schema)| schema)
+}
+
+impl<P: Provider> Harness<P> {
+    /// Takes the provider under test, not configured yet.
+    ///
+    /// # Panics
+    /// If the provider could not be served, since a schema of it cannot work.
+    #[allow(clippy::panic, reason = "a test fails by panicking")]
+    pub fn new(provider: P) -> Harness<P> {
+        let provider = ServedProvider::new(provider);
+        assert!(
+            provider.problems().is_empty(),
+            "these schemas cannot work:\n- {}",
+            provider.problems().join("\n- ")
+        );
+        Harness {
+            provider,
+            warnings: Mutex::default(),
+            kind: PhantomData,
+        }
+    }
+
+    /// Checks a configuration, and configures the provider with it.
+    pub async fn configure(&self, config: Config<'_>) -> Result<()> {
+        let schema = self.provider.config_schema();
+        let wire = encode(Some(&config::object(schema, config)?), schema)?;
+        self.sort(self.provider.validate_provider(&wire))?;
+        self.sort(self.provider.configure(&wire, "1.11.4").await)
+    }
+
+    /// Every type and every attribute, with one word for each property: to compare with what is documented.
+    #[must_use]
+    pub fn schema_text(&self) -> String {
+        let mut out = String::new();
+        let resources = self.provider.resources().map(|(name, r)| ("resource", name, r.schema));
+        let data = self
+            .provider
+            .data_sources()
+            .map(|(name, schema)| ("data", name, schema));
+        let ephemerals = self.provider.ephemerals().map(|(name, s)| ("ephemeral", name, s));
+        let actions = self.provider.actions().map(|(name, schema)| ("action", name, schema));
+        for (kind, name, schema) in resources.chain(data).chain(ephemerals).chain(actions) {
+            out.push_str(&format!("{kind} {name} v{}\n", schema.schema.version));
+            let mut attributes: Vec<_> = schema.schema.root.attributes.iter().collect();
+            attributes.sort_by_key(|a| a.name);
+            for a in attributes {
+                let words = [
+                    (a.required, "required"),
+                    (a.optional, "optional"),
+                    (a.computed, "computed"),
+                    (a.sensitive, "sensitive"),
+                    (a.write_only, "write-only"),
+                    (a.deprecated.is_some(), "deprecated"),
+                ];
+                let words: Vec<&str> = words
+                    .into_iter()
+                    .filter_map(|(yes, word)| yes.then_some(word))
+                    .collect();
+                out.push_str(&format!("  {} {} {}\n", a.name, a.ty, words.join(" ")));
+            }
+        }
+        out
+    }
+
+    /// The warnings since this was last asked.
+    pub fn warnings(&self) -> Vec<Diagnostic> {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps warnings; errors, and what was said beside them, are the result.
+    pub(crate) fn sort(&self, found: Diagnostics) -> Result<()> {
+        if found.has_errors() {
+            return Err(found);
+        }
+        self.warnings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(found.0);
+        Ok(())
+    }
+
+    /// Asks the calls in progress to stop, as a program does whose person asks it to.
+    pub fn stop(&self) {
+        self.provider.calls().stop();
+    }
+
+    /// Checks and reads a data source.
+    pub async fn data(&self, name: &str, config: Config<'_>) -> Result<Value> {
+        let schema = named(self.provider.data_sources(), name);
+        let wire = encode(Some(&config::object(schema, config)?), schema)?;
+        self.sort(self.provider.validate_data_source(name, &wire))?;
+        let call = self.provider.calls().begin();
+        let answer = self.provider.read_data_source(name, &wire, call.stop().into()).await;
+        self.sort(answer.diagnostics)?;
+        decode(answer.state, schema)
+    }
+
+    /// Calls a function with values, which are converted to the types of its parameters.
+    pub fn call(&self, name: &str, arguments: &[Value]) -> std::result::Result<Value, FunctionError> {
+        let function = self
+            .provider
+            .functions()
+            .get(name)
+            .ok_or_else(|| FunctionError::new(format!("there is no function {name:?}")))?;
+        let problem = |errors: Diagnostics| {
+            let texts: Vec<String> = errors.0.into_iter().map(|d| d.detail).collect();
+            FunctionError::new(texts.join(" "))
+        };
+        let mut wires = Vec::with_capacity(arguments.len());
+        for (i, value) in arguments.iter().enumerate() {
+            let parameter = function.parameter(i);
+            if value.is_null() && parameter.is_some_and(|p| !p.allow_null) {
+                return Err(FunctionError::argument(i, "argument must not be null"));
+            }
+            if !value.is_wholly_known() && parameter.is_some_and(|p| !p.allow_unknown) {
+                // The core does not call it then.
+                return Ok(Value::unknown(function.returns.clone()));
+            }
+            let ty = parameter.map_or(Type::Dynamic, |p| p.ty.clone());
+            let value = cty::convert::convert(value, &ty).map_err(|e| FunctionError::argument(i, e.message))?;
+            wires.push(wire::encode(&value, &ty).map_err(problem)?);
+        }
+        let result = self.provider.call(name, &wires)?;
+        wire::decode(&result, &function.returns).map_err(problem)
+    }
+}

@@ -1,0 +1,442 @@
+//! Objects of managed resources under test, with their state and private data between the steps.
+
+use monoform_sdk::cty::{Path, Type, Value};
+use monoform_sdk::schema::Compiled;
+use monoform_sdk::served::{Changed, MovedObject, ObjectMetadata, identity_type};
+use monoform_sdk::wire::{self, Wire};
+use monoform_sdk::{Diagnostic, Diagnostics, MoveSource, Provider, Result};
+
+use crate::config::{self, Config};
+use crate::harness::{Harness, named};
+use crate::proposed::proposed;
+use crate::wires::{decode, encode, raw};
+
+/// A plan for one object.
+#[derive(Clone, Debug)]
+pub struct PlannedChange {
+    /// The planned object, partly unknown.
+    pub planned: Value,
+    /// The attributes whose change means replacement: names, or paths as text.
+    pub replace: Vec<String>,
+    /// Private data of the planned object.
+    pub private: Vec<u8>,
+    /// The identity of the planned object, once it is known.
+    pub identity: Option<Value>,
+}
+
+impl<P: Provider> Harness<P> {
+    /// An object of this type of managed resource, which does not exist yet.
+    pub fn object(&self, name: &str) -> Object<'_, P> {
+        Object::new(self, name)
+    }
+
+    /// Checks a configuration of a managed resource. Warnings are in the result, too.
+    #[must_use]
+    pub fn validate(&self, name: &str, config: Config<'_>) -> Diagnostics {
+        match self.resource_config(name, config) {
+            Ok(wire) => self.provider.validate_resource(name, &wire, true),
+            Err(errors) => errors,
+        }
+    }
+
+    /// Plans an object from a configuration and the object of before.
+    pub async fn plan(&self, name: &str, prior: Option<&Value>, config: Config<'_>) -> Result<PlannedChange> {
+        self.object_in(name, prior).plan(config).await
+    }
+
+    /// Carries out a plan that was made from this configuration; `None` as the plan destroys.
+    pub async fn apply(
+        &self,
+        name: &str,
+        prior: Option<&Value>,
+        planned: Option<&Value>,
+        config: Config<'_>,
+    ) -> Result<Value> {
+        let mut object = self.object_in(name, prior);
+        object.carry_out(planned, config, Vec::new(), None).await?;
+        Ok(object.into_state())
+    }
+
+    /// Plans and creates an object.
+    pub async fn create(&self, name: &str, config: Config<'_>) -> Result<Value> {
+        let mut object = self.object(name);
+        object.apply(config).await?;
+        Ok(object.into_state())
+    }
+
+    /// Reads an object again; null if it is gone.
+    pub async fn read(&self, name: &str, state: &Value) -> Result<Value> {
+        let mut object = self.object_in(name, Some(state));
+        object.read().await?;
+        Ok(object.into_state())
+    }
+
+    /// Imports an object by its id.
+    pub async fn import(&self, name: &str, id: &str) -> Result<Value> {
+        let mut object = self.object(name);
+        object.import(id).await?;
+        Ok(object.into_state())
+    }
+
+    /// Upgrades a state, given as JSON text.
+    pub fn upgrade(&self, name: &str, version: i64, json: &str) -> Result<Value> {
+        let (state, diagnostics) = self.provider.upgrade(name, version, &raw(json));
+        self.sort(diagnostics)?;
+        decode(state, self.schema(name))
+    }
+
+    /// Moves the state of another type to this one, with what was noted beside it.
+    pub async fn move_from(&self, name: &str, source: MoveSource, private: Vec<u8>) -> Result<Value> {
+        let mut object = self.object(name);
+        object.move_from(source, private).await?;
+        Ok(object.into_state())
+    }
+
+    fn object_in(&self, name: &str, state: Option<&Value>) -> Object<'_, P> {
+        let mut object = self.object(name);
+        object.set_state(state.cloned());
+        object
+    }
+
+    fn resource_config(&self, name: &str, config: Config<'_>) -> Result<Wire> {
+        let schema = self.schema(name);
+        encode(Some(&config::object(schema, config)?), schema)
+    }
+
+    fn schema(&self, name: &str) -> &Compiled {
+        named(self.provider.resources().map(|(name, r)| (name, r.schema)), name)
+    }
+
+    /// The type of the identity of such objects, if they have one.
+    fn identity_type(&self, name: &str) -> Option<Type> {
+        let (_, resource) = self.provider.resources().find(|(n, _)| *n == name)?;
+        (!resource.identity.is_empty()).then(|| identity_type(resource.schema, resource.identity))
+    }
+}
+
+/// An object of a managed resource: its state, its identity, and what the provider notes beside it.
+pub struct Object<'h, P: Provider> {
+    harness: &'h Harness<P>,
+    name: String,
+    state: Option<Value>,
+    private: Vec<u8>,
+    identity: Option<Wire>,
+    tainted: bool,
+}
+
+impl<'h, P: Provider> Object<'h, P> {
+    fn new(harness: &'h Harness<P>, name: &str) -> Object<'h, P> {
+        Object {
+            harness,
+            name: name.to_owned(),
+            state: None,
+            private: Vec::new(),
+            identity: None,
+            tainted: false,
+        }
+    }
+
+    /// The state, if the object exists.
+    #[must_use]
+    pub fn state(&self) -> Option<&Value> {
+        self.state.as_ref()
+    }
+
+    /// An attribute of the state.
+    #[must_use]
+    pub fn get(&self, attribute: &str) -> Option<&Value> {
+        self.state.as_ref()?.get(attribute)
+    }
+
+    /// Puts the object into this state, as if it had been read from a file.
+    pub fn set_state(&mut self, state: Option<Value>) {
+        self.state = state.filter(|state| !state.is_null());
+    }
+
+    /// Private data that the provider stored with the object.
+    #[must_use]
+    pub fn private(&self) -> &[u8] {
+        &self.private
+    }
+
+    /// Replaces the private data of the object.
+    pub fn set_private(&mut self, private: Vec<u8>) {
+        self.private = private;
+    }
+
+    /// The identity, if the type has one and it is known.
+    #[must_use]
+    pub fn identity(&self) -> Option<Value> {
+        self.identity_value(self.identity.as_ref()?)
+    }
+
+    fn identity_value(&self, wire: &Wire) -> Option<Value> {
+        wire::decode(wire, &self.harness.identity_type(&self.name)?).ok()
+    }
+
+    /// Returns true if creation failed half way: the next plan would replace the object.
+    #[must_use]
+    pub fn is_tainted(&self) -> bool {
+        self.tainted
+    }
+
+    fn into_state(self) -> Value {
+        let ty = self.harness.schema(&self.name).ty.clone();
+        self.state.unwrap_or_else(|| Value::null(ty))
+    }
+
+    /// Checks the configuration, and plans to create the object, or to keep it.
+    pub async fn plan(&self, config: Config<'_>) -> Result<PlannedChange> {
+        self.plan_from(self.state.as_ref(), self.private.clone(), config).await
+    }
+
+    async fn plan_from(&self, prior: Option<&Value>, private: Vec<u8>, config: Config<'_>) -> Result<PlannedChange> {
+        let (harness, name) = (self.harness, self.name.as_str());
+        let schema = harness.schema(name);
+        let config = config::object(schema, config)?;
+        let null = Value::null(schema.ty.clone());
+        let proposed = proposed(&schema.members, prior.unwrap_or(&null), &config);
+        let (prior, proposed) = (encode(prior, schema)?, encode(Some(&proposed), schema)?);
+        let config = encode(Some(&config), schema)?;
+        let call = harness.provider.calls().begin();
+        let beside = ObjectMetadata {
+            private,
+            identity: self.identity.clone(),
+        };
+        let changed = harness
+            .provider
+            .plan(name, &prior, &proposed, &config, beside, call.stop().into())
+            .await;
+        harness.sort(changed.diagnostics)?;
+        let path = |p: &Path| p.to_string().trim_start_matches('.').to_owned();
+        Ok(PlannedChange {
+            planned: decode(changed.state, schema)?,
+            replace: changed.requires_replace.iter().map(path).collect(),
+            private: changed.private,
+            identity: changed.identity.and_then(|wire| self.identity_value(&wire)),
+        })
+    }
+
+    /// Checks, plans and carries out the plan: creates the object, updates it, or destroys and creates it anew. The result must
+    /// be as planned.
+    pub async fn apply(&mut self, config: Config<'_>) -> Result<PlannedChange> {
+        let errors = self.harness.validate(&self.name, config);
+        self.harness.sort(errors)?;
+        let mut plan = self.plan(config).await?;
+        if self.state.is_some() && (self.tainted || !plan.replace.is_empty()) {
+            let replace = std::mem::take(&mut plan.replace);
+            self.destroy().await?;
+            plan = self.plan_from(None, Vec::new(), config).await?;
+            plan.replace = replace;
+        }
+        self.carry_out(
+            Some(&plan.planned),
+            config,
+            plan.private.clone(),
+            plan.identity.as_ref(),
+        )
+        .await?;
+        self.conforms(&plan.planned)?;
+        Ok(plan)
+    }
+
+    async fn carry_out(
+        &mut self,
+        planned: Option<&Value>,
+        config: Config<'_>,
+        private: Vec<u8>,
+        identity: Option<&Value>,
+    ) -> Result<()> {
+        let (harness, name) = (self.harness, self.name.as_str());
+        let schema = harness.schema(name);
+        let config = match planned {
+            Some(_) => encode(Some(&config::object(schema, config)?), schema)?,
+            None => encode(None, schema)?,
+        };
+        let identity = match (identity, harness.identity_type(name)) {
+            (Some(identity), Some(ty)) => Some(wire::encode(identity, &ty)?),
+            _ => None,
+        };
+        let creates = self.state.is_none();
+        let (prior, planned) = (encode(self.state.as_ref(), schema)?, encode(planned, schema)?);
+        let call = harness.provider.calls().begin();
+        let changed = harness
+            .provider
+            .apply(
+                name,
+                prior,
+                &planned,
+                config,
+                ObjectMetadata { private, identity },
+                call.stop().into(),
+            )
+            .await;
+        self.tainted = creates && changed.diagnostics.has_errors();
+        self.take(changed)
+    }
+
+    /// Takes over what a step gives; the state, too, if it comes with errors.
+    fn take(&mut self, changed: Changed) -> Result<()> {
+        let state = decode(changed.state, self.harness.schema(&self.name))?;
+        self.set_state(Some(state));
+        self.private = changed.private;
+        self.identity = changed.identity;
+        self.tainted &= self.state.is_some();
+        self.harness.sort(changed.diagnostics)
+    }
+
+    /// Checks a new state against its plan: values that were known must be as planned, and nothing may be unknown now.
+    fn conforms(&self, planned: &Value) -> Result<()> {
+        let lenient = self.harness.provider.is_lenient(&self.name);
+        let mut found = Diagnostics::new();
+        let Some(state) = &self.state else {
+            let detail = "The object is to exist, but there is none after the operation.";
+            return Err(Diagnostic::error("Provider produced inconsistent result after apply", detail).into());
+        };
+        for (name, planned) in planned.entries().into_iter().flatten().filter(|_| !lenient) {
+            let now = state.get(name);
+            if let Some(now) = now
+                && !agrees(planned, now)
+            {
+                let detail = format!("Attribute {name} was planned as {planned:?}, but it is {now:?}.");
+                let summary = "Provider produced inconsistent result after apply";
+                found.push(Diagnostic::error(summary, detail).at_attribute(name));
+            }
+        }
+        if !state.is_wholly_known() {
+            let detail = "After the operation some attributes are still unknown.";
+            found.push(Diagnostic::error(
+                "Provider returned invalid result object after apply",
+                detail,
+            ));
+        }
+        self.harness.sort(found)
+    }
+
+    /// Reads it again. Without it, there is nothing to read.
+    pub async fn read(&mut self) -> Result<()> {
+        let schema = self.harness.schema(&self.name);
+        let state = encode(self.state.as_ref(), schema)?;
+        let call = self.harness.provider.calls().begin();
+        let (private, identity) = (self.private.clone(), self.identity.clone());
+        let changed = self
+            .harness
+            .provider
+            .read(&self.name, state, private, identity, call.stop().into())
+            .await;
+        self.take(changed)
+    }
+
+    /// Plans to destroy the object.
+    pub async fn plan_destroy(&self) -> Result<()> {
+        let schema = self.harness.schema(&self.name);
+        let (prior, none) = (encode(self.state.as_ref(), schema)?, encode(None, schema)?);
+        let call = self.harness.provider.calls().begin();
+        let beside = ObjectMetadata {
+            private: self.private.clone(),
+            identity: self.identity.clone(),
+        };
+        let provider = &self.harness.provider;
+        let changed = provider
+            .plan(&self.name, &prior, &none, &none, beside, call.stop().into())
+            .await;
+        self.harness.sort(changed.diagnostics)
+    }
+
+    /// Plans to destroy it, and destroys it.
+    pub async fn destroy(&mut self) -> Result<()> {
+        self.plan_destroy().await?;
+        self.carry_out(None, &[], self.private.clone(), None).await?;
+        match &self.state {
+            None => Ok(()),
+            Some(_) => {
+                let detail = "The object is to be destroyed, but there is one after the operation.";
+                Err(Diagnostic::error("Provider produced inconsistent result after apply", detail).into())
+            }
+        }
+    }
+
+    /// Imports it by its id.
+    pub async fn import(&mut self, id: &str) -> Result<()> {
+        self.import_by(id, None).await
+    }
+
+    /// Imports it by its identity; attributes that are not given are null.
+    pub async fn import_identity(&mut self, identity: Config<'_>) -> Result<()> {
+        let Some(ty) = self.harness.identity_type(&self.name) else {
+            let detail = format!("Objects of type {} have no identity.", self.name);
+            return Err(Diagnostic::error("Import by Identity Not Supported", detail).into());
+        };
+        let attributes = ty.as_object().map(|o| o.attributes()).unwrap_or_default();
+        if let Some((name, _)) = identity
+            .iter()
+            .find(|(name, _)| attributes.iter().all(|a| &*a.name != *name))
+        {
+            let detail = format!("There is no attribute {name:?} in this identity.");
+            return Err(Diagnostic::error("Unsupported Argument", detail)
+                .at_attribute(name)
+                .into());
+        }
+        let values = attributes.iter().map(|a| {
+            let given = identity.iter().find(|(name, _)| *name == &*a.name);
+            (
+                a.name.clone(),
+                given.map_or_else(|| Value::null(a.ty.clone()), |(_, value)| value.clone()),
+            )
+        });
+        let value = Value::object(values.collect::<Vec<_>>());
+        let wire = wire::encode(&value, &ty)?;
+        self.import_by("", Some(wire)).await
+    }
+
+    async fn import_by(&mut self, id: &str, identity: Option<Wire>) -> Result<()> {
+        let call = self.harness.provider.calls().begin();
+        let changed = self
+            .harness
+            .provider
+            .import(&self.name, id, identity, call.stop().into())
+            .await;
+        self.take(changed)
+    }
+
+    /// Takes over the state of another type, with what was noted beside it.
+    pub async fn move_from(&mut self, source: MoveSource, private: Vec<u8>) -> Result<()> {
+        let moved = MovedObject {
+            state: raw(&source.state.to_string()),
+            provider: source.provider,
+            type_name: source.type_name,
+            schema_version: source.schema_version,
+            private,
+            identity: source.identity.map(|i| raw(&i.to_string())),
+            identity_schema_version: source.identity_schema_version,
+        };
+        let call = self.harness.provider.calls().begin();
+        let provider = &self.harness.provider;
+        let changed = provider.move_from(&self.name, moved, call.stop().into()).await;
+        self.take(changed)
+    }
+}
+
+/// Returns true if a result is as planned: equal, wherever the plan knew it.
+fn agrees(planned: &Value, now: &Value) -> bool {
+    if !planned.is_known() || planned == now {
+        return true;
+    }
+    match (planned.as_seq(), now.as_seq(), planned.ty()) {
+        // Elements of a set that were not known cannot be paired.
+        (Some(planned), Some(_), Type::Set(_)) if !planned.iter().all(Value::is_wholly_known) => true,
+        (Some(_), Some(_), Type::Set(_)) => false,
+        (Some(planned), Some(now), _) => {
+            planned.len() == now.len() && planned.iter().zip(now).all(|(planned, now)| agrees(planned, now))
+        }
+        _ => match (planned.entries(), now.entries()) {
+            (Some(planned_entries), Some(_)) => {
+                planned.len() == now.len()
+                    && planned_entries
+                        .into_iter()
+                        .all(|(name, planned)| now.get(name).is_some_and(|now| agrees(planned, now)))
+            }
+            _ => false,
+        },
+    }
+}

@@ -1,0 +1,27 @@
+//! Values on their way to the provider and back.
+
+use std::sync::LazyLock;
+
+use monoform_sdk::cty::Value;
+use monoform_sdk::schema::Compiled;
+use monoform_sdk::wire::{self, RawState, Wire};
+use monoform_sdk::{Empty, Result, Schema};
+
+/// For names that the provider does not have: the call itself then says so.
+pub(crate) static EMPTY: LazyLock<Compiled> = LazyLock::new(|| Compiled::new(Schema::of::<Empty>()));
+
+pub(crate) fn encode(value: Option<&Value>, schema: &Compiled) -> Result<Wire> {
+    let null = Value::null(schema.ty.clone());
+    wire::encode(value.unwrap_or(&null), &schema.ty)
+}
+
+pub(crate) fn decode(encoded: Option<Wire>, schema: &Compiled) -> Result<Value> {
+    wire::decode(&encoded.unwrap_or_default(), &schema.ty)
+}
+
+pub(crate) fn raw(json: &str) -> RawState {
+    RawState {
+        json: json.as_bytes().to_vec(),
+        is_flat: false,
+    }
+}

@@ -1,0 +1,21 @@
+//! Work that blocks its thread, beside the calls.
+
+use crate::guard::Guard;
+
+/// Runs work that keeps a processor or a disk busy on a thread of its own, so that other calls go on meanwhile.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    // A panic goes on in the call that waits for it.
+    let work = || {
+        let _guard = Guard::new();
+        work()
+    };
+    // Not on the call's own thread: other futures of the call go on meanwhile.
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is being torn down, and this task with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}

@@ -1,0 +1,186 @@
+//! Calls in progress: the stop signal of each, and what comes with a call beside its arguments.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cty::{Type, Value};
+use tokio::sync::watch;
+
+use crate::diag::Result;
+use crate::stop::Stop;
+use crate::wire::{Wire, decode};
+
+/// Options of a call: everything that comes with it beside its arguments.
+#[derive(Clone, Debug)]
+pub struct CallOptions {
+    /// The signal to end early.
+    pub stop: Stop,
+    /// Sets whether the caller takes a deferral for an answer.
+    pub deferral_allowed: bool,
+    /// The calling module's `provider_meta` block for this provider, encoded; empty if there is none.
+    pub provider_meta: Wire,
+}
+
+impl From<Stop> for CallOptions {
+    fn from(stop: Stop) -> CallOptions {
+        CallOptions {
+            stop,
+            deferral_allowed: false,
+            provider_meta: Wire::default(),
+        }
+    }
+}
+
+impl CallOptions {
+    /// Sets whether the caller takes a deferral for an answer.
+    pub fn deferral(mut self, allowed: bool) -> CallOptions {
+        self.deferral_allowed = allowed;
+        self
+    }
+
+    /// Adds the values of a module's `provider_meta` block.
+    pub fn meta(mut self, wire: Wire) -> CallOptions {
+        self.provider_meta = wire;
+        self
+    }
+
+    /// The values of the `provider_meta` block, null if there is none.
+    pub(crate) fn meta_value(&self, ty: &Type) -> Result<Value> {
+        decode(&self.provider_meta, ty)
+    }
+}
+
+/// The calls in progress: the stop signal of each.
+#[derive(Clone, Debug)]
+pub struct Calls(Arc<Registry>);
+
+#[derive(Debug)]
+struct Registry {
+    signals: Mutex<Signals>,
+    /// The number of calls in progress.
+    count: watch::Sender<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Signals {
+    next: u64,
+    by_call: HashMap<u64, watch::Sender<bool>>,
+}
+
+impl Calls {
+    pub fn new() -> Calls {
+        Calls(Arc::new(Registry {
+            signals: Mutex::default(),
+            count: watch::Sender::new(0),
+        }))
+    }
+
+    fn signals(&self) -> MutexGuard<'_, Signals> {
+        self.0.signals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a call, which ends when the returned value is dropped.
+    pub fn begin(&self) -> Call {
+        let (sender, receiver) = watch::channel(false);
+        let mut signals = self.signals();
+        let id = signals.next;
+        signals.next += 1;
+        signals.by_call.insert(id, sender);
+        // Before the count wakes anybody who would need the lock.
+        drop(signals);
+        self.0.count.send_modify(|count| *count += 1);
+        Call {
+            calls: self.clone(),
+            id,
+            stop: Stop(receiver),
+        }
+    }
+
+    /// Asks all calls in progress to stop. Those that begin later are not concerned.
+    pub fn stop(&self) {
+        for signal in self.signals().by_call.values() {
+            signal.send_replace(true);
+        }
+    }
+
+    /// Waits until no call is in progress.
+    pub async fn idle(&self) {
+        // The sender lives in `self`, so this cannot fail before it is true.
+        drop(self.0.count.subscribe().wait_for(|count| *count == 0).await);
+    }
+}
+
+/// A call in progress. It ends when this value is dropped.
+#[derive(Debug)]
+pub struct Call {
+    calls: Calls,
+    id: u64,
+    stop: Stop,
+}
+
+impl Call {
+    /// The signal of this call.
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// Asks this call to stop when the value is dropped: the caller, who may go away, holds it.
+    pub fn stop_on_drop(&self) -> StopOnDrop {
+        // Holds the number only, so that a caller does not keep its call in progress.
+        StopOnDrop {
+            calls: self.calls.clone(),
+            id: self.id,
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        // The count goes last: a plugin that waits for it may end at once.
+        self.calls.signals().by_call.remove(&self.id);
+        self.calls.0.count.send_modify(|count| *count -= 1);
+    }
+}
+
+/// See [`Call::stop_on_drop`]. For a call that has ended, this does nothing.
+#[derive(Debug)]
+pub struct StopOnDrop {
+    calls: Calls,
+    id: u64,
+}
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        if let Some(signal) = self.calls.signals().by_call.get(&self.id) {
+            signal.send_replace(true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stop_reaches_calls_in_progress_and_not_later_ones() {
+        let calls = Calls::new();
+        let (first, ended) = (calls.begin(), calls.begin());
+        let ended_signal = ended.stop();
+        drop(ended);
+        calls.stop();
+        assert!(first.stop().is_requested() && !ended_signal.is_requested());
+        assert!(!calls.begin().stop().is_requested(), "a later call has a fresh signal");
+    }
+
+    #[tokio::test]
+    async fn a_call_is_asked_to_stop_when_its_caller_goes_away() {
+        let calls = Calls::new();
+        let (abandoned, other) = (calls.begin(), calls.begin());
+        drop(abandoned.stop_on_drop());
+        let mut stop = abandoned.stop();
+        stop.requested().await;
+        assert!(!other.stop().is_requested());
+        drop((abandoned, other));
+        calls.idle().await;
+    }
+}

@@ -1,0 +1,18 @@
+//! Schemas: what a block may contain, and how each attribute takes part in validation and planning.
+//!
+//! Authors write expressions made of [`required`], [`optional`], [`computed`] and [`block`] inside
+//! [`model!`](crate::model!); [`Schema::of`] collects them. When a plugin starts to serve, each schema is compiled
+//! once ([`Compiled`]), so that no call converts it again. A schema that cannot work (a default of the wrong type, a rule
+//! about an attribute that is not there) is refused then, with all that is wrong and where.
+
+mod compiled;
+mod declare;
+pub(crate) mod shape;
+
+pub use self::compiled::Compiled;
+#[doc(hidden)]
+pub use self::compiled::CompiledMember;
+pub use self::declare::{
+    BlockBuilder, ComputedBlock, IntoMember, NestedAttribute, block, computed, nested, optional, required,
+};
+pub use self::shape::{Attribute, Block, Member, Nested, NestedBlock, Nesting, Schema, Text};

@@ -1,0 +1,233 @@
+//! The parts of a schema, as data.
+
+use cty::{Type, Value};
+
+use crate::modifier::Modifier;
+use crate::validate::Validator;
+
+/// The schema of a provider, resource, data source, ephemeral resource or provisioner.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// The version of the state's form; it rises when an older state must be upgraded.
+    pub version: i64,
+    /// Attributes and blocks of the outermost level.
+    pub root: Block,
+    /// Of each of these groups, at least one attribute must be set.
+    pub at_least_one_of: Vec<Vec<&'static str>>,
+}
+
+impl Schema {
+    /// Sets the version of the state's form.
+    #[must_use]
+    pub fn version(mut self, version: i64) -> Schema {
+        self.version = version;
+        self
+    }
+
+    /// Sets the description of the outermost block.
+    #[must_use]
+    pub fn describe(mut self, text: &str) -> Schema {
+        self.root.description = text.to_owned();
+        self
+    }
+
+    /// Marks all descriptions as plain text, those of blocks and attributes inside included.
+    #[must_use]
+    pub fn plain(mut self) -> Schema {
+        self.root.make_plain();
+        self
+    }
+
+    /// Deprecates the whole type, with this advice.
+    #[must_use]
+    pub fn deprecated(mut self, advice: &'static str) -> Schema {
+        self.root.deprecated = Some(advice);
+        self
+    }
+
+    /// Adds the rule that at least one of these attributes must be set.
+    #[must_use]
+    pub fn at_least_one_of(mut self, names: &[&'static str]) -> Schema {
+        self.at_least_one_of.push(names.to_vec());
+        self
+    }
+}
+
+/// The content of a block.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    /// Attributes of the block itself.
+    pub attributes: Vec<Attribute>,
+    /// Blocks inside this block.
+    pub blocks: Vec<NestedBlock>,
+    /// Description for users, empty if there is none.
+    pub description: String,
+    /// The markup of the description.
+    pub text: Text,
+    /// The advice to those who still use it, if it is deprecated.
+    pub deprecated: Option<&'static str>,
+}
+
+/// Markup of descriptions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Text {
+    /// Markdown, as in comments of Rust.
+    #[default]
+    Markdown,
+    /// Plain text, shown as it is.
+    Plain,
+}
+
+impl Block {
+    fn make_plain(&mut self) {
+        self.text = Text::Plain;
+        for attribute in &mut self.attributes {
+            attribute.text = Text::Plain;
+            if let Some(nested) = &mut attribute.nested {
+                nested.block.make_plain();
+            }
+        }
+        self.blocks.iter_mut().for_each(|nested| nested.block.make_plain());
+    }
+
+    /// Returns true if an attribute, here or further in, has attributes of its own.
+    pub(crate) fn has_nested_attributes(&self) -> bool {
+        self.attributes.iter().any(|a| a.nested.is_some())
+            || self.blocks.iter().any(|b| b.block.has_nested_attributes())
+    }
+
+    /// Returns true if there are computed blocks, here or further in.
+    pub(crate) fn has_computed_blocks(&self) -> bool {
+        self.blocks.iter().any(|b| b.computed || b.block.has_computed_blocks())
+    }
+
+    /// The type of objects that this block's content becomes.
+    #[must_use]
+    pub fn ty(&self) -> Type {
+        let attributes = self.attributes.iter().map(|a| (a.name, a.ty.clone()));
+        // In a value, attributes and blocks are the same: names must not collide.
+        let blocks = self.blocks.iter().map(|b| (b.name, b.ty()));
+        Type::object(attributes.chain(blocks))
+    }
+}
+
+/// An attribute or a nested block of a model.
+#[derive(Clone, Debug)]
+pub enum Member {
+    /// An attribute.
+    Attribute(Attribute),
+    /// A nested block.
+    Block(NestedBlock),
+}
+
+impl Member {
+    /// The name in the configuration.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Member::Attribute(a) => a.name,
+            Member::Block(b) => b.name,
+        }
+    }
+
+    /// Returns true if the value must not be shown.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        matches!(self, Member::Attribute(a) if a.sensitive || a.write_only)
+    }
+}
+
+/// An attribute.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    /// The name in the configuration.
+    pub name: &'static str,
+    /// The type of the value.
+    pub ty: Type,
+    /// The configuration must set it.
+    pub required: bool,
+    /// The configuration may set it.
+    pub optional: bool,
+    /// The plugin may set it.
+    pub computed: bool,
+    /// Its value must not be shown.
+    pub sensitive: bool,
+    /// Set if the value is read from the configuration only, never kept in plan or state.
+    pub write_only: bool,
+    /// The advice to those who still use it, if it is deprecated.
+    pub deprecated: Option<&'static str>,
+    /// Description for users, empty if there is none.
+    pub description: String,
+    /// The markup of the description.
+    pub text: Text,
+    /// The planned value where the configuration sets none.
+    pub default: Option<Value>,
+    /// Rules for the configured value.
+    pub validators: Vec<Validator>,
+    /// Steps that the planned value goes through, in this order.
+    pub modifiers: Vec<Modifier>,
+    /// The attributes inside, if it has a schema of its own: see [`nested`](super::nested).
+    pub nested: Option<Box<Nested>>,
+}
+
+/// The schema inside an attribute.
+#[derive(Clone, Debug)]
+pub struct Nested {
+    /// The attributes; there are no blocks in attributes.
+    pub block: Block,
+    /// The number of objects, and the collection that they form.
+    pub nesting: Nesting,
+}
+
+/// A block inside a block.
+#[derive(Clone, Debug)]
+pub struct NestedBlock {
+    /// The name in the configuration.
+    pub name: &'static str,
+    /// Attributes and blocks inside.
+    pub block: Block,
+    /// The number of blocks, and the collection that they form.
+    pub nesting: Nesting,
+    /// The least number of blocks in the schema that the host reads; see [`BlockBuilder::min_items`](super::BlockBuilder::min_items).
+    pub min_items: u32,
+    /// The largest number of blocks in that schema, 0 for any number; see [`BlockBuilder::max_items`](super::BlockBuilder::max_items).
+    pub max_items: u32,
+    /// The plugin may say which blocks there are, where the configuration has none; see [`BlockBuilder::computed`](super::BlockBuilder::computed).
+    pub computed: bool,
+    /// Rules for the blocks as a whole: how many, and with what.
+    pub validators: Vec<Validator>,
+    /// Steps that the planned value as a whole goes through, in this order.
+    pub modifiers: Vec<Modifier>,
+}
+
+/// The way in which nested blocks of one name form one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nesting {
+    /// At most one: an object or null. The field is an `Attr<M>`.
+    Single,
+    /// Always one, as if it were there with nothing in it where it is left out. The field is an `M`.
+    Group,
+    /// Any number, in order: a list. The field is a `Vec<M>`, or an `Attr<Vec<M>>` where a configuration may not know yet
+    /// how many (a `dynamic` block).
+    List,
+    /// Any number, without order: a set. The field is a `Set<M>` or an `Attr<Set<M>>`.
+    Set,
+    /// Any number, each with a label of its own: a map. The field is a `BTreeMap<String, M>` or an `Attr` of that.
+    Map,
+}
+
+impl NestedBlock {
+    /// The type of the value that the blocks of this name form.
+    #[must_use]
+    pub fn ty(&self) -> Type {
+        let element = self.block.ty();
+        match self.nesting {
+            Nesting::Single | Nesting::Group => element,
+            // Elements may then have different types, which only a tuple or an object can hold.
+            Nesting::List | Nesting::Map if element.has_dynamic() => Type::Dynamic,
+            Nesting::List => Type::list(element),
+            Nesting::Set => Type::set(element),
+            Nesting::Map => Type::map(element),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! A provider as the protocol sees it, before either version of the protocol: names and encoded values in, encoded values and
+//! diagnostics out.
+//!
+//! Values are decoded and encoded with the compiled schemas here, and plans are put together. The server and the test harness drive
+//! plugins through this module; it knows neither.
+
+mod actions;
+mod data;
+mod list;
+mod managed;
+mod problems;
+mod provider;
+mod provisioner;
+mod states;
+mod store;
+
+pub use self::data::OpenedEphemeral;
+pub use self::list::{ListCall, ListEvent};
+pub use self::managed::{Changed, MovedObject, ObjectMetadata};
+pub use self::provider::{ResourceDescription, ServedProvider};
+pub use self::provisioner::ServedProvisioner;
+pub use crate::identity::{identity_of, identity_type};
+pub use crate::waiting::report_waiting_with;

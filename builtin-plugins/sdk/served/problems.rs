@@ -1,0 +1,416 @@
+//! What makes a schema unusable. It is found when a plugin starts, with the path of the member, instead of by the first plan
+//! that meets it.
+
+use std::collections::BTreeSet;
+
+use cty::{Type, Value};
+
+use crate::function::Function;
+use crate::identity::IdentityAttribute;
+use crate::modifier::Modifier;
+use crate::schema::{Attribute, Block, NestedBlock, Nesting, Schema};
+use crate::wire::encode;
+
+/// The kind of block that a schema describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    Provider,
+    Resource,
+    /// One that asks for leniency: its results may say more than its plans.
+    LenientResource,
+    DataSource,
+    Ephemeral,
+    List,
+    Provisioner,
+    Action,
+}
+
+impl Use {
+    fn word(self) -> &'static str {
+        match self {
+            Use::Provider => "provider configuration",
+            Use::Resource | Use::LenientResource => "resource",
+            Use::DataSource => "data source",
+            Use::Ephemeral => "ephemeral resource",
+            Use::List => "list resource",
+            Use::Provisioner => "provisioner",
+            Use::Action => "action",
+        }
+    }
+
+    /// Names that mean something else in a block of this kind.
+    fn reserved(self) -> &'static [&'static str] {
+        match self {
+            Use::Provider => &[
+                "alias",
+                "count",
+                "depends_on",
+                "for_each",
+                "lifecycle",
+                "locals",
+                "source",
+                "version",
+            ],
+            Use::Resource | Use::LenientResource => &[
+                "connection",
+                "count",
+                "depends_on",
+                "for_each",
+                "lifecycle",
+                "provider",
+                "provisioner",
+            ],
+            Use::List => &[],
+            Use::DataSource | Use::Ephemeral => &["count", "depends_on", "for_each", "lifecycle", "provider"],
+            Use::Provisioner => &["connection", "on_failure", "when"],
+            Use::Action => &[],
+        }
+    }
+}
+
+/// All that is wrong with the schema of this name, one sentence each.
+pub(super) fn of_schema(used: Use, name: &str, schema: &Schema, identity: &[IdentityAttribute]) -> Vec<String> {
+    let mut problems = Problems {
+        used,
+        at: match name {
+            "" => used.word().to_owned(),
+            name => format!("{} {name}", used.word()),
+        },
+        root: &schema.root,
+        found: Vec::new(),
+    };
+    if !name.is_empty() && used != Use::Provisioner {
+        problems
+            .found
+            .extend(name_problem(name).map(|p| format!("{}: {p}", problems.at)));
+    }
+    if schema.version < 0 {
+        problems.add("", "the version of a schema cannot be negative");
+    }
+    problems.block(&schema.root, "", Around::default());
+    for reserved in used.reserved() {
+        if schema.root.member_names().any(|name| name == *reserved) {
+            problems.add(reserved, "the language has its own use for this name here");
+        }
+    }
+    for name in schema.at_least_one_of.iter().flatten() {
+        if !schema.root.has(name) {
+            problems.add("", &format!("at_least_one_of names {name:?}, which is not there"));
+        }
+    }
+    problems.identity(identity);
+    problems.found
+}
+
+/// All that is wrong with the function of this name.
+pub(super) fn of_function(name: &str, function: &Function) -> Vec<String> {
+    let mut found: Vec<String> = name_problem(name).into_iter().collect();
+    let mut seen = BTreeSet::new();
+    for parameter in function.parameters.iter().chain(&function.variadic) {
+        found.extend(name_problem(parameter.name).map(|p| format!("parameter {:?}: {p}", parameter.name)));
+        if !seen.insert(parameter.name) {
+            found.push(format!("it has more than one parameter {:?}", parameter.name));
+        }
+    }
+    found.into_iter().map(|p| format!("function {name}: {p}")).collect()
+}
+
+/// Why this is no name, if it is none.
+fn name_problem(name: &str) -> Option<String> {
+    // Hosts refuse other names of types and arguments only when they are used.
+    let good = |c: char| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit();
+    let begins_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    (!begins_well || !name.chars().all(good)).then(|| {
+        "a name consists of lower-case letters, digits and underscores, and does not begin with a digit".into()
+    })
+}
+
+impl Block {
+    fn member_names(&self) -> impl Iterator<Item = &'static str> {
+        let attributes = self.attributes.iter().map(|a| a.name);
+        attributes.chain(self.blocks.iter().map(|b| b.name))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.member_names().any(|n| n == name)
+    }
+}
+
+/// Properties of the members around a member.
+#[derive(Clone, Copy, Default)]
+struct Around {
+    /// A set, at some level.
+    set: bool,
+    /// An attribute with attributes.
+    attribute: bool,
+    /// A write-only attribute, at some level.
+    write_only: bool,
+    /// An attribute that only the plugin sets, or may.
+    computed: bool,
+}
+
+struct Problems<'a> {
+    used: Use,
+    at: String,
+    root: &'a Block,
+    found: Vec<String>,
+}
+
+impl Problems<'_> {
+    fn add(&mut self, path: &str, problem: &str) {
+        self.found.push(match path {
+            "" => format!("{}: {problem}", self.at),
+            path => format!("{}: {path}: {problem}", self.at),
+        });
+    }
+
+    fn block(&mut self, block: &Block, path: &str, around: Around) {
+        let mut seen = BTreeSet::new();
+        for name in block.member_names() {
+            let path = join(path, name);
+            if !seen.insert(name) {
+                self.add(
+                    &path,
+                    "there is more than one member by this name (members of flattened models count, too)",
+                );
+            }
+            if let Some(problem) = name_problem(name) {
+                self.add(&path, &problem);
+            }
+        }
+        for attribute in &block.attributes {
+            self.attribute(attribute, block, &join(path, attribute.name), around);
+        }
+        for nested in &block.blocks {
+            let path = join(path, nested.name);
+            if around.attribute {
+                self.add(
+                    &path,
+                    "an attribute cannot have blocks inside: make it nested(…), or the whole a block()",
+                );
+            }
+            self.nested_block(nested, block, &path, around);
+        }
+    }
+
+    fn nested_block(&mut self, nested: &NestedBlock, parent: &Block, path: &str, around: Around) {
+        match nested.nesting {
+            Nesting::Group | Nesting::Map if nested.min_items > 0 => {
+                self.add(path, "min_items is for blocks that form a list or a set");
+            }
+            Nesting::Single if nested.min_items > 1 => self.add(path, "there is one such block at most"),
+            // A set needs elements of one type to compare them.
+            Nesting::Set if nested.block.ty().has_dynamic() => {
+                self.add(path, "blocks that form a set cannot have attributes of any type");
+            }
+            _ => {}
+        }
+        if nested.max_items > 0 {
+            match nested.nesting {
+                Nesting::Single | Nesting::Group | Nesting::Map => {
+                    self.add(path, "max_items is for blocks that form a list or a set");
+                }
+                _ if nested.max_items < nested.min_items => self.add(path, "max_items is less than min_items"),
+                _ => {}
+            }
+        }
+        if nested.computed {
+            self.computed_block(nested, path);
+        }
+        let (ty, names) = (nested.ty(), |name: &str| parent.has(name) || self.root.has(name));
+        let problems: Vec<String> = nested
+            .validators
+            .iter()
+            .filter_map(|v| v.problem(&ty, &names))
+            .collect();
+        problems.iter().for_each(|problem| self.add(path, problem));
+        self.unplanned(path, &nested.modifiers);
+        let set = around.set || nested.nesting == Nesting::Set;
+        self.block(&nested.block, path, Around { set, ..around });
+    }
+
+    /// The host refuses blocks of which the plugin can say only a part.
+    fn computed_block(&mut self, nested: &NestedBlock, path: &str) {
+        if matches!(self.used, Use::Provider | Use::Provisioner | Use::Action) {
+            let word = self.used.word();
+            self.add(path, &format!("a {word} has no results: its blocks cannot be computed"));
+        }
+        if nested.min_items > 0 || nested.max_items > 0 {
+            self.add(
+                path,
+                "what the configuration must have is not computed: it cannot have min_items or max_items",
+            );
+        }
+        for attribute in nested.block.attributes.iter().filter(|a| !a.computed) {
+            let path = join(path, attribute.name);
+            self.add(&path, "it stands in a computed block, so that it needs computed()");
+        }
+        // The host plans such blocks as a whole: unknown, or from the plugin.
+        for inner in nested.block.blocks.iter().filter(|b| !b.computed) {
+            let path = join(path, inner.name);
+            self.add(&path, "it stands in a computed block, so that it must be computed, too");
+        }
+    }
+
+    /// Steps of planning, where nothing is planned.
+    fn unplanned(&mut self, path: &str, modifiers: &[Modifier]) {
+        // The model of a data source is often that of a resource, too: there they are left out of account.
+        if matches!(self.used, Use::Provider | Use::Provisioner | Use::Action) && !modifiers.is_empty() {
+            let word = self.used.word();
+            self.add(
+                path,
+                &format!("a {word} is not planned: keep, requires_replace and modify say nothing here"),
+            );
+        }
+    }
+
+    fn attribute(&mut self, a: &Attribute, parent: &Block, path: &str, around: Around) {
+        match (a.required, a.optional, a.computed) {
+            (false, false, false) => self.add(path, "it is neither required nor optional nor computed"),
+            (true, true, _) => self.add(path, "it cannot be both required and optional"),
+            (true, _, true) => {
+                self.add(
+                    path,
+                    "what is required is always set by the configuration, so that it cannot be computed, too",
+                );
+            }
+            _ => {}
+        }
+        if a.computed && matches!(self.used, Use::Provider | Use::Provisioner | Use::Action) {
+            let word = self.used.word();
+            self.add(path, &format!("a {word} has no results: it cannot be computed"));
+        }
+        self.write_only(a, path, around);
+        self.default(a, path);
+        self.unplanned(path, &a.modifiers);
+        if !a.computed && a.modifiers.iter().any(|m| matches!(m, Modifier::Keep)) {
+            self.add(path, "keep() is about results: it needs computed()");
+        }
+        let is_map = matches!(a.ty, Type::Map(_) | Type::Dynamic);
+        if !is_map
+            && a.modifiers
+                .iter()
+                .any(|m| matches!(m, Modifier::RequiresReplaceIfValuesChange))
+        {
+            self.add(path, "requires_replace_if_values_change() is for maps");
+        }
+        let names = |name: &str| parent.has(name) || self.root.has(name);
+        let problems: Vec<String> = a.validators.iter().filter_map(|v| v.problem(&a.ty, &names)).collect();
+        problems.iter().for_each(|problem| self.add(path, problem));
+        if let Some(nested) = &a.nested {
+            if nested.nesting != Nesting::Single && nested.block.ty().has_dynamic() {
+                self.add(path, "the objects of a collection cannot have attributes of any type");
+            }
+            let around = Around {
+                set: around.set || nested.nesting == Nesting::Set,
+                attribute: true,
+                write_only: a.write_only,
+                computed: around.computed || a.computed,
+            };
+            self.block(&nested.block, path, around);
+        }
+    }
+
+    fn write_only(&mut self, a: &Attribute, path: &str, around: Around) {
+        if !a.write_only {
+            if around.write_only {
+                self.add(
+                    path,
+                    "it stands in a write-only attribute, so it must be write-only, too",
+                );
+            }
+            return;
+        }
+        if !matches!(self.used, Use::Resource | Use::LenientResource | Use::Action) {
+            let word = self.used.word();
+            self.add(
+                path,
+                &format!("a {word} is never stored: only a resource has write-only attributes"),
+            );
+        }
+        if a.computed {
+            self.add(
+                path,
+                "what is write-only is never stored, so that it cannot be computed",
+            );
+        }
+        if a.modifiers.iter().any(|m| !matches!(m, Modifier::Custom(_))) {
+            self.add(
+                path,
+                "what is write-only is null in every plan: keep and requires_replace say nothing here",
+            );
+        }
+        if around.set {
+            self.add(
+                path,
+                "an element of a set is told from others by its values, so that none can be write-only",
+            );
+        }
+        if around.computed {
+            self.add(
+                path,
+                "it stands in a computed attribute, so that it cannot be write-only",
+            );
+        }
+    }
+
+    fn default(&mut self, a: &Attribute, path: &str) {
+        let Some(default) = &a.default else { return };
+        if a.required {
+            self.add(path, "what is required needs no default");
+        } else if !a.computed && !matches!(self.used, Use::LenientResource | Use::DataSource) {
+            self.add(path, "a default is a value that the plugin sets: it needs computed()");
+        }
+        if default.is_null() || !default.is_wholly_known() {
+            self.add(path, "a default is a known value that is not null");
+        } else if !fits(default, &a.ty) {
+            self.add(
+                path,
+                &format!("its default is of type {}, but it is of type {}", default.ty(), a.ty),
+            );
+        }
+    }
+
+    fn identity(&mut self, identity: &[IdentityAttribute]) {
+        let mut seen = BTreeSet::new();
+        for part in identity {
+            let path = format!("identity: {}", part.name);
+            if !seen.insert(part.name) {
+                self.add(&path, "its name is a duplicate");
+            }
+            let Some(attribute) = self.root.attributes.iter().find(|a| a.name == part.name) else {
+                self.add(&path, "there is no attribute by this name");
+                continue;
+            };
+            let simple = |ty: &Type| matches!(ty, Type::String | Type::Number | Type::Bool);
+            // Hosts accept no other types in an identity.
+            let fits = match &attribute.ty {
+                Type::List(element) => simple(element),
+                ty => simple(ty),
+            };
+            if !fits {
+                self.add(
+                    &path,
+                    "an identity consists of strings, numbers, bools, and lists of these",
+                );
+            }
+            if attribute.write_only {
+                self.add(&path, "what is write-only is never stored, and cannot be an identity");
+            }
+        }
+    }
+}
+
+fn fits(value: &Value, ty: &Type) -> bool {
+    value.ty() == ty || (ty.has_dynamic() && encode(value, ty).is_ok())
+}
+
+fn join(path: &str, name: &str) -> String {
+    match path {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

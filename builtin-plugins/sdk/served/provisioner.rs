@@ -1,0 +1,60 @@
+//! A provisioner as the protocol sees it.
+
+use cty::Type;
+
+use super::problems::{Use, of_schema};
+use crate::check;
+use crate::diag::{Diagnostics, Result};
+use crate::guard::{guarded, guarded_now};
+use crate::model::Cty;
+use crate::provisioner::{Output, Provisioner};
+use crate::schema::Compiled;
+use crate::stop::Stop;
+use crate::wire::{Wire, decode};
+
+/// A provisioner, ready to answer requests.
+pub struct ServedProvisioner<P> {
+    provisioner: P,
+    config: Compiled,
+}
+
+impl<P: Provisioner> ServedProvisioner<P> {
+    pub fn new(provisioner: P) -> ServedProvisioner<P> {
+        ServedProvisioner {
+            config: Compiled::new(provisioner.schema()),
+            provisioner,
+        }
+    }
+
+    /// The mistakes in its schema for which it cannot be served, one sentence each.
+    pub fn problems(&self) -> Vec<String> {
+        of_schema(Use::Provisioner, "", &self.config.schema, &[])
+    }
+
+    pub fn schema(&self) -> &Compiled {
+        &self.config
+    }
+
+    pub fn validate(&self, config: &Wire) -> Diagnostics {
+        let check = || -> Result<Diagnostics> {
+            let config = decode(config, &self.config.ty)?;
+            if config.is_null() {
+                return Ok(Diagnostics::new());
+            }
+            let mut found = check::against_schema(&self.config, &config, true);
+            found.append(check::own_rules(&config, |model: &P::Config| {
+                self.provisioner.validate(model)
+            }));
+            Ok(found)
+        };
+        guarded_now(check).unwrap_or_else(Err).unwrap_or_else(|errors| errors)
+    }
+
+    /// Runs the provisioner. `connection` is a map of strings, or null.
+    pub async fn run(&self, config: &Wire, connection: &Wire, output: Output, stop: Stop) -> Result<()> {
+        let config = decode(config, &self.config.ty)?;
+        let config = P::Config::from_cty(&config)?;
+        let connection = decode(connection, &Type::map(Type::String))?;
+        guarded(self.provisioner.run(config, connection, output, stop)).await
+    }
+}

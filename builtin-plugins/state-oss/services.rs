@@ -1,0 +1,105 @@
+//! Calls of the services beside the bucket.
+
+#![expect(clippy::disallowed_methods, reason = "requests are signed with the time in them")]
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+use store_client::credential::Credential;
+use store_client::{Failure, HttpClient, Url};
+
+use crate::sign;
+
+/// The services beside the bucket.
+pub(crate) struct Services {
+    pub region: String,
+    /// Where roles are taken on.
+    pub sts: Url,
+    /// For short calls, which should be answered within 30 seconds.
+    pub calls: HttpClient,
+}
+
+/// Failure of a call to a service.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    #[error("{}", .0.reason())]
+    Unanswered(#[from] Failure),
+    /// Error of the service, with advice.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Call to a service: its address, the version of its API, and the action.
+pub(crate) struct Service<'a> {
+    pub url: &'a Url,
+    pub version: &'a str,
+    pub action: &'a str,
+}
+
+impl<'a> Service<'a> {
+    pub fn sts(url: &'a Url, action: &'a str) -> Service<'a> {
+        Service {
+            url,
+            version: "2015-04-01",
+            action,
+        }
+    }
+}
+
+/// The time, in this form.
+pub(crate) fn now(form: &str) -> String {
+    jiff::Timestamp::now().strftime(form).to_string()
+}
+
+impl Services {
+    /// Calls a service; without credentials it is not signed. An error is why it was not done.
+    pub async fn call(
+        &self,
+        http: &HttpClient,
+        credential: Option<&Credential>,
+        service: Service<'_>,
+        parameters: &[(&str, &str)],
+    ) -> Result<Json, CallError> {
+        let (time, nonce) = (now("%Y-%m-%dT%H:%M:%SZ"), uuid::Uuid::new_v4().to_string());
+        let mut all: BTreeMap<&str, &str> = parameters.iter().copied().collect();
+        all.extend([
+            ("Action", service.action),
+            ("Version", service.version),
+            ("Format", "JSON"),
+            ("Timestamp", &time),
+            ("SignatureNonce", &nonce),
+        ]);
+        if !self.region.is_empty() {
+            all.insert("RegionId", &self.region);
+        }
+        let signature;
+        if let Some(credential) = credential {
+            all.extend([
+                ("AccessKeyId", credential.id.as_str()),
+                ("SignatureMethod", "HMAC-SHA1"),
+                ("SignatureVersion", "1.0"),
+            ]);
+            all.extend(credential.token.as_deref().map(|token| ("SecurityToken", token)));
+            signature = sign::of_call(&credential.key, "POST", &all);
+            all.insert("Signature", &signature);
+        }
+        let parts: Vec<(&str, &str)> = all.into_iter().collect();
+        let sent = store_client::oauth::send_form(http, service.url, &parts).await;
+        let answer = sent?;
+        let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+        if answer.status.is_success() && json.is_object() {
+            return Ok(json);
+        }
+        let part = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
+        let (code, message) = (part("Code"), part("Message"));
+        let advice = match code.as_str() {
+            "InvalidAccessKeyId.NotFound" | "SignatureDoesNotMatch" | "InvalidSecurityToken.Expired" => {
+                "Check the credentials (access_key, secret_key, security_token)"
+            }
+            "InvalidTimeStamp.Expired" => "The clock of this machine is wrong",
+            _ => "",
+        };
+        let told = answer.told(&format!("The service {}", service.url), &code, &message, advice);
+        Err(CallError::Refused(told.trim_end_matches('.').to_owned()))
+    }
+}

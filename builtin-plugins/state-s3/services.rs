@@ -1,0 +1,31 @@
+//! Addresses of services.
+
+use monoform_sdk::{Diagnostic, Result};
+use store_client::Url;
+
+/// Where services are.
+#[derive(Clone, Debug)]
+pub(crate) struct Services {
+    pub region: String,
+    pub s3: String,
+    pub dynamodb: String,
+    pub iam: String,
+    pub sts: String,
+    pub sts_region: String,
+    /// Addresses of the portal of Identity Center and of its token service, if they are not the usual ones.
+    pub sso: Option<String>,
+    pub sso_login: Option<String>,
+    pub path_style: bool,
+}
+
+/// Parses a configured or usual address; the scheme defaults to https.
+pub(crate) fn url(service: &str, text: &str) -> Result<Url> {
+    let complete = match text.contains("://") {
+        true => text.to_owned(),
+        false => format!("https://{text}"),
+    };
+    Url::parse(&complete).map_err(|e| {
+        let detail = format!("The address of {service}, {text:?}, cannot be understood: {e}.");
+        Diagnostic::error("Invalid S3 backend configuration", detail).into()
+    })
+}

@@ -1,0 +1,18 @@
+//! Options for loading the configuration of the working directory.
+
+use config::manifest::Manifest;
+use config::values::SetVariables;
+use config::{LoadOptions, RootVariables};
+
+use crate::TERRAFORM_VERSION;
+use crate::session::Session;
+
+/// How the configuration of the working directory is loaded: its const variables have the values that flags, files and the
+/// environment give them, and are never prompted for.
+pub fn options<'o>(session: &'o Session, manifest: &'o Manifest, set: &'o SetVariables) -> LoadOptions<'o> {
+    LoadOptions {
+        variables: RootVariables::Set(set),
+        cwd: session.original_dir.to_str().unwrap_or("."),
+        ..LoadOptions::new(TERRAFORM_VERSION, manifest)
+    }
+}
