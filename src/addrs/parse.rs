@@ -333,7 +333,7 @@ pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
         // The format from before source addresses: `provider.aws.west`.
         let rest = rest.strip_prefix("provider.").ok_or_else(bad)?;
         let end = rest.find('.').unwrap_or(rest.len());
-        (Provider::implied(&provider_part(&rest[..end], "type")?), &rest[end..])
+        (Provider::implied(&provider_type(&rest[..end])?), &rest[end..])
     };
     let alias = match rest.strip_prefix('.') {
         Some(alias) if is_identifier(alias) => Some(alias.into()),
@@ -369,25 +369,42 @@ pub(crate) fn host(text: &str) -> Result<String, ParseError> {
     }
 }
 
-/// Normalizes a namespace or type of a provider: lower case letters, digits, underscores and single dashes.
-pub(crate) fn provider_part(text: &str, what: &str) -> Result<String, ParseError> {
+/// Normalizes the namespace of a provider: lower case letters and digits, with underscores and single dashes between them.
+pub(crate) fn provider_namespace(text: &str) -> Result<String, ParseError> {
+    normalized(text, &['-', '_']).ok_or_else(|| {
+        ParseError::new(
+            "Invalid provider namespace",
+            format!(
+                "\"{text}\" is not a valid provider namespace: only letters, digits, and underscores and single dashes between \
+                 them can be part of it."
+            ),
+        )
+    })
+}
+
+/// Normalizes the type of a provider: lower case letters and digits, with single dashes between them.
+pub(crate) fn provider_type(text: &str) -> Result<String, ParseError> {
+    // Types of resources begin with that of their provider and an underscore, so it has none itself.
+    normalized(text, &['-']).ok_or_else(|| {
+        ParseError::new(
+            "Invalid provider type",
+            format!(
+                "\"{text}\" is not a valid provider type: only letters, digits and single dashes between them can be part of \
+                 it."
+            ),
+        )
+    })
+}
+
+/// Returns a part of a provider's address in lower case if it consists of letters, digits, and of these signs between them.
+fn normalized(text: &str, signs: &[char]) -> Option<String> {
     let lower = text.to_lowercase();
     let valid = !lower.is_empty()
-        && lower.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_')
-        && !lower.starts_with('-')
-        && !lower.ends_with('-')
+        && lower.chars().all(|c| c.is_alphanumeric() || signs.contains(&c))
+        && !lower.starts_with(signs)
+        && !lower.ends_with(signs)
         && !lower.contains("--");
-    if valid {
-        Ok(lower)
-    } else {
-        Err(ParseError::new(
-            format!("Invalid provider {what}"),
-            format!(
-                "\"{text}\" is not a valid provider {what}: only letters, digits and single dashes between them can \
-                 be part of it."
-            ),
-        ))
-    }
+    valid.then_some(lower)
 }
 
 #[cfg(test)]
@@ -423,6 +440,22 @@ mod tests {
     }
 
     use super::*;
+
+    #[test]
+    fn underscores_are_part_of_namespaces_and_not_of_types() {
+        for text in ["a_b", "a__b", "a-_b", "A_1", "é"] {
+            assert_eq!(provider_namespace(text), Ok(text.to_lowercase()));
+        }
+        for text in ["", "_a", "a_", "-a", "a-", "a--b", "a.b"] {
+            let error = provider_namespace(text).unwrap_err().detail;
+            assert!(error.contains("underscores and single dashes"), "{error}");
+        }
+        assert_eq!(provider_type("A-b").as_deref(), Ok("a-b"));
+        for text in ["", "a_b", "-a", "a-", "a--b"] {
+            let error = provider_type(text).unwrap_err().detail;
+            assert!(!error.contains("underscore"), "{error}");
+        }
+    }
 
     #[test]
     fn resource_instances_round_trip() {

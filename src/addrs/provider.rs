@@ -84,9 +84,9 @@ impl Provider {
         let namespace = if namespace == "-" {
             "-".to_owned()
         } else {
-            parse::provider_part(namespace, "namespace")?
+            parse::provider_namespace(namespace)?
         };
-        let ty = parse::provider_part(ty, "type")?;
+        let ty = parse::provider_type(ty)?;
         // The names of repositories and executables have these prefixes, and users take them for the type.
         if let Some(short) = ty
             .strip_prefix("terraform-provider-")

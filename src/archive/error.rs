@@ -49,6 +49,9 @@ pub enum Error {
     /// The target of a symbolic link is not inside the target directory.
     #[error("its link \"{name}\" leads out of its directory, to \"{target}\"")]
     LinkOutside { name: String, target: String },
+    /// The target of a symbolic link exceeds the limit.
+    #[error("its link \"{0}\" has a target of more than 4096 bytes")]
+    LinkTooLong(String),
     /// The target of a hard link is not a file.
     #[error("its entry \"{name}\" is a link to \"{target}\", which is not a file")]
     LinkToNoFile { name: String, target: String },

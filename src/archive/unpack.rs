@@ -14,7 +14,7 @@ use crate::limits::Budget;
 use crate::{Error, Format, Limits};
 
 /// The maximum length of a symbolic link's target.
-const MAX_TARGET: u64 = 4096;
+const MAX_TARGET: usize = 4096;
 
 /// The kinds of entries that an archive may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,6 @@ pub fn unpack(format: Format, file: &Path, to: &Path, entries: Entries<'_>, limi
         root: to.to_owned(),
         entries,
         links: BTreeMap::new(),
-        copies: Vec::new(),
         limits: *limits,
         entries_left: limits.entries,
         bytes_left: limits.bytes,
@@ -92,8 +91,6 @@ struct Target<'a> {
     entries: Entries<'a>,
     /// Targets of symbolic links by path.
     links: BTreeMap<PathBuf, String>,
-    /// Paths of hard links and their targets.
-    copies: Vec<(PathBuf, PathBuf)>,
     limits: Limits,
     entries_left: usize,
     bytes_left: u64,
@@ -177,6 +174,9 @@ impl Target<'_> {
         if self.entries != Entries::Links {
             return Err(Error::Special(path.display().to_string()));
         }
+        if target.len() > MAX_TARGET {
+            return Err(Error::LinkTooLong(path.display().to_string()));
+        }
         let depth = path.components().count().saturating_sub(1);
         let bad = || Error::LinkOutside {
             name: path.display().to_string(),
@@ -195,34 +195,48 @@ impl Target<'_> {
         if up > depth || steps.any(|s| s == "..") {
             return Err(bad());
         }
+        // A later entry replaces an earlier one.
+        let place = self.root.join(&path);
+        match fs::symlink_metadata(&place) {
+            Ok(found) if found.is_dir() => return Err(Error::LinkAndDirectory(path.display().to_string())),
+            Ok(_) => fs::remove_file(place).map_err(entry_error(&path))?,
+            // Nothing is there, or a parent is no directory, which `finish` reports.
+            Err(_) => {}
+        }
         self.empty = false;
         self.links.insert(path, unix);
         Ok(())
     }
 
-    /// Creates the links, after all files.
+    /// Copies an earlier file to the path of a hard link. No link exists yet, so that both paths are inside.
+    fn hard_link(&mut self, path: &Path, original: &Path) -> Result<(), Error> {
+        let failed = entry_error(path);
+        let from = self.root.join(original);
+        let found = fs::symlink_metadata(&from).map_err(&failed)?;
+        if !found.is_file() {
+            return Err(Error::LinkToNoFile {
+                name: path.display().to_string(),
+                target: original.display().to_string(),
+            });
+        }
+        // A copy of a file to itself would empty it.
+        if path == original {
+            return Ok(());
+        }
+        // Copies count as well.
+        let left = self.bytes_left.checked_sub(found.len());
+        self.bytes_left = left.ok_or(Error::TooLarge(self.limits))?;
+        if let Some(parent) = path.parent() {
+            self.dir(parent)?;
+        }
+        self.links.remove(path);
+        fs::copy(&from, self.root.join(path)).map(drop).map_err(failed)
+    }
+
+    /// Creates the symbolic links, after all files.
     fn finish(self) -> Result<(), Error> {
         if self.empty {
             return Err(Error::Empty);
-        }
-        let mut bytes_left = self.bytes_left;
-        for (path, original) in &self.copies {
-            let failed = entry_error(path);
-            let from = self.root.join(original);
-            let found = fs::symlink_metadata(&from).map_err(&failed)?;
-            if !found.is_file() {
-                return Err(Error::LinkToNoFile {
-                    name: path.display().to_string(),
-                    target: original.display().to_string(),
-                });
-            }
-            // Hard links are copies, which count as well.
-            let left = bytes_left.checked_sub(found.len());
-            bytes_left = left.ok_or(Error::TooLarge(self.limits))?;
-            if let Some(parent) = path.parent() {
-                fs::create_dir_all(self.root.join(parent)).map_err(&failed)?;
-            }
-            fs::copy(&from, self.root.join(path)).map_err(failed)?;
         }
         for (path, target) in &self.links {
             let failed = entry_error(path);
@@ -315,9 +329,17 @@ fn zip(source: impl Read + Seek, target: &mut Target<'_>) -> Result<(), Error> {
         } else if path.as_os_str().is_empty() {
             return Err(Error::NoName(name));
         } else if entry.is_symlink() {
-            let mut to = String::new();
-            let read = (&mut entry).take(MAX_TARGET).read_to_string(&mut to);
+            let mut to = Vec::new();
+            // One byte more than allowed shows that the target is too long.
+            let read = (&mut entry).take(MAX_TARGET as u64 + 1).read_to_end(&mut to);
             read.map_err(|source| Error::Entry { name, source })?;
+            if to.len() > MAX_TARGET {
+                return Err(Error::LinkTooLong(path.display().to_string()));
+            }
+            let to = String::from_utf8(to).map_err(|source| Error::Entry {
+                name: path.display().to_string(),
+                source: io::Error::new(io::ErrorKind::InvalidData, source),
+            })?;
             target.link(path, &to)?;
         } else {
             let mode = entry.unix_mode().unwrap_or(0o644);
@@ -371,9 +393,7 @@ fn tar_entries(source: impl Read, target: &mut Target<'_>) -> Result<(), Error> 
         match (kind, link) {
             (EntryType::Symlink, Some(to)) => target.link(path, &to)?,
             (EntryType::Link, Some(to)) if target.entries == Entries::Links => {
-                let original = entry_path(&to)?;
-                target.links.remove(&path);
-                target.copies.push((path, original));
+                target.hard_link(&path, &entry_path(&to)?)?;
             }
             (EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse, _) => {
                 let mode = entry.header().mode().unwrap_or(0o644);

@@ -141,7 +141,7 @@ fn found_in_words(found: &str) -> Option<String> {
     })
 }
 
-/// Removes the numbers of the operating system's errors from a text, and the capital of its first word.
+/// Removes the numbers of the operating system's errors from a text, the capital of its first word, and full stops at its end.
 #[must_use]
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -152,6 +152,7 @@ pub fn plain(text: &str) -> String {
         rest = after.split_once(')').map_or("", |(_, tail)| tail);
     }
     out.push_str(rest);
+    out.truncate(out.trim_end_matches('.').len());
     let mut letters = out.chars();
     match (letters.next(), letters.next()) {
         // Two capitals begin an abbreviation, which keeps them.
@@ -159,7 +160,7 @@ pub fn plain(text: &str) -> String {
             let tail = out.get(first.len_utf8()..).unwrap_or_default();
             first.to_lowercase().chain(tail.chars()).collect()
         }
-        _ => out.trim_end_matches('.').to_owned(),
+        _ => out,
     }
 }
 
@@ -226,5 +227,6 @@ mod tests {
         assert_eq!(io_reason(&temporary), "no such file or directory");
         assert_eq!(io_reason(&io::Error::other("EOF while reading")), "EOF while reading");
         assert_eq!(plain("TLS is required."), "TLS is required");
+        assert_eq!(plain("Access is denied."), "access is denied");
     }
 }

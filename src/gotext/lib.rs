@@ -13,6 +13,7 @@
 
 pub mod duration;
 pub mod glob;
+mod printable;
 pub mod quote;
 
 /// Parses the truth value of a flag or environment variable.

@@ -1,5 +1,7 @@
 //! Quoted text with escapes for non-printable characters.
 
+use crate::printable::TURNS;
+
 /// Formats text like the verb `%q`: in double quotes, with escapes for non-printable characters.
 #[must_use]
 pub fn quoted(text: &str) -> String {
@@ -28,16 +30,12 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// Returns true if a character is visible: no control character, no whitespace except the ASCII space, no private use.
+/// Returns true if a character is visible, as the function `strconv.IsPrint`: no control character, no whitespace except the ASCII
+/// space, no private use, and assigned.
 #[must_use]
 pub fn is_printable(c: char) -> bool {
     let code = u32::from(c);
-    let invisible = c.is_control()
-        || (c.is_whitespace() && c != ' ')
-        || matches!(code, 0xad | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x180e | 0x200b..=0x200f | 0x202a..=0x202e)
-        || matches!(code, 0x2060..=0x206f | 0xe000..=0xf8ff | 0xfeff | 0xfff0..=0xfffb | 0xfffe | 0xffff)
-        || code >= 0xe0000;
-    !invisible
+    TURNS.partition_point(|turn| *turn <= code) % 2 == 1
 }
 
 #[cfg(test)]
@@ -53,6 +51,16 @@ mod tests {
             ("\u{7}\u{8}\u{c}\r\t\u{b}", r#""\a\b\f\r\t\v""#),
             ("x\u{a0}y\u{200b}z\u{85} \u{2028}", r#""x\u00a0y\u200bz\u0085 \u2028""#),
             ("\u{e0001}日${a}", r#""\U000e0001日${a}""#),
+            // The last assigned character of its block, an unassigned one, and one beyond the edition of the table.
+            ("\u{377}\u{378}\u{1c89}", "\"\u{377}\\u0378\\u1c89\""),
+            (
+                "\u{1fae8}\u{1fae9}\u{2a6df}\u{2a6e0}",
+                "\"\u{1fae8}\\U0001fae9\u{2a6df}\\U0002a6e0\"",
+            ),
+            (
+                "\u{e0100}\u{e01f0}\u{f0000}\u{10ffff}",
+                "\"\u{e0100}\\U000e01f0\\U000f0000\\U0010ffff\"",
+            ),
         ] {
             assert_eq!(quoted(text), expected);
         }

@@ -14,8 +14,22 @@ pub(crate) fn is_left_behind(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| LEFT_BEHIND.contains(&name))
 }
 
-/// Copies a directory to a path that does not exist, or to an empty directory.
+/// Copies a directory to a path that does not exist, or to an empty directory. If that is below the directory, the copy
+/// lacks it.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if !to.is_dir() {
+        fs::create_dir(to)?;
+    }
+    // Links are not followed below `from`, so that one comparison of resolved paths finds the target among its directories.
+    let (from, target) = (from.canonicalize()?, to.canonicalize()?);
+    if from == target {
+        return Ok(());
+    }
+    copy_without(&from, to, &target)
+}
+
+/// Copies a directory but for the directory `except` below it.
+fn copy_without(from: &Path, to: &Path, except: &Path) -> io::Result<()> {
     if !to.is_dir() {
         fs::create_dir(to)?;
     }
@@ -27,7 +41,10 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
         let target = to.join(entry.file_name());
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            copy(&entry.path(), &target)?;
+            // A target that is copied, too, would be copied into itself until its path is too long.
+            if entry.path() != except {
+                copy_without(&entry.path(), &target, except)?;
+            }
         // Links are copied as links: a relative one keeps its target inside the copy.
         } else if kind.is_symlink() {
             #[cfg(unix)]
@@ -182,6 +199,36 @@ fn fits(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn copy_into_a_directory_below_the_source_leaves_that_directory_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let from = dir.path().join("from");
+        let to = from.join("a/work");
+        fs::create_dir_all(&to).unwrap();
+        fs::create_dir_all(to.join("data")).unwrap();
+        fs::create_dir_all(from.join("b")).unwrap();
+        for name in ["main.tf", "a/main.tf", "b/main.tf"] {
+            fs::write(from.join(name), name).unwrap();
+        }
+        copy(&from, &to).unwrap();
+        for name in ["main.tf", "a/main.tf", "b/main.tf"] {
+            assert_eq!(fs::read_to_string(to.join(name)).unwrap(), name);
+        }
+        assert!(!to.join("a/work").exists());
+        // The same with a target that does not exist yet.
+        let new = from.join("b/new");
+        copy(&from, &new).unwrap();
+        assert!(new.join("b/main.tf").exists() && !new.join("b/new").exists());
+    }
+
+    #[test]
+    fn copy_of_a_directory_to_itself_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("main.tf"), "content").unwrap();
+        copy(dir.path(), dir.path()).unwrap();
+        assert_eq!(fs::read_to_string(dir.path().join("main.tf")).unwrap(), "content");
+    }
 
     #[test]
     fn subdirectories_are_found() {

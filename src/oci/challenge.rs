@@ -13,21 +13,18 @@ pub enum Challenge {
     },
 }
 
-/// Parses the challenge in the headers of a response; tokens are preferred.
+/// Parses the challenges in the headers of a response, and chooses one; tokens are preferred.
 pub fn challenge<'h>(headers: impl Iterator<Item = &'h str>) -> Option<Challenge> {
     let mut basic = None;
-    for header in headers {
-        let (scheme, rest) = header
-            .trim()
-            .split_once(char::is_whitespace)
-            .unwrap_or((header.trim(), ""));
+    for (scheme, mut parameters) in headers.flat_map(challenges) {
         if scheme.eq_ignore_ascii_case("basic") {
             basic = Some(Challenge::Basic);
         } else if scheme.eq_ignore_ascii_case("bearer") {
-            let mut values = parameters(rest);
             let mut take = |name: &str| {
-                let at = values.iter().position(|(found, _)| found.eq_ignore_ascii_case(name))?;
-                Some(values.swap_remove(at).1)
+                let at = parameters
+                    .iter()
+                    .position(|(found, _)| found.eq_ignore_ascii_case(name))?;
+                Some(parameters.swap_remove(at).1)
             };
             if let Some(realm) = take("realm") {
                 // A token does not expose the password in each request.
@@ -42,33 +39,57 @@ pub fn challenge<'h>(headers: impl Iterator<Item = &'h str>) -> Option<Challenge
     basic
 }
 
-/// Parses `name=value, name="value"`.
-fn parameters(mut text: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    while let Some((name, rest)) = text.split_once('=') {
-        let name = name.trim_matches(|c: char| c == ',' || c.is_whitespace()).to_owned();
-        let mut value = String::new();
-        let mut chars = rest.char_indices();
-        // A quoted value may contain commas and escapes.
-        let end = if rest.starts_with('"') {
-            chars.next();
-            loop {
-                match chars.next() {
-                    Some((_, '\\')) => value.extend(chars.next().map(|(_, c)| c)),
-                    Some((at, '"')) => break at + 1,
-                    Some((_, c)) => value.push(c),
-                    None => break rest.len(),
-                }
-            }
+/// Parses the value of a header: `scheme name=value, name="value", scheme …`. Returns the schemes with their parameters.
+fn challenges(header: &str) -> Vec<(&str, Vec<(&str, String)>)> {
+    let mut found: Vec<(&str, Vec<(&str, String)>)> = Vec::new();
+    // The same commas separate challenges and parameters. Only a challenge begins with a name that no equals sign follows.
+    for item in items(header) {
+        let (word, rest) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
+        let rest = rest.trim_start();
+        let text = if word.contains('=') || rest.starts_with('=') {
+            item
         } else {
-            let end = rest.find(',').unwrap_or(rest.len());
-            value.push_str(rest[..end].trim());
-            end
+            found.push((word, Vec::new()));
+            rest
         };
-        found.push((name, value));
-        text = rest.get(end..).unwrap_or("");
+        if let Some((name, value)) = text.split_once('=')
+            && let Some((_, parameters)) = found.last_mut()
+        {
+            parameters.push((name.trim_end(), unquoted(value.trim_start())));
+        }
     }
     found
+}
+
+/// Splits a header's value at its commas, but for those in quotes. Empty items are left out.
+fn items(header: &str) -> impl Iterator<Item = &str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let items = header.split(move |c: char| {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = is_quoted,
+            '"' => is_quoted = !is_quoted,
+            _ => return c == ',' && !is_quoted,
+        }
+        false
+    });
+    items.map(str::trim).filter(|item| !item.is_empty())
+}
+
+/// Returns a value without its quotes and escapes.
+fn unquoted(value: &str) -> String {
+    let Some(text) = value.strip_prefix('"') else {
+        return value.to_owned();
+    };
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next().filter(|c| *c != '"') {
+        match c {
+            '\\' => out.extend(chars.next()),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -95,6 +116,19 @@ mod tests {
             ),
             (&["Bearer realm=\"a\\\"b\""], bearer("a\"b", None, None)),
             (&["Basic realm=\"r\"", "Bearer realm=\"x\""], bearer("x", None, None)),
+            (
+                &["Basic realm=\"a, Bearer realm=b\", Bearer realm=\"x\",service=\"s, t\", Negotiate"],
+                bearer("x", Some("s, t"), None),
+            ),
+            (
+                &["Bearer realm = \"x\" , scope = \"repository:a:pull,push\", Basic realm=\"y\""],
+                bearer("x", None, Some("repository:a:pull,push")),
+            ),
+            (&["Negotiate, Basic"], Some(Challenge::Basic)),
+            (
+                &["Negotiate YWJj==, , Bearer service=s, realm=\"x\\\",y\""],
+                bearer("x\",y", Some("s"), None),
+            ),
             (&["Basic realm=\"r\""], Some(Challenge::Basic)),
             (&["basic"], Some(Challenge::Basic)),
             (&["Bearer service=\"x\""], None),

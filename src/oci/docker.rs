@@ -12,6 +12,9 @@ use serde::Deserialize;
 use crate::credentials::Credentials;
 use crate::error::OciError;
 
+/// The name of Docker's file before `config.json`.
+const OLDER: &str = ".dockercfg";
+
 /// The credentials of one file.
 #[derive(Debug, Default, Deserialize)]
 pub struct DockerFile {
@@ -49,7 +52,7 @@ pub enum Entry {
 }
 
 impl DockerFile {
-    /// Reads a file; `None` if it does not exist.
+    /// Reads a file; `None` if it does not exist. A file named `.dockercfg` has the older form.
     ///
     /// # Errors
     ///
@@ -61,7 +64,7 @@ impl DockerFile {
         };
         match std::fs::read(path) {
             // The error's text would show a part of the file.
-            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| {
+            Ok(text) => DockerFile::parse(&text, is_older(path)).map(Some).map_err(|error| {
                 failed(format!(
                     "it is not JSON of the expected form (line {}, column {})",
                     error.line(),
@@ -70,6 +73,17 @@ impl DockerFile {
             }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed(io_reason(&error))),
+        }
+    }
+
+    /// Parses the content of a file. The older form has only the credentials by host.
+    fn parse(text: &[u8], older: bool) -> serde_json::Result<DockerFile> {
+        match older {
+            true => serde_json::from_slice(text).map(|auths| DockerFile {
+                auths,
+                ..DockerFile::default()
+            }),
+            false => serde_json::from_slice(text),
         }
     }
 
@@ -134,6 +148,11 @@ impl Auth {
     }
 }
 
+/// Returns true if a file has the form from before `config.json`.
+fn is_older(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == OLDER)
+}
+
 /// Returns the number of parts of a repository's address that a key names; `None` if the key does not match.
 pub fn specificity(key: &str, host: &str, name: &str) -> Option<usize> {
     let (key_host, key_name) = key.split_once('/').unwrap_or((key, ""));
@@ -174,7 +193,7 @@ pub fn usual_files(environment: &Environment) -> Vec<PathBuf> {
     files.extend(config.map(|dir| dir.join("containers/auth.json")));
     if let Some(home) = home {
         files.push(home.join(".docker/config.json"));
-        files.push(home.join(".dockercfg"));
+        files.push(home.join(OLDER));
     }
     files.dedup();
     files
@@ -230,6 +249,19 @@ mod tests {
         let bad: DockerFile = serde_json::from_str(r#"{"auths": {"h": {"auth": "!"}}}"#).unwrap();
         assert_eq!(bad.entries("h", "x").unwrap_err().to_string(), "\"h\" is not in base64");
         assert_eq!(bad.entries("g", "x").unwrap(), []);
+    }
+
+    #[test]
+    fn the_older_file_has_credentials_by_host_without_a_wrapper() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".dockercfg");
+        let text =
+            r#"{"https://index.docker.io/v1/": {"auth": "YTpi", "email": "a@b"}, "example.com": {"auth": "YTpiOmM="}}"#;
+        std::fs::write(&path, text).unwrap();
+        let file = DockerFile::read(&path).unwrap().unwrap();
+        assert_eq!(file.entries("docker.io", "x").unwrap(), [(1, password("a", "b"))]);
+        assert_eq!(file.entries("example.com", "x").unwrap(), [(1, password("a", "b:c"))]);
+        assert_eq!(file.entries("other.com", "x").unwrap(), []);
     }
 
     #[test]

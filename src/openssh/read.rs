@@ -55,7 +55,13 @@ impl PrivateKey {
         }
         let key = read_secret(&mut secret)?;
         let _comment = secret.string()?;
-        if !secret.0.iter().zip(1u8..).all(|(byte, expected)| *byte == expected) {
+        // No byte can follow 255, so wider numbers refuse what goes on behind it.
+        if !secret
+            .0
+            .iter()
+            .zip(1u32..)
+            .all(|(byte, expected)| u32::from(*byte) == expected)
+        {
             return Err(Error::Padding);
         }
         Ok(key)

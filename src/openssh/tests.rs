@@ -1,4 +1,5 @@
 use super::*;
+use crate::wire::Reader;
 
 fn keys() -> [PrivateKey; 3] {
     [
@@ -67,6 +68,29 @@ fn error_names_what_is_wrong() {
         Error::SeveralKeys
     );
     assert_eq!(PrivateKey::read(b""), Err(Error::NotOpenSsh));
+}
+
+#[test]
+fn padding_of_more_than_255_bytes_is_refused() {
+    let [_, _, key] = keys();
+    let bytes = key.write(7);
+    let mut outer = Reader(&bytes[MAGIC.len()..]);
+    for _ in 0..3 {
+        outer.string().unwrap();
+    }
+    outer.u32().unwrap();
+    outer.string().unwrap();
+    // The last item is the secret part: its length, and bytes that end with the padding.
+    let (head, secret) = (&bytes[..bytes.len() - outer.0.len()], &outer.0[4..]);
+    let padded_to = |last: u32| {
+        let more = u32::from(*secret.last().unwrap()) + 1..=last;
+        let secret: Vec<u8> = secret.iter().copied().chain(more.map(|n| n as u8)).collect();
+        let length = u32::try_from(secret.len()).unwrap().to_be_bytes();
+        PrivateKey::read(&[head, &length[..], &secret[..]].concat())
+    };
+    assert!(padded_to(255) == Ok(key.clone()));
+    assert_eq!(padded_to(256), Err(Error::Padding));
+    assert_eq!(padded_to(257), Err(Error::Padding));
 }
 
 #[test]

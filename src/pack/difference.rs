@@ -231,7 +231,7 @@ pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -
                     return Err(wrong("a part of it is missing".to_owned()));
                 }
                 file.seek(SeekFrom::Start(offset)).map_err(read_error(difference))?;
-                io::copy(&mut (&file).take(length), &mut written).map_err(write_error(path))?;
+                copy((&file).take(length), difference, &mut written, path)?;
             }
             Part::Changed {
                 offset,

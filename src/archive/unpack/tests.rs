@@ -64,6 +64,32 @@ fn tar_with_links_inside_is_unpacked() {
 }
 
 #[test]
+fn later_entry_replaces_earlier_one_of_another_kind() {
+    let file = |text: &str| entry(T::Regular, "m/x", "", text.as_bytes());
+    let (a, b) = (entry(T::Regular, "m/a", "", b"a"), entry(T::Regular, "m/b", "", b"b"));
+    let symbolic = || entry(T::Symlink, "m/x", "a", b"");
+    let hard = || entry(T::Link, "m/x", "m/b", b"");
+    for (what, [first, second], expected) in [
+        ("link over file", [file("x"), symbolic()], "a"),
+        ("hard link over file", [file("x"), hard()], "b"),
+        ("file over link", [symbolic(), file("x")], "x"),
+        ("file over hard link", [hard(), file("x")], "x"),
+        ("link over hard link", [hard(), symbolic()], "a"),
+        ("hard link over link", [symbolic(), hard()], "b"),
+        (
+            "hard link to itself",
+            [file("x"), entry(T::Link, "m/x", "m/x", b"")],
+            "x",
+        ),
+    ] {
+        let dir = try_tar(&[a.clone(), b.clone(), first, second]).unwrap();
+        let read = |name: &str| fs::read_to_string(dir.path().join("out/m").join(name)).unwrap();
+        assert_eq!(read("x"), expected, "{what}");
+        assert_eq!(read("a") + &read("b"), "ab", "{what}");
+    }
+}
+
+#[test]
 fn tar_with_entry_outside_or_special_or_too_large_is_rejected() {
     let file = |name: &str| entry(T::Regular, name, "", b"x");
     let link = |name: &str, to: &str| entry(T::Symlink, name, to, b"");
@@ -109,6 +135,11 @@ fn tar_with_entry_outside_or_special_or_too_large_is_rejected() {
             "through a link, later",
             |e| matches!(e, Error::LinkAndDirectory(_)),
             vec![file("l/x"), link("l", "d"), file("l/y")],
+        ),
+        (
+            "link over a directory",
+            |e| matches!(e, Error::LinkAndDirectory(_)),
+            vec![file("d/x"), link("d", "e")],
         ),
         (
             "link below a link",
@@ -174,7 +205,7 @@ fn zip_with_entry_outside_or_too_large_is_rejected() {
             &file,
             &dir.path().join("out"),
             Entries::Links,
-            &limits(10, 1000),
+            &limits(10, 10_000),
         );
         done.map(|()| dir)
     };
@@ -202,7 +233,12 @@ fn zip_with_entry_outside_or_too_large_is_rejected() {
         make(&[("l", "../x", 0o120_777)]),
         Err(Error::LinkOutside { .. })
     ));
-    let bomb = "0".repeat(2000);
+    let long = format!("{}main.tf", "./".repeat(2045));
+    assert_eq!(long.len(), 4097);
+    for beyond in [&long, &format!("{long}/and/more")] {
+        assert!(matches!(make(&[("l", beyond, 0o120_777)]), Err(Error::LinkTooLong(_))));
+    }
+    let bomb = "0".repeat(20_000);
     assert!(make(&[("x", &bomb, 0o644)]).unwrap_err().to_string().contains("larger"));
 }
 

@@ -36,7 +36,15 @@ use crate::model::{
 use crate::version::Constraint;
 
 /// Arguments of a `module` block that are not variables of the called module.
-pub(crate) const MODULE_ARGUMENTS: &[&str] = &["source", "version", "count", "for_each", "depends_on", "providers"];
+pub(crate) const MODULE_ARGUMENTS: &[&str] = &[
+    "source",
+    "version",
+    "count",
+    "for_each",
+    "depends_on",
+    "providers",
+    "ignore_nested_deprecations",
+];
 
 /// The typed blocks of one file.
 #[derive(Default)]

@@ -62,6 +62,15 @@ fn inputs_are_checked_against_variables() {
             .iter()
             .any(|d| d.detail.contains("Did you mean \"foo\"?"))
     );
+    let loaded = self::loaded(&[
+        (
+            "main.tf",
+            "module \"c\" {\n source = \"./c\"\n ignore_nested_deprecation = true\n}\n",
+        ),
+        ("c/main.tf", ""),
+    ]);
+    let said = loaded.diagnostics.iter().map(|d| &*d.detail).collect::<String>();
+    assert!(said.contains("Did you mean \"ignore_nested_deprecations\"?"), "{said}");
 }
 
 #[test]

@@ -7,48 +7,30 @@ use cty::{Kind, Marks, Type, Value};
 use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new(
-        "tobool",
-        &[any("v").everything()],
-        Returns::By(|a| to_type(a, Type::Bool)),
-        to,
-    )
-    .nullable(),
+    Function::new("tobool", &[any("v").everything()], Returns::Bool, to).nullable(),
     Function::new(
         "tolist",
         &[any("v").everything()],
-        Returns::By(|a| to_type(a, Type::list(Type::Dynamic))),
+        Returns::By(|_| Ok(Type::list(Type::Dynamic))),
         to,
     )
     .nullable(),
     Function::new(
         "tomap",
         &[any("v").everything()],
-        Returns::By(|a| to_type(a, Type::map(Type::Dynamic))),
+        Returns::By(|_| Ok(Type::map(Type::Dynamic))),
         to,
     )
     .nullable(),
-    Function::new(
-        "tonumber",
-        &[any("v").everything()],
-        Returns::By(|a| to_type(a, Type::Number)),
-        to,
-    )
-    .nullable(),
+    Function::new("tonumber", &[any("v").everything()], Returns::Number, to).nullable(),
     Function::new(
         "toset",
         &[any("v").everything()],
-        Returns::By(|a| to_type(a, Type::set(Type::Dynamic))),
+        Returns::By(|_| Ok(Type::set(Type::Dynamic))),
         to,
     )
     .nullable(),
-    Function::new(
-        "tostring",
-        &[any("v").everything()],
-        Returns::By(|a| to_type(a, Type::String)),
-        to,
-    )
-    .nullable(),
+    Function::new("tostring", &[any("v").everything()], Returns::String, to).nullable(),
     Function::new(
         "sensitive",
         &[any("value").everything()],
@@ -88,10 +70,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn same(args: &[Value]) -> CallResult<Type> {
     Ok(args[0].ty().clone())
-}
-
-fn to_type(args: &[Value], ty: Type) -> CallResult<Type> {
-    Ok(if args[0].ty() == &ty { args[0].ty().clone() } else { ty })
 }
 
 fn to(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {

@@ -186,11 +186,12 @@ impl Guests {
     fn wait(&self, client: IpAddr) -> Option<Waiting<'_>> {
         let mut places = self.lock();
         let all: usize = places.waiting.values().sum();
-        let own = places.waiting.entry(client).or_default();
-        if *own >= self.of_one || all >= WAITING {
+        let own = places.waiting.get(&client).copied().unwrap_or_default();
+        if own >= self.of_one || all >= WAITING {
             return None;
         }
-        *own += 1;
+        // Only now: no one would remove the entry of a client that is refused, and there are many addresses.
+        places.waiting.insert(client, own + 1);
         Some(Waiting { guests: self, client })
     }
 
@@ -370,6 +371,19 @@ mod tests {
         drop(waiting);
         drop(second);
         assert!(guests.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_refused_client_leaves_nothing_behind() {
+        let guests = Guests::with(1, WAITING, idle_after(Duration::MAX));
+        let _seat = guests.seat(client(1)).await.unwrap();
+        let waiting: Vec<Waiting<'_>> = (0..WAITING).map(|_| guests.wait(client(2)).unwrap()).collect();
+        for last in 3..10 {
+            assert!(guests.seat(client(last)).await.is_none());
+        }
+        assert_eq!(guests.lock().waiting.len(), 1);
+        drop(waiting);
+        assert!(guests.lock().waiting.is_empty());
     }
 
     #[test]
