@@ -42,18 +42,22 @@ pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Pr
     Ok(out)
 }
 
-/// What a selected provider is started from.
+/// What a selected provider is started from. With the checksum of its package, its schemas are kept.
 #[must_use]
-pub fn program_of(selection: Selection) -> Program {
+pub fn program_of(selection: Selection, package: Option<String>) -> Program {
     match selection {
         Selection::Builtin { name, protocols, .. } => Program::Builtin { name, protocols },
-        Selection::DevOverride(executable) => Program::Executable(executable),
-        Selection::External(found) | Selection::Installed(found) => Program::Executable(found.executable),
+        Selection::DevOverride(path) => Program::Executable { path, package },
+        Selection::External(found) | Selection::Installed(found) => Program::Executable {
+            path: found.executable,
+            package,
+        },
         Selection::Packed(packed) => match packed.executable {
-            Some(executable) => Program::Executable(executable),
+            Some(path) => Program::Executable { path, package },
             None => Program::Packed {
                 provider: packed.address().to_string(),
                 version: packed.version.to_string(),
+                package,
             },
         },
         Selection::Reattached => Program::Reattached,
@@ -237,8 +241,12 @@ impl ProviderSource for Plugins {
         if self.is_unavailable(|u| u.providers.contains(provider)) {
             return Err(Diagnostics::new());
         }
-        let program = program_of(self.catalog.select(provider).await?);
-        let running = self.host.provider(provider, program).await?;
+        let selection = self.catalog.select(provider).await?;
+        let package = match self.host.keeps_schemas() {
+            true => self.catalog.checksum(&selection).await,
+            false => None,
+        };
+        let running = self.host.provider(provider, program_of(selection, package))?;
         // Every user of a provider requests the schema first; the answer is stored.
         let schema = running.schema().await?;
         self.schemas
@@ -254,7 +262,7 @@ impl ProviderSource for Plugins {
             return Err(Diagnostics::new());
         }
         let program = match self.catalog.select_provisioner(name)? {
-            ProvisionerSelection::External(executable) => Program::Executable(executable),
+            ProvisionerSelection::External(path) => Program::Executable { path, package: None },
             ProvisionerSelection::Builtin => Program::Builtin {
                 name: name.to_owned(),
                 protocols: vec![5],

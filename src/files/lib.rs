@@ -9,6 +9,8 @@
 //!
 //! [`mounts`] holds directories in memory that have paths in the file system.
 //!
+//! [`private_directory`] and [`open_private`] are for what a user keeps for later and nobody else may have written.
+//!
 //! [`Environment`] holds the environment variables, for every crate that reads them.
 //!
 //! [`io_reason`] is the operating system's reason for an error, as part of a sentence; [`json_reason`] that of JSON that cannot be
@@ -19,9 +21,11 @@
 mod environment;
 pub mod mounts;
 mod output;
+mod private;
 mod reason;
 pub mod temporary;
 
 pub use environment::Environment;
 pub use output::{Output, Policy, is_replaceable, replace, replace_here, sync_directory_of};
+pub use private::{open_private, private_directory};
 pub use reason::{io_reason, json_mistake, json_reason, plain};

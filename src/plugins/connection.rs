@@ -1,5 +1,6 @@
 //! The connection to a plugin, and gRPC status to diagnostics.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use syntax::{Diagnostic, Diagnostics};
@@ -19,18 +20,18 @@ const MAX_RENEWALS: usize = 64;
 /// The connection to a plugin.
 pub struct PluginConnection {
     title: String,
-    process: Option<Process>,
+    process: OnceLock<Process>,
     calls: Semaphore,
     renewals: Semaphore,
 }
 
 impl PluginConnection {
-    /// A plugin; without a process of ours if the user started it.
+    /// A plugin; without a process of ours if the user started it, or as long as it has not been started.
     #[must_use]
     pub fn new(title: String, process: Option<Process>) -> PluginConnection {
         PluginConnection {
             title,
-            process,
+            process: process.map_or_else(OnceLock::new, OnceLock::from),
             calls: Semaphore::new(MAX_CALLS),
             renewals: Semaphore::new(MAX_RENEWALS),
         }
@@ -56,7 +57,13 @@ impl PluginConnection {
     /// Its process, if we started it.
     #[must_use]
     pub fn process(&self) -> Option<&Process> {
-        self.process.as_ref()
+        self.process.get()
+    }
+
+    /// Sets the process of a plugin that was started now.
+    pub fn set_process(&self, process: Process) {
+        // There is one start for each connection; a second process would end here.
+        let _ = self.process.set(process);
     }
 
     /// Why a call failed.
@@ -84,7 +91,7 @@ impl PluginConnection {
                 ),
             ),
             _ if silent => {
-                let what = match &self.process {
+                let what = match self.process() {
                     Some(process) => {
                         let mut text = process.exit_report().await;
                         if process.exit().is_none() {
@@ -139,7 +146,7 @@ impl PluginConnection {
 
     /// Gives the process this long to end, then kills it.
     pub async fn end(&self, patience: Duration) {
-        if let Some(process) = &self.process
+        if let Some(process) = self.process()
             && process.wait(patience).await.is_none()
         {
             tracing::debug!(plugin = self.title, "plugin did not end by itself and is killed");

@@ -10,6 +10,8 @@
 //!   stores ([`grpc_state_store`]). [`batches`]: calls of our own providers share messages. [`connection`]: from a gRPC status to
 //!   a diagnostic.
 //!
+//! - [`schemas`]: the schemas of a provider, decoded by type when they are used, and kept for the next command.
+//!
 //! [`private_tmp`]: a directory for sockets where there is none.
 //!
 //! A plugin is killed when the last reference to its connection goes, so none outlives a panic; `close` is the polite way.
@@ -46,6 +48,7 @@ mod logs;
 pub mod private_tmp;
 mod process;
 pub mod reattach;
+mod schemas;
 mod spawner;
 mod tls;
 
@@ -54,3 +57,4 @@ mod tests;
 
 pub use host::{Host, HostSettings, Program};
 pub use process::ReportWaiting;
+pub use schemas::{SchemaStore, planned};

@@ -2,7 +2,7 @@
 //!
 //! [`Provider`], its [`Actions`] and [`Provisioner`] are what the engine calls, in values, schemas and diagnostics, whatever protocol the
 //! plugin speaks. [`ProviderSource`] starts plugins. [`Schemas`] has the schemas of all providers of one
-//! operation. [`state_store::StateStore`] is where states are kept when that is not this process. Implementations over gRPC are in `plugins`; tests implement the traits directly.
+//! operation; a [`SchemaMap`] converts those of a type when they are first used. [`state_store::StateStore`] is where states are kept when that is not this process. Implementations over gRPC are in `plugins`; tests implement the traits directly.
 //!
 //! Where to begin: [`contract`].
 
@@ -10,6 +10,7 @@
 
 pub mod action;
 pub mod contract;
+mod schema_map;
 mod schemas;
 mod source;
 pub mod state_store;
@@ -18,8 +19,9 @@ pub use action::Actions;
 pub use contract::{
     Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest,
     ListSchema, Listed, MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange,
-    PluginDiagnostic, Provider, ProviderSchema, Provisioner, RawState, ReadRequest,
+    PluginDiagnostic, Provider, ProviderSchema, Provisioner, RawState, ReadRequest, invalid_schema,
 };
+pub use schema_map::SchemaMap;
 pub use schemas::Schemas;
 pub use source::ProviderSource;
 pub use state_store::StateStore;

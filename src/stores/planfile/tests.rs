@@ -127,6 +127,7 @@ fn sample() -> SavedPlan {
         lock_file: Some(b"# lock".to_vec()),
         workspace: "default".into(),
         backend: None,
+        schemas: None,
     }
 }
 
