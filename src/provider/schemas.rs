@@ -47,7 +47,7 @@ impl Schemas {
         }
     }
 
-    /// The same for an action type.
+    /// Why the schema of an action type cannot be used, although the provider has one.
     #[must_use]
     pub fn action_problem(&self, provider: &addrs::Provider, ty: &str) -> Option<&str> {
         self.providers.get(provider)?.actions.problem(ty)

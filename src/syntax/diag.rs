@@ -108,6 +108,8 @@ pub enum Extra {
     CausedBySensitive,
     /// The problem is one of a check block: each is reported, however many there are of a kind.
     OfCheck,
+    /// A plugin does not start: one problem, however many objects need the plugin.
+    NotStarted,
     /// Several warnings of one kind were folded into this one; how many more there were.
     Folded(usize),
 }

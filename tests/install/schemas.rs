@@ -51,10 +51,14 @@ impl Counted {
 
     /// Installs the provider: a program that starts this executable. The comment makes it another program.
     fn install(&self, comment: &str) {
+        self.install_program(&format!("# {comment}"));
+    }
+
+    /// The same, with these lines before it serves.
+    fn install_program(&self, before: &str) {
         let lean = support::lean().display();
         let starts = self.w.home().join("starts").display().to_string();
-        let script =
-            format!("#!/bin/sh\n# {comment}\necho >> '{starts}'\nexec '{lean}' internal-plugin provider null\n");
+        let script = format!("#!/bin/sh\necho >> '{starts}'\n{before}\nexec '{lean}' internal-plugin provider null\n");
         let package = self.package();
         std::fs::create_dir_all(&package).expect("a directory");
         let path = package.join("terraform-provider-null_v1.0.0");
@@ -195,4 +199,27 @@ fn saved_plan_is_shown_after_its_provider_was_removed() {
     std::fs::remove_dir_all(counted.w.home().join(".cache")).expect("a directory");
     let after: Vec<_> = forms.iter().map(shown).collect();
     assert_eq!(after, before);
+}
+
+#[test]
+fn provider_that_does_not_start_any_more_is_one_error() {
+    let counted = Counted::new();
+    let broken = counted.w.home().join("broken");
+    counted.install_program(&format!(
+        "[ -e '{}' ] && {{ echo 'no licence' >&2; exit 3; }}",
+        broken.display()
+    ));
+    std::fs::remove_file(counted.w.dir().join(".terraform.lock.hcl")).expect("a lock file");
+    let more = "resource \"null_resource\" \"b\" {\n  count = 3\n}\nresource \"null_resource\" \"c\" {\n}\n";
+    counted.w.write("more.tf", more);
+    counted.run(&["validate"]);
+    std::fs::write(&broken, "").expect("a file");
+    for command in ["validate", "plan"] {
+        let ran = counted
+            .w
+            .run(&[command, "-no-color"])
+            .fails_with(&["Failed to start plugin", "no licence"]);
+        assert_eq!(ran.all().matches("Error: ").count(), 1, "{}", ran.all());
+        assert_eq!(counted.took().0, 1, "it is not tried again");
+    }
 }

@@ -112,9 +112,9 @@ impl Actions for GrpcProvider {
             config: self.encode(path, &config, &object)?,
             client_capabilities: Some(capabilities()),
         };
+        let mut grpc = self.ready().await?.grpc.clone();
         // Held until the last event is read.
         let _permit = self.connection.permit().await;
-        let mut grpc = self.ready().await?.grpc.clone();
         let begin = async {
             grpc.ready()
                 .await

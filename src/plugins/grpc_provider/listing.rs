@@ -55,9 +55,9 @@ impl GrpcProvider {
             include_resource_object: request.include_object,
             limit: i64::try_from(request.limit).unwrap_or(i64::MAX),
         };
+        let started = self.ready().await?;
         let _permit = self.connection.permit().await;
         let mut answer = Answer::<Vec<Listed>>::default();
-        let started = self.ready().await?;
         let mut events = match open_stream(started, path, message).await {
             Ok(events) => events,
             Err(status) => return Err(self.connection.failure(name(path), &status).await),
