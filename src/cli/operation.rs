@@ -496,8 +496,10 @@ impl<'s> Operation<'s> {
                 Err(mut problems) => return Err(problems.0.remove(0)),
             },
         };
+        let schemas = planfile::schemas_of(&self.plugins.schemas(), &self.project.config, &plan);
         let saved = SavedPlan {
             backend,
+            schemas: Some(schemas),
             plan,
             snapshot: self.project.config.snapshot(),
             lock_file: std::fs::read(lock_file::FILE_NAME).ok(),

@@ -42,18 +42,22 @@ pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Pr
     Ok(out)
 }
 
-/// Returns the program that serves a selected provider.
+/// Returns the program that serves a selected provider. With the checksum of its package, its schemas are kept.
 #[must_use]
-pub fn program_of(selection: Selection) -> Program {
+pub fn program_of(selection: Selection, package: Option<String>) -> Program {
     match selection {
         Selection::Builtin { name, protocols, .. } => Program::Builtin { name, protocols },
-        Selection::DevOverride(executable) => Program::Executable(executable),
-        Selection::External(found) | Selection::Installed(found) => Program::Executable(found.executable),
+        Selection::DevOverride(path) => Program::Executable { path, package },
+        Selection::External(found) | Selection::Installed(found) => Program::Executable {
+            path: found.executable,
+            package,
+        },
         Selection::Packed(packed) => match packed.executable {
-            Some(executable) => Program::Executable(executable),
+            Some(path) => Program::Executable { path, package },
             None => Program::Packed {
                 provider: packed.address().to_string(),
                 version: packed.version.to_string(),
+                package,
             },
         },
         Selection::Reattached => Program::Reattached,
@@ -238,8 +242,12 @@ impl ProviderSource for Plugins {
         if self.is_unavailable(|u| u.providers.contains(provider)) {
             return Err(StartError::Reported);
         }
-        let program = program_of(self.catalog.select(provider).await?);
-        let running = self.host.provider(provider, program).await?;
+        let selection = self.catalog.select(provider).await?;
+        let package = match self.host.keeps_schemas() {
+            true => self.catalog.checksum(&selection).await,
+            false => None,
+        };
+        let running = self.host.provider(provider, program_of(selection, package))?;
         // Every user of a provider needs the schema first, so it is fetched and stored here.
         let schema = running.schema().await?;
         self.schemas
@@ -255,7 +263,7 @@ impl ProviderSource for Plugins {
             return Err(StartError::Reported);
         }
         let program = match self.catalog.select_provisioner(name)? {
-            ProvisionerSelection::External(executable) => Program::Executable(executable),
+            ProvisionerSelection::External(path) => Program::Executable { path, package: None },
             ProvisionerSelection::Builtin => Program::Builtin {
                 name: name.to_owned(),
                 // Provisioners exist only in protocol 5.

@@ -10,7 +10,7 @@ use config::values::{SetVariables, ValueInputs, VariableFlag};
 use files::mounts::Mounts;
 use packages::cli_config::CliConfig;
 use packages::{Catalog, Settings, builtin::Builtins};
-use plugins::{Host, HostSettings, ReportWaiting};
+use plugins::{Host, HostSettings, ReportWaiting, SchemaStore};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use views::console::Console;
 use views::plan::Shown;
@@ -185,6 +185,7 @@ impl Surroundings {
                 settings.environment.insert(name.to_owned(), absolute);
             }
         }
+        settings.schemas = SchemaStore::from_environment(&self.env).map(Arc::new);
         let (ui, stream) = (self.ui.clone(), self.stream.clone());
         settings.waiting = Some(ReportWaiting(Arc::new(move |host| {
             let text = format!("Waiting for {host} to answer...");

@@ -165,7 +165,7 @@ impl stores::Plugins for Surroundings {
         let managed = supply_mode == SupplyMode::ManagedByTerraform;
         Ok(SelectedProvider {
             version: selection.version().filter(|_| managed).cloned(),
-            program: program_of(selection),
+            program: program_of(selection, None),
             supply_mode,
         })
     }

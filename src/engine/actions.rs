@@ -6,7 +6,7 @@ use cty::{Marks, Type, Value};
 use lang::body::decode_body;
 use lang::eval::{Context, evaluate_as};
 use lang::scope::EvaluationError;
-use provider::Schemas;
+use provider::{Schemas, invalid_schema};
 use schema::Schema;
 use schema::marking::mark_sensitive;
 use syntax::ast::{Body, Expr};
@@ -53,6 +53,10 @@ impl<'a> ConfiguredAction<'a> {
             .into());
         };
         let Some(schema) = schemas.action(&provider.provider, &block.address.ty) else {
+            if let Some(reason) = schemas.action_problem(&provider.provider, &block.address.ty) {
+                let invalid = invalid_schema(&provider.provider.for_display(), reason);
+                return Err(invalid.at(&block.type_range).about(address).into());
+            }
             let known = schemas.providers.get(&provider.provider).map(|p| p.actions.keys());
             let hint = suggest(&block.address.ty, known.into_iter().flatten().map(|k| &**k));
             return Err(Diagnostic::error(

@@ -7,7 +7,7 @@ use addrs::{Mode, Provider};
 use cty::Value;
 use lang::body::decode_body;
 use lang::eval::Context;
-use provider::Schemas;
+use provider::{Schemas, invalid_schema};
 use schema::Schema;
 use syntax::ast::Body;
 use syntax::content::{hint, near};
@@ -24,6 +24,10 @@ pub fn resource_schema<'s>(
 ) -> Result<&'s Schema, Diagnostics> {
     if let Some(schema) = schemas.resource(provider, resource.mode, &resource.ty) {
         return Ok(schema);
+    }
+    if let Some(reason) = schemas.resource_problem(provider, resource.mode, &resource.ty) {
+        let invalid = invalid_schema(&provider.for_display(), reason);
+        return Err(range.map_or(invalid.clone(), |range| invalid.at(range)).into());
     }
     let (what, kind, known): (&str, &str, Vec<&Arc<str>>) = match (schemas.providers.get(provider), resource.mode) {
         (None, _) => ("resource type", "Invalid resource type", Vec::new()),

@@ -9,6 +9,8 @@
 //!
 //! [`mounts`] has directories in memory that have paths in the file system.
 //!
+//! [`private_directory`] and [`open_private`] are for files that a user keeps, and that nobody else may have written.
+//!
 //! [`Environment`] has the environment variables, for every crate that reads them.
 //!
 //! [`io_reason`] describes an error of the operating system as part of a sentence, [`json_reason`] an error of the JSON
@@ -17,9 +19,11 @@
 mod environment;
 pub mod mounts;
 mod output;
+mod private;
 mod reason;
 pub mod temporary;
 
 pub use environment::Environment;
 pub use output::{Output, Policy, is_replaceable, replace, replace_here, sync_directory_of};
+pub use private::{open_private, private_directory};
 pub use reason::{io_reason, json_mistake, json_reason, plain};

@@ -30,8 +30,10 @@ pub struct Catalog {
 #[derive(Default)]
 struct Known {
     selections: BTreeMap<Address, Selection>,
-    /// Packages whose checksums were verified, by path. Verifying reads whole packages, so it happens once.
+    /// Packages whose checksums were verified, or that need no verification, by path.
     verified: BTreeSet<PathBuf>,
+    /// The checksums of packages that were read.
+    checksums: BTreeMap<PathBuf, String>,
 }
 
 /// File in the data directory with the checksums of provisioners that come with the configuration. The lock file has no place for
@@ -344,6 +346,32 @@ impl Catalog {
         )
     }
 
+    /// The `h1:` checksum of the package of a selected provider, by which what is known of its executable can be kept. None for
+    /// what may change while it is in use: a provider under development, or one that the user started. None for built-in
+    /// providers, too.
+    pub async fn checksum(&self, selection: &Selection) -> Option<String> {
+        match selection {
+            // Most were read to be verified. Reading one takes less time than starting it and asking for its schemas.
+            Selection::External(found) | Selection::Installed(found) => self.hash(found).await.ok(),
+            Selection::Packed(packed) => Some(packed.hash()),
+            Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached => None,
+        }
+    }
+
+    /// The checksum of a package, which is read once.
+    async fn hash(&self, found: &Found) -> std::io::Result<String> {
+        if let Some(hash) = self.known().checksums.get(found.package.path()) {
+            return Ok(hash.clone());
+        }
+        let package = found.package.clone();
+        // Packages can have hundreds of megabytes.
+        let hash = tokio::task::spawn_blocking(move || package.hash()).await;
+        let hash = hash.unwrap_or_else(|error| Err(std::io::Error::other(error)))?;
+        let path = found.package.path().to_owned();
+        self.known().checksums.insert(path, hash.clone());
+        Ok(hash)
+    }
+
     /// Verifies a package against the lock file, once per package.
     async fn verify(&self, provider: &Address, found: &Found) -> Result<(), Diagnostics> {
         if self.known().verified.contains(found.package.path()) {
@@ -356,18 +384,13 @@ impl Catalog {
             .filter(|locked| locked.version == found.version);
         // An entry without checksums, as other tools may write it, verifies nothing.
         if let Some(locked) = locked.filter(|locked| !locked.hashes.is_empty()) {
-            let package = found.package.clone();
-            // Hashing can take seconds, for packages of hundreds of megabytes: not on a thread of the runtime.
-            let hash = tokio::task::spawn_blocking(move || package.hash()).await;
-            let hash = hash
-                .unwrap_or_else(|error| Err(std::io::Error::other(error)))
-                .map_err(|error| {
-                    let path = found.package.path().display();
-                    Diagnostic::error(
-                        "Failed to verify provider",
-                        format!("The package {path} cannot be read: {}.", files::io_reason(&error)),
-                    )
-                })?;
+            let hash = self.hash(found).await.map_err(|error| {
+                let path = found.package.path().display();
+                Diagnostic::error(
+                    "Failed to verify provider",
+                    format!("The package {path} cannot be read: {}.", files::io_reason(&error)),
+                )
+            })?;
             if !locked.hashes.contains(&hash) {
                 return Err(not_available::mismatch(provider, found).into());
             }

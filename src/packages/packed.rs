@@ -3,9 +3,8 @@
 //! Packed providers need no installation. When one is used, it is unpacked once into a directory of the user, named by its
 //! checksum. If there is no suitable directory, its executable is run from memory by `internal-plugin packed`.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -189,13 +188,13 @@ pub fn place(environment: &Environment) -> Option<PathBuf> {
                 .join("monoform/packed")
         }
     };
-    // The files are executed later, so nobody else may write to the directory: 0700, owned by this user.
-    DirBuilder::new().recursive(true).mode(0o700).create(&base).ok()?;
-    let meta = fs::metadata(&base).ok()?;
-    let ours = meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0;
-    if !ours {
-        tracing::warn!(path = %base.display(), "not used to unpack into: others can write to it");
-        return None;
+    match files::private_directory(&base) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && base.is_dir() => {
+            tracing::warn!(path = %base.display(), "not used to unpack into: others can write to it");
+            return None;
+        }
+        Err(_) => return None,
     }
     // A cache on a file system with noexec would only be noticed when the plugin is started.
     can_run(&base).then_some(base)
@@ -316,7 +315,7 @@ mod tests {
 
     #[test]
     fn places_that_others_can_write_to_are_not_used() {
-        use std::os::unix::fs::PermissionsExt as _;
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
         let dir = tempfile::tempdir().unwrap();
         let text = |path: &Path| path.to_str().unwrap().to_owned();
         let environment = |name: &str, value: String| Environment::read([(name.into(), value.into())]);

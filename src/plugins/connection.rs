@@ -1,5 +1,6 @@
 //! Connection to a plugin, and conversion of a gRPC status to diagnostics.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use syntax::{Diagnostic, Diagnostics};
@@ -20,18 +21,18 @@ const MAX_RENEWALS: usize = 64;
 /// Connection to a plugin, with its process unless the user started it.
 pub struct PluginConnection {
     title: String,
-    process: Option<Process>,
+    process: OnceLock<Process>,
     calls: Semaphore,
     renewals: Semaphore,
 }
 
 impl PluginConnection {
-    /// Creates the connection; `process` is `None` if the user started the plugin.
+    /// A plugin; without a process of ours if the user started it, or as long as it has not been started.
     #[must_use]
     pub fn new(title: String, process: Option<Process>) -> PluginConnection {
         PluginConnection {
             title,
-            process,
+            process: process.map_or_else(OnceLock::new, OnceLock::from),
             calls: Semaphore::new(MAX_CALLS),
             renewals: Semaphore::new(MAX_RENEWALS),
         }
@@ -57,7 +58,13 @@ impl PluginConnection {
     /// Process of the plugin; `None` if the user started it.
     #[must_use]
     pub fn process(&self) -> Option<&Process> {
-        self.process.as_ref()
+        self.process.get()
+    }
+
+    /// Sets the process of a plugin that was started now.
+    pub fn set_process(&self, process: Process) {
+        // There is one start for each connection; a second process would end here.
+        let _ = self.process.set(process);
     }
 
     /// Converts the status of a failed call to a diagnostic, with an exit report if the plugin did not answer.
@@ -85,7 +92,7 @@ impl PluginConnection {
                 ),
             ),
             _ if silent => {
-                let what = match &self.process {
+                let what = match self.process() {
                     Some(process) => {
                         let mut text = process.exit_report().await;
                         if process.exit().is_none() {
@@ -141,7 +148,7 @@ impl PluginConnection {
 
     /// Waits up to `patience` for the process to end, then kills it.
     pub async fn end(&self, patience: Duration) {
-        if let Some(process) = &self.process
+        if let Some(process) = self.process()
             && process.wait(patience).await.is_none()
         {
             tracing::debug!(plugin = self.title, "plugin did not end by itself and is killed");

@@ -9,11 +9,12 @@ use cty::msgpack::CodecError;
 use cty::{Path, Type, Value};
 use proto::tfplugin6 as pb;
 use schema::{
-    AttributeSchema, AttributeType, BlockSchema, Derived, Description, NestedBlock, NestedObject, Nesting, Schema,
+    AttributeSchema, AttributeType, BlockSchema, Derived, Description, IdentityAttribute, IdentitySchema, NestedBlock,
+    NestedObject, Nesting, Schema,
 };
 use syntax::Diagnostic;
 
-use provider::{Capabilities, FunctionSchema, ListSchema, ParameterSchema, PluginDiagnostic, ProviderSchema, RawState};
+use provider::{Capabilities, FunctionSchema, ParameterSchema, PluginDiagnostic, RawState};
 
 /// Error of converting a value or a schema of a message.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,12 @@ pub enum MessageError {
     Value(#[from] CodecError),
     #[error("{}", files::json_reason(.0))]
     Json(#[from] serde_json::Error),
+    /// A message that is malformed.
+    #[error("{0}")]
+    Encoding(#[from] prost::DecodeError),
+    /// The address of a provider that is malformed.
+    #[error("{0}")]
+    Provider(String),
     /// Schema with a negative version.
     #[error("version {0} is negative")]
     Version(i64),
@@ -139,54 +146,26 @@ pub fn path(path: pb::AttributePath) -> (Path, bool) {
 
 // ---- schemas ------------------------------------------------------------------------------------------------------
 
-/// Converts the schemas of a provider. The error names the part that is wrong.
-pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<ProviderSchema, MessageError> {
-    let named = |schemas: std::collections::HashMap<String, pb::Schema>, what: &str| {
-        let mut out = BTreeMap::new();
-        for (name, s) in schemas {
-            let converted = schema(s).map_err(|error| error.within(format!("schema of the {what} \"{name}\"")))?;
-            out.insert(name.into(), converted);
-        }
-        Ok::<BTreeMap<Arc<str>, Schema>, MessageError>(out)
-    };
-    let provider = match response.provider {
-        Some(s) => schema(s).map_err(|error| error.within("schema of the provider configuration"))?,
-        // A provider without a configuration need not send a schema of it.
-        None => Schema::new(0, BlockSchema::default()),
-    };
-    let provider_meta = match response.provider_meta {
-        Some(s) => Some(schema(s).map_err(|error| error.within("schema of the provider_meta block"))?),
-        None => None,
-    };
-    let mut functions = BTreeMap::new();
-    for (name, f) in response.functions {
-        let converted = function(f).map_err(|error| error.within(format!("signature of the function \"{name}\"")))?;
-        functions.insert(name.into(), converted);
+/// Capabilities of a provider.
+#[must_use]
+pub fn capabilities(message: pb::ServerCapabilities) -> Capabilities {
+    Capabilities {
+        plan_destroy: message.plan_destroy,
+        schema_optional: message.get_provider_schema_optional,
+        move_resource_state: message.move_resource_state,
+        generate_resource_config: message.generate_resource_config,
     }
-    let actions = response.action_schemas.into_iter();
-    let actions = actions.map(|(name, action)| (name, action.schema.unwrap_or_default()));
-    let capabilities = response.server_capabilities.unwrap_or_default();
-    Ok(ProviderSchema {
-        provider,
-        provider_meta,
-        resources: named(response.resource_schemas, "resource type")?,
-        data_sources: named(response.data_source_schemas, "data source")?,
-        ephemeral: named(response.ephemeral_resource_schemas, "ephemeral resource type")?,
-        lists: named(response.list_resource_schemas, "list resource")?
-            .into_iter()
-            .map(|(ty, config)| (ty, ListSchema::new(config)))
-            .collect(),
-        functions,
-        actions: named(actions.collect(), "action type")?,
-        state_stores: named(response.state_store_schemas, "state store")?,
-        capabilities: Capabilities {
-            plan_destroy: capabilities.plan_destroy,
-            schema_optional: capabilities.get_provider_schema_optional,
-            move_resource_state: capabilities.move_resource_state,
-            generate_resource_config: capabilities.generate_resource_config,
-        },
-        ..ProviderSchema::default()
-    })
+}
+
+/// Capabilities of a provider as a message.
+#[must_use]
+pub fn capabilities_message(capabilities: &Capabilities) -> pb::ServerCapabilities {
+    pb::ServerCapabilities {
+        plan_destroy: capabilities.plan_destroy,
+        get_provider_schema_optional: capabilities.schema_optional,
+        move_resource_state: capabilities.move_resource_state,
+        generate_resource_config: capabilities.generate_resource_config,
+    }
 }
 
 /// Converts a schema and its version.
@@ -277,7 +256,7 @@ fn attribute_type(json: &[u8], nested: Option<pb::schema::Object>) -> Result<Att
 }
 
 /// Parses a type from its JSON form.
-pub(crate) fn ty(json: &[u8]) -> Result<Type, MessageError> {
+fn ty(json: &[u8]) -> Result<Type, MessageError> {
     let invalid = |reason| MessageError::Type {
         json: String::from_utf8_lossy(json).into_owned(),
         reason,
@@ -293,7 +272,8 @@ fn description(text: String, kind: i32) -> Description {
     }
 }
 
-fn function(f: pb::Function) -> Result<FunctionSchema, MessageError> {
+/// The signature of a function.
+pub fn function(f: pb::Function) -> Result<FunctionSchema, MessageError> {
     let parameters = f.parameters.into_iter().map(parameter).collect::<Result<_, _>>()?;
     let variadic = f.variadic_parameter.map(parameter).transpose()?;
     let result = f
@@ -319,4 +299,20 @@ fn parameter(p: pb::function::Parameter) -> Result<ParameterSchema, MessageError
         allow_unknown: p.allow_unknown_values,
         description: description(p.description, p.description_kind),
     })
+}
+
+/// The schema of identities.
+pub fn identity_schema(schema: pb::ResourceIdentitySchema) -> Result<IdentitySchema, MessageError> {
+    let version = u64::try_from(schema.version).map_err(|_| MessageError::Version(schema.version))?;
+    let mut attributes = BTreeMap::new();
+    for a in schema.identity_attributes {
+        let attribute = IdentityAttribute {
+            ty: ty(&a.r#type).map_err(|error| error.within(format!("attribute \"{}\"", a.name)))?,
+            required_for_import: a.required_for_import,
+            optional_for_import: a.optional_for_import,
+            description: a.description,
+        };
+        attributes.insert(a.name.into(), attribute);
+    }
+    Ok(IdentitySchema::new(version, attributes))
 }

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use cty::Value;
+use prost::Message as _;
+use prost::bytes::Bytes;
 use proto::tfplugin6 as pb;
 use proto::tfplugin6::provider_client::ProviderClient;
 use provider::state_store::{LockFailure, LockRequest, StateStore, WorkspaceSupport};
@@ -15,14 +17,17 @@ use provider::{Answer, PluginDiagnostic};
 use schema::Schema;
 use syntax::Diagnostics;
 use tokio::sync::OnceCell;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
 use tonic::metadata::MetadataValue;
 use tonic::transport::Channel;
 use tonic::{Request, Status};
 
 use crate::channel::MESSAGE_LIMIT;
 use crate::connection::PluginConnection;
-use crate::convert;
-use crate::grpc::{encode, relay_stdio, shut_down};
+use crate::convert::{self, MessageError};
+use crate::grpc::{Methods, encode, relay_stdio, shut_down};
+use crate::schemas::{self, GetProviderSchema};
 
 /// Proposed size of the pieces in which a state is sent, in bytes; the plugin may choose another.
 const PROPOSED_PIECE: usize = 8 << 20;
@@ -81,30 +86,44 @@ impl GrpcStateStore {
     async fn schemas(&self) -> Result<&Schemas, Diagnostics> {
         let ask = || async {
             const METHOD: &str = "GetProviderSchema";
-            let request = pb::get_provider_schema::Request {};
-            let mut response = match self.client.clone().get_provider_schema(request).await {
-                Ok(response) => response.into_inner(),
+            let mut response = match self.ask().await {
+                Ok(response) => response,
                 Err(status) => return self.failure(METHOD, status).await,
             };
-            errors(response.diagnostics)?;
-            let Some(store) = response.state_store_schemas.remove(&self.name) else {
-                return Err(self.lacks(response.state_store_schemas.keys()));
+            errors(std::mem::take(&mut response.diagnostics))?;
+            // Of a provider with a store, nothing else is decoded.
+            let provider = response.provider.take().unwrap_or_default();
+            let mut stores = schemas::by_name(response.state_stores);
+            let Some(store) = stores.remove(self.name.as_str()) else {
+                return Err(self.lacks(stores.keys()));
             };
-            let read = |schema: pb::Schema| match convert::schema(schema) {
-                Ok(schema) => Ok(Arc::new(schema)),
-                Err(error) => self.fault(METHOD, &format!("schema: {error}")),
+            let read = |message: Bytes| {
+                let decoded = pb::Schema::decode(message).map_err(MessageError::from);
+                match decoded.and_then(convert::schema) {
+                    Ok(schema) => Ok(Arc::new(schema)),
+                    Err(error) => self.fault(METHOD, &format!("schema: {error}")),
+                }
             };
             Ok(Schemas {
                 store: read(store)?,
-                provider: read(response.provider.unwrap_or_default())?,
+                provider: read(provider)?,
             })
         };
         self.schemas.get_or_try_init(ask).await
     }
 
+    async fn ask(&self) -> Result<GetProviderSchema, Status> {
+        let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(MESSAGE_LIMIT);
+        grpc.ready().await.map_err(|error| Status::from_error(error.into()))?;
+        let request = Request::new(pb::get_provider_schema::Request {});
+        let path = PathAndQuery::from_static(Methods::of(6).get_schema);
+        let codec = tonic_prost::ProstCodec::<pb::get_provider_schema::Request, GetProviderSchema>::default();
+        Ok(grpc.unary(request, path, codec).await?.into_inner())
+    }
+
     /// Returns the error for a store that the plugin does not have, with those that it has.
-    fn lacks<'n>(&self, names: impl Iterator<Item = &'n String>) -> Diagnostics {
-        let mut names: Vec<&str> = names.map(String::as_str).collect();
+    fn lacks<'n>(&self, names: impl Iterator<Item = &'n Arc<str>>) -> Diagnostics {
+        let mut names: Vec<&str> = names.map(|name| &**name).collect();
         names.sort_unstable();
         let mut problems = self.connection.lacks("state store", &self.name);
         for problem in &mut problems.0 {

@@ -1,42 +1,6 @@
 //! Messages of protocol 5 that differ: schemas, whose attributes have no nested schemas.
 
-use std::collections::HashMap;
-
 use proto::{tfplugin5 as v5, tfplugin6 as v6};
-
-/// Converts the answer to the schema request, the only one whose form differs, to protocol 6.
-#[must_use]
-pub fn provider_schema(response: v5::get_provider_schema::Response) -> v6::get_provider_schema::Response {
-    let schemas = |all: HashMap<String, v5::Schema>| all.into_iter().map(|(name, s)| (name, schema(s))).collect();
-    v6::get_provider_schema::Response {
-        provider: response.provider.map(schema),
-        provider_meta: response.provider_meta.map(schema),
-        resource_schemas: schemas(response.resource_schemas),
-        data_source_schemas: schemas(response.data_source_schemas),
-        ephemeral_resource_schemas: schemas(response.ephemeral_resource_schemas),
-        action_schemas: (response.action_schemas.into_iter())
-            .map(|(name, action)| {
-                let schema = action.schema.map(schema);
-                (name, v6::ActionSchema { schema })
-            })
-            .collect(),
-        list_resource_schemas: schemas(response.list_resource_schemas),
-        functions: response
-            .functions
-            .into_iter()
-            .map(|(name, f)| (name, function(f)))
-            .collect(),
-        server_capabilities: response.server_capabilities.map(|c| v6::ServerCapabilities {
-            plan_destroy: c.plan_destroy,
-            get_provider_schema_optional: c.get_provider_schema_optional,
-            move_resource_state: c.move_resource_state,
-            generate_resource_config: c.generate_resource_config,
-        }),
-        diagnostics: response.diagnostics.into_iter().map(diagnostic).collect(),
-        // Protocol 5 has no state stores.
-        ..Default::default()
-    }
-}
 
 /// Converts a schema to protocol 6.
 #[must_use]
@@ -89,7 +53,9 @@ fn attribute(a: v5::schema::Attribute) -> v6::schema::Attribute {
     }
 }
 
-fn function(f: v5::Function) -> v6::Function {
+/// The signature of a function in the form of protocol 6.
+#[must_use]
+pub fn function(f: v5::Function) -> v6::Function {
     let parameter = |p: v5::function::Parameter| v6::function::Parameter {
         name: p.name,
         r#type: p.r#type,

@@ -9,15 +9,17 @@ use std::time::Duration;
 use addrs::Provider as Address;
 use provider::{Provider, Provisioner, StateStore};
 use syntax::{Diagnostic, Diagnostics};
+use tokio::sync::Semaphore;
 
 use crate::connection::PluginConnection;
 use crate::grpc::Methods;
-use crate::grpc_provider::{GrpcProvider, SharedSchema};
+use crate::grpc_provider::{Access, GrpcProvider, Kept, SharedSchema};
 use crate::grpc_provisioner::GrpcProvisioner;
 use crate::grpc_state_store::GrpcStateStore;
 use crate::launch::{self, Launch};
 use crate::process::ReportWaiting;
 use crate::reattach::{self, Reattach};
+use crate::schemas::SchemaStore;
 
 /// Environment variable with the seconds that a plugin may take until its handshake: `5`, `0.5`. A value that is not a
 /// positive number is ignored; the default is [`Launch::TIMEOUT`].
@@ -40,6 +42,8 @@ pub struct HostSettings {
     pub environment: BTreeMap<String, OsString>,
     /// Callback for a built-in plugin that waits for a server.
     pub waiting: Option<ReportWaiting>,
+    /// Where schemas of provider packages are kept.
+    pub schemas: Option<Arc<SchemaStore>>,
 }
 
 impl HostSettings {
@@ -69,6 +73,7 @@ impl HostSettings {
             reattached,
             environment: BTreeMap::new(),
             waiting: None,
+            schemas: None,
         })
     }
 }
@@ -83,18 +88,34 @@ pub enum Program {
         protocols: Vec<u32>,
     },
     /// Executable file of an external plugin.
-    Executable(PathBuf),
+    Executable {
+        path: PathBuf,
+        /// The checksum of the package that it belongs to; none if it may change at any time, as one under development does. Only
+        /// with it are schemas kept.
+        package: Option<String>,
+    },
     /// Provider packed into this executable, which runs from memory.
-    Packed { provider: String, version: String },
+    Packed {
+        /// Its address.
+        provider: String,
+        version: String,
+        /// The checksum of its package, with which schemas are kept.
+        package: Option<String>,
+    },
     /// No program: the provider runs already, at the address in the host's settings.
     Reattached,
 }
+
+/// How many providers may be starting at a time. A start takes a whole processor in the plugin and waits for nothing, so that more
+/// than a few gain nothing; one that hangs must not stop the others.
+const STARTS: usize = 8;
 
 /// Plugin host. Schemas are requested once for each provider address, and shared by its processes.
 pub struct Host {
     settings: HostSettings,
     terraform_version: Arc<str>,
     schemas: Mutex<BTreeMap<Address, SharedSchema>>,
+    starts: Arc<Semaphore>,
 }
 
 impl Host {
@@ -104,15 +125,21 @@ impl Host {
             terraform_version: settings.terraform_version.as_str().into(),
             settings,
             schemas: Mutex::default(),
+            starts: Arc::new(Semaphore::new(STARTS)),
         }
     }
 
-    /// Starts a provider, or connects to one that runs already.
+    /// Returns true if there is a place to keep schemas of provider packages in.
+    #[must_use]
+    pub fn keeps_schemas(&self) -> bool {
+        self.settings.schemas.is_some()
+    }
+
+    /// A provider, whose process starts, or is connected to, when it is first needed.
     ///
     /// # Errors
-    /// The plugin does not start, or there is none to connect to.
-    pub async fn provider(&self, provider: &Address, program: Program) -> Result<Arc<dyn Provider>, Diagnostics> {
-        // The lock is held only to find the cell, so several providers start at the same time.
+    /// There is none to connect to.
+    pub fn provider(&self, provider: &Address, program: Program) -> Result<Arc<dyn Provider>, Diagnostics> {
         let shared = self
             .schemas
             .lock()
@@ -121,28 +148,47 @@ impl Host {
             .or_default()
             .clone();
         let title = format!("provider \"{}\"", provider.for_display());
-        let version = self.terraform_version.clone();
-        let launch = match program {
+        let (launch, package) = match program {
             Program::Reattached => {
                 let reattach = self.reattached(provider, &title)?;
                 let channel = launch::attach(reattach.address.clone());
-                let methods = Methods::of(reattach.protocol);
-                let connection = Arc::new(PluginConnection::new(title, None));
-                return Ok(Arc::new(GrpcProvider::new(
-                    connection, channel, methods, shared, version,
-                )));
+                let access = Access::Running(channel, Methods::of(reattach.protocol));
+                return Ok(self.grpc_provider(title, access, shared, None));
             }
-            Program::Builtin { name, protocols } => self.builtin(title, "provider", &name, protocols),
-            Program::Executable(path) => self.executable(title, path, vec![5, 6]),
-            Program::Packed { provider, version } => self.packed(title, &provider, &version, vec![5, 6]),
+            Program::Builtin { name, protocols } => (self.builtin(title, "provider", &name, protocols), None),
+            Program::Executable { path, package } => (self.executable(title, path, vec![5, 6]), package),
+            Program::Packed {
+                provider,
+                version,
+                package,
+            } => (self.packed(title, &provider, &version, vec![5, 6]), package),
         };
-        let launched = launch.start().await?;
-        Ok(Arc::new(GrpcProvider::launched(
-            &launch.title,
-            launched,
-            shared,
-            version,
-        )))
+        let kept = package.zip(self.settings.schemas.clone()).map(|(package, store)| {
+            Arc::new(Kept {
+                store,
+                package,
+                launch: launch.clone(),
+            })
+        });
+        if !shared.initialized()
+            && let Some(description) = kept.as_ref().and_then(Kept::description)
+        {
+            // Another process may have told meanwhile, which is as good.
+            let _ = shared.set(description);
+        }
+        let title = launch.title.clone();
+        Ok(self.grpc_provider(title, Access::Start(launch, self.starts.clone()), shared, kept))
+    }
+
+    fn grpc_provider(
+        &self,
+        title: String,
+        access: Access,
+        shared: SharedSchema,
+        kept: Option<Arc<Kept>>,
+    ) -> Arc<dyn Provider> {
+        let version = self.terraform_version.clone();
+        Arc::new(GrpcProvider::new(title, access, shared, kept, version))
     }
 
     /// Starts a provisioner.
@@ -153,8 +199,7 @@ impl Host {
         let title = format!("provisioner \"{name}\"");
         let launch = match program {
             Program::Builtin { name, protocols } => self.builtin(title, "provisioner", &name, protocols),
-            Program::Executable(path) => self.executable(title, path, vec![5]),
-            // Packs hold providers only, and so does the variable for reattaching.
+            Program::Executable { path, .. } => self.executable(title, path, vec![5]),
             Program::Packed { .. } | Program::Reattached => {
                 let detail = format!("A provider's program was named for {title}, which must be started.");
                 return Err(Diagnostic::error("Provisioner not available", detail).into());
@@ -214,8 +259,8 @@ impl Host {
                 return Err(Diagnostic::error("Incompatible provider", detail).into());
             }
             Program::Builtin { name, .. } => self.builtin(title, "provider", &name, vec![6]),
-            Program::Executable(path) => self.executable(title, path, vec![6]),
-            Program::Packed { provider, version } => self.packed(title, &provider, &version, vec![6]),
+            Program::Executable { path, .. } => self.executable(title, path, vec![6]),
+            Program::Packed { provider, version, .. } => self.packed(title, &provider, &version, vec![6]),
         };
         let launched = launch.start().await?;
         let connection = Arc::new(PluginConnection::new(launch.title, Some(launched.process)));

@@ -13,6 +13,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use files::temporary::PrivateDirectory;
+use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::io::BufReader;
 use tokio::process::{Child, Command};
@@ -172,11 +173,12 @@ impl Launch {
 
     fn failure(&self, why: &str) -> Diagnostics {
         let program = self.program.display();
-        Diagnostic::error(
+        let mut failure = Diagnostic::error(
             "Failed to start plugin",
             format!("The {} ({program}) could not be started. {why}", self.title),
-        )
-        .into()
+        );
+        failure.extra = Extra::NotStarted;
+        failure.into()
     }
 }
 

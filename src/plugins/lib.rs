@@ -10,6 +10,8 @@
 //!   for state stores ([`grpc_state_store`]). [`batches`]: calls of providers of the SDK share messages.
 //!   [`connection`]: conversion of a gRPC status to a diagnostic.
 //!
+//! - [`schemas`]: the schemas of a provider, decoded by type when they are used, and kept for the next command.
+//!
 //! [`private_tmp`]: a `/tmp` for sockets where no directory can be written.
 //!
 //! A plugin is killed when the last reference to its connection is dropped, so none outlives a panic; `close` asks it
@@ -43,6 +45,7 @@ mod methods;
 pub mod private_tmp;
 mod process;
 pub mod reattach;
+mod schemas;
 mod spawner;
 mod tls;
 
@@ -51,3 +54,4 @@ mod tests;
 
 pub use host::{Host, HostSettings, Program};
 pub use process::ReportWaiting;
+pub use schemas::{SchemaStore, planned};

@@ -8,6 +8,8 @@ use cty::{Path, Type, Value};
 use schema::{BlockSchema, NestedBlock, Nesting, Schema};
 use syntax::{Diagnostic, Diagnostics};
 
+use crate::SchemaMap;
+
 /// The schemas and capabilities of a provider.
 #[derive(Clone, Debug, Default)]
 pub struct ProviderSchema {
@@ -15,20 +17,53 @@ pub struct ProviderSchema {
     pub provider: Schema,
     /// The schema of the `provider_meta` block, if the provider takes one.
     pub provider_meta: Option<Schema>,
-    pub resources: BTreeMap<Arc<str>, Schema>,
-    pub data_sources: BTreeMap<Arc<str>, Schema>,
-    pub ephemeral: BTreeMap<Arc<str>, Schema>,
+    /// Managed resource types.
+    pub resources: SchemaMap<Schema>,
+    pub data_sources: SchemaMap<Schema>,
+    /// Ephemeral resource types.
+    pub ephemeral: SchemaMap<Schema>,
     /// List resources by the resource type that they list.
-    pub lists: BTreeMap<Arc<str>, ListSchema>,
-    pub functions: BTreeMap<Arc<str>, FunctionSchema>,
+    pub lists: SchemaMap<ListSchema>,
+    pub functions: SchemaMap<FunctionSchema>,
     /// The configuration schemas of action types.
-    pub actions: BTreeMap<Arc<str>, Schema>,
+    pub actions: SchemaMap<Schema>,
     /// The configuration schemas of state stores.
-    pub state_stores: BTreeMap<Arc<str>, Schema>,
+    pub state_stores: SchemaMap<Schema>,
+    /// What it can do beyond the basics.
     pub capabilities: Capabilities,
     /// Managed resource types whose objects are all in the state: a read returns the stored object, and a stored object
     /// of the current schema version is up to date. Plugins built with our SDK announce them.
     pub state_only: BTreeSet<Arc<str>>,
+}
+
+impl ProviderSchema {
+    /// The reason why one of the schemas cannot be used; converts all of them.
+    #[must_use]
+    pub fn first_problem(&self) -> Option<&str> {
+        [
+            &self.resources,
+            &self.data_sources,
+            &self.ephemeral,
+            &self.actions,
+            &self.state_stores,
+        ]
+        .into_iter()
+        .find_map(SchemaMap::first_problem)
+        .or_else(|| self.lists.first_problem())
+        .or_else(|| self.functions.first_problem())
+    }
+}
+
+/// The error about a provider whose schema of a type cannot be used, for this reason.
+#[must_use]
+pub fn invalid_schema(provider: &str, reason: &str) -> Diagnostic {
+    Diagnostic::error(
+        "Invalid answer from plugin",
+        format!(
+            "The provider \"{provider}\" described itself in a way that cannot be understood: {reason}.\n\nThis is a bug in the \
+             plugin; its developers should be told."
+        ),
+    )
 }
 
 /// The schemas of a list resource.
@@ -193,7 +228,7 @@ pub struct ReadRequest {
 pub struct ObjectRead {
     /// The object; null if it no longer exists.
     pub object: Value,
-    /// The provider's private data, stored in the state.
+    /// Private data of the provider, stored in the state.
     pub private: Vec<u8>,
     /// The identity of the object; `None` if the object has none.
     pub identity: Option<Value>,
@@ -273,7 +308,7 @@ pub struct Listed {
     /// The name for messages to users.
     pub display_name: String,
     pub identity: Value,
-    /// The object; null unless it was requested and the provider has it.
+    /// Object; null unless it was requested and the provider has it.
     pub object: Value,
 }
 

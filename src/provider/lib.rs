@@ -2,13 +2,14 @@
 //!
 //! The engine calls [`Provider`], its [`Actions`] and [`Provisioner`] with values, schemas and diagnostics, independent
 //! of the plugin protocol. [`ProviderSource`] starts plugins. [`Schemas`] has the schemas of all providers of one
-//! operation. [`state_store::StateStore`] is a store of states in another process. Implementations over gRPC are in
-//! `plugins`; tests implement the traits directly.
+//! operation; a [`SchemaMap`] converts those of a type when they are first used. [`state_store::StateStore`] is a store
+//! of states in another process. Implementations over gRPC are in `plugins`; tests implement the traits directly.
 //!
 //! Start with [`contract`].
 
 pub mod action;
 pub mod contract;
+mod schema_map;
 mod schemas;
 mod source;
 pub mod state_store;
@@ -17,8 +18,9 @@ pub use action::Actions;
 pub use contract::{
     Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest,
     ListSchema, Listed, MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange,
-    PluginDiagnostic, Provider, ProviderSchema, Provisioner, RawState, ReadRequest,
+    PluginDiagnostic, Provider, ProviderSchema, Provisioner, RawState, ReadRequest, invalid_schema,
 };
+pub use schema_map::SchemaMap;
 pub use schemas::Schemas;
 pub use source::{ProviderSource, StartError};
 pub use state_store::StateStore;

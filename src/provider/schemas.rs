@@ -33,4 +33,22 @@ impl Schemas {
     pub fn action(&self, provider: &addrs::Provider, ty: &str) -> Option<&Schema> {
         self.providers.get(provider)?.actions.get(ty)
     }
+
+    /// Why the schema of a resource type cannot be used, although the provider has one.
+    #[must_use]
+    pub fn resource_problem(&self, provider: &addrs::Provider, mode: addrs::Mode, ty: &str) -> Option<&str> {
+        let provider = self.providers.get(provider)?;
+        match mode {
+            addrs::Mode::Managed => provider.resources.problem(ty),
+            addrs::Mode::Data => provider.data_sources.problem(ty),
+            addrs::Mode::Ephemeral => provider.ephemeral.problem(ty),
+            addrs::Mode::List => provider.lists.problem(ty),
+        }
+    }
+
+    /// Why the schema of an action type cannot be used, although the provider has one.
+    #[must_use]
+    pub fn action_problem(&self, provider: &addrs::Provider, ty: &str) -> Option<&str> {
+        self.providers.get(provider)?.actions.problem(ty)
+    }
 }

@@ -103,6 +103,8 @@ pub enum Extra {
     CausedBySensitive,
     /// The problem belongs to a check block. These are never folded, however many there are of a kind.
     OfCheck,
+    /// A plugin does not start: one problem, however many objects need the plugin.
+    NotStarted,
     /// Several warnings of one kind were folded into this one; the number is that of the others.
     Folded(usize),
 }

@@ -154,7 +154,7 @@ fn schemas() -> Schemas {
         ..BlockSchema::default()
     };
     let provider = ProviderSchema {
-        resources: BTreeMap::from([("terraform_data".into(), Schema::new(0, block))]),
+        resources: BTreeMap::from([("terraform_data".into(), Schema::new(0, block))]).into(),
         ..ProviderSchema::default()
     };
     Schemas {

@@ -255,9 +255,10 @@ pub(super) fn of_saved_plan(session: &Session, path: &Path) -> Result<Subject, F
     let saved = stores::planfile::read(path, VERSION, session.ui.program)?;
     let loaded = workdir::load_planned(session, &saved);
     let state = saved.plan.prior_state.clone();
-    let schemas = match loaded.diagnostics.has_errors() {
-        true => Err(loaded.diagnostics),
-        false => all_schemas(session, &loaded.config, &state),
+    let schemas = match (loaded.diagnostics.has_errors(), saved.schemas) {
+        (true, _) => Err(loaded.diagnostics),
+        (false, Some(schemas)) => Ok(schemas),
+        (false, None) => all_schemas(session, &loaded.config, &state),
     };
     let schemas = schemas.within(&loaded.sources)?;
     Ok(Subject {

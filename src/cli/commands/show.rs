@@ -181,7 +181,11 @@ fn show_plan(session: &Session, path: &Path, as_json: bool, as_markdown: bool) -
     if loaded.diagnostics.has_errors() {
         return Err(Failure::within(loaded.diagnostics, &loaded.sources));
     }
-    let schemas = all_schemas(session, &loaded.config, &saved.plan.prior_state).within(&loaded.sources)?;
+    let schemas = match saved.schemas {
+        Some(schemas) => schemas,
+        // A plan from before there were schemas in it.
+        None => all_schemas(session, &loaded.config, &saved.plan.prior_state).within(&loaded.sources)?,
+    };
     if as_json {
         let document = json::plan::document(&saved.plan, &loaded.config, &schemas, TERRAFORM_VERSION);
         return Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"));

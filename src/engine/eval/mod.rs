@@ -26,6 +26,7 @@ use cty::{Marks, Type, Value};
 use lang::eval::{Context, describe_convert_error, evaluate, with_expression};
 use provider::{ProviderSource, Schemas};
 use syntax::ast::Expr;
+use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::blocks::Block;
@@ -151,10 +152,13 @@ impl<'a> Evaluator<'a> {
 
     /// Reports problems.
     pub fn report(&self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
-        self.diagnostics
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(diagnostics);
+        let mut reported = self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner);
+        for diagnostic in diagnostics {
+            // A plugin starts when the first object needs it, and all objects find that it does not.
+            if diagnostic.extra != Extra::NotStarted || !reported.0.contains(&diagnostic) {
+                reported.push(diagnostic);
+            }
+        }
     }
 
     /// Takes the diagnostics reported so far.

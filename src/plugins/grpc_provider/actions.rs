@@ -20,17 +20,17 @@ impl GrpcProvider {
             .actions
             .get(ty)
             .cloned()
-            .ok_or_else(|| self.connection.lacks("action type", ty))
+            .ok_or_else(|| self.lacks("action type", ty, schema.actions.problem(ty)))
     }
 
     /// Reads the events of an invocation to the end of the stream, and returns the diagnostics of its completion.
     async fn action_events(
         &self,
+        path: &'static str,
         mut stream: tonic::Streaming<pb::invoke_action::Event>,
         progress: &Output<'_>,
     ) -> Result<Vec<PluginDiagnostic>, Diagnostics> {
         use pb::invoke_action::event::Type as Kind;
-        let path = self.methods.invoke_action;
         let mut completed: Option<Vec<PluginDiagnostic>> = None;
         loop {
             match stream.message().await {
@@ -66,7 +66,7 @@ impl GrpcProvider {
 #[async_trait]
 impl Actions for GrpcProvider {
     async fn validate_action(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
-        let path = self.methods.validate_action;
+        let path = self.methods().await?.validate_action;
         let object = self.action(ty).await?.implied_type();
         let request = pb::validate_action_config::Request {
             type_name: ty.to_owned(),
@@ -80,7 +80,7 @@ impl Actions for GrpcProvider {
     }
 
     async fn plan_action(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
-        let path = self.methods.plan_action;
+        let path = self.methods().await?.plan_action;
         let object = self.action(ty).await?.implied_type();
         let request = pb::plan_action::Request {
             action_type: ty.to_owned(),
@@ -107,16 +107,16 @@ impl Actions for GrpcProvider {
     }
 
     async fn invoke_action(&self, ty: &str, config: Value, progress: &Output<'_>) -> Result<Answer<()>, Diagnostics> {
-        let path = self.methods.invoke_action;
+        let path = self.methods().await?.invoke_action;
         let object = self.action(ty).await?.implied_type();
         let request = pb::invoke_action::Request {
             action_type: ty.to_owned(),
             config: self.encode(path, &config, &object)?,
             client_capabilities: Some(capabilities()),
         };
+        let mut grpc = self.ready().await?.grpc.clone();
         // Held until the last event is read.
         let _permit = self.connection.permit().await;
-        let mut grpc = self.grpc.clone();
         let begin = async {
             grpc.ready()
                 .await
@@ -129,7 +129,7 @@ impl Actions for GrpcProvider {
             Ok(response) => response.into_inner(),
             Err(status) => return Err(self.connection.failure(name(path), &status).await),
         };
-        let diagnostics = self.action_events(stream, progress).await?;
+        let diagnostics = self.action_events(path, stream, progress).await?;
         Ok(Answer { value: (), diagnostics })
     }
 }

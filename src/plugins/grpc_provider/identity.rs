@@ -1,44 +1,15 @@
-//! Resource identities: their schemas, and their form in messages.
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
+//! Identities of objects, and how they go over the wire.
 
 use cty::Value;
 use proto::tfplugin6 as pb;
-use provider::{Answer, PluginDiagnostic, ProviderSchema};
-use schema::{IdentityAttribute, IdentitySchema, Schema};
+use provider::{Answer, PluginDiagnostic};
+use schema::Schema;
 use syntax::Diagnostics;
-use tonic::Code;
 
-use super::{GrpcProvider, plain};
-use crate::convert::{self, MessageError};
-use crate::grpc::name;
+use super::GrpcProvider;
+use crate::convert;
 
 impl GrpcProvider {
-    /// Requests the identity schemas and adds them to those of the resource types.
-    pub(super) async fn add_identity_schemas(&self, schema: &mut ProviderSchema) -> Result<(), Diagnostics> {
-        let path = self.methods.identity_schemas;
-        let request = pb::get_resource_identity_schemas::Request {};
-        let response: pb::get_resource_identity_schemas::Response = match self.call_for_status(path, request).await {
-            Ok(response) => response.into_inner(),
-            // A provider from before there were identities does not know the request.
-            Err(status) if status.code() == Code::Unimplemented => return Ok(()),
-            Err(status) => return Err(self.connection.failure(name(path), &status).await),
-        };
-        let problems = convert::diagnostics(response.diagnostics);
-        if convert::has_errors(&problems) {
-            return Err(plain(problems));
-        }
-        for (ty, identity) in response.identity_schemas {
-            let identity = identity_schema(identity)
-                .map_err(|error| self.fault(path, &format!("identity schema of \"{ty}\": {error}"), &[]))?;
-            if let Some(resource) = schema.resources.get_mut(ty.as_str()) {
-                resource.identity = Some(Arc::new(identity));
-            }
-        }
-        Ok(())
-    }
-
     /// Encodes an identity for a request; `None` if the type has no identity schema.
     pub(super) fn encode_identity(
         &self,
@@ -87,7 +58,7 @@ impl GrpcProvider {
         version: i64,
         identity: &[u8],
     ) -> Result<Answer<Option<Value>>, Diagnostics> {
-        let path = self.methods.upgrade_identity;
+        let path = self.methods().await?.upgrade_identity;
         let schema = self.resource(ty).await?;
         let request = pb::upgrade_resource_identity::Request {
             type_name: ty.to_owned(),
@@ -106,19 +77,4 @@ impl GrpcProvider {
         };
         Ok(Answer { value, diagnostics })
     }
-}
-
-fn identity_schema(schema: pb::ResourceIdentitySchema) -> Result<IdentitySchema, MessageError> {
-    let version = u64::try_from(schema.version).map_err(|_| MessageError::Version(schema.version))?;
-    let mut attributes = BTreeMap::new();
-    for a in schema.identity_attributes {
-        let attribute = IdentityAttribute {
-            ty: convert::ty(&a.r#type).map_err(|error| error.within(format!("attribute \"{}\"", a.name)))?,
-            required_for_import: a.required_for_import,
-            optional_for_import: a.optional_for_import,
-            description: a.description,
-        };
-        attributes.insert(a.name.into(), attribute);
-    }
-    Ok(IdentitySchema::new(version, attributes))
 }

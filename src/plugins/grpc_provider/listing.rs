@@ -2,29 +2,30 @@
 
 use cty::{Step, Value};
 use proto::tfplugin6 as pb;
-use provider::{Answer, ListRequest, Listed, PluginDiagnostic};
+use provider::{Answer, ListRequest, Listed, PluginDiagnostic, Provider};
 use schema::Schema;
 use syntax::{Diagnostic, Diagnostics};
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::{Request, Streaming};
 
 use super::GrpcProvider;
+use super::started::Started;
 use crate::convert;
 use crate::grpc::name;
 
 impl GrpcProvider {
     pub(super) async fn list_schema(&self, ty: &str) -> Result<Schema, Diagnostics> {
-        let schema = self.schema_of_all().await?;
+        let schema = self.schema().await?;
         schema
             .lists
             .get(ty)
             .map(|list| list.config.clone())
-            .ok_or_else(|| self.connection.lacks("list resource type", ty))
+            .ok_or_else(|| self.lacks("list resource type", ty, schema.lists.problem(ty)))
     }
 
     /// Validates the `config` block of a `list` block. The other arguments of the block are not sent.
     pub(super) async fn check_list(&self, ty: &str, config: &Value) -> Result<Answer<()>, Diagnostics> {
-        let path = self.methods.validate_list;
+        let path = self.methods().await?.validate_list;
         let schema = self.list_schema(ty).await?;
         let request = pb::validate_list_resource_config::Request {
             type_name: ty.to_owned(),
@@ -40,7 +41,7 @@ impl GrpcProvider {
 
     /// Lists objects until the stream ends, an error comes or the limit is reached.
     pub(super) async fn listed(&self, ty: &str, request: ListRequest) -> Result<Answer<Vec<Listed>>, Diagnostics> {
-        let path = self.methods.list;
+        let path = self.methods().await?.list;
         let schema = self.list_schema(ty).await?;
         let resource = self.resource(ty).await?;
         if resource.identity.is_none() {
@@ -53,9 +54,10 @@ impl GrpcProvider {
             include_resource_object: request.include_object,
             limit: i64::try_from(request.limit).unwrap_or(i64::MAX),
         };
+        let started = self.ready().await?;
         let _permit = self.connection.permit().await;
         let mut answer = Answer::<Vec<Listed>>::default();
-        let mut events = match self.open_stream(path, message).await {
+        let mut events = match open_stream(started, path, message).await {
             Ok(events) => events,
             Err(status) => return Err(self.connection.failure(name(path), &status).await),
         };
@@ -69,7 +71,7 @@ impl GrpcProvider {
                     return Err(problems);
                 }
             };
-            if !self.take_event(ty, &resource, &request, event, &mut answer)? {
+            if !self.take_event(path, ty, &resource, &request, event, &mut answer)? {
                 break;
             }
         }
@@ -77,30 +79,16 @@ impl GrpcProvider {
         Ok(answer)
     }
 
-    async fn open_stream(
-        &self,
-        path: &'static str,
-        request: pb::list_resource::Request,
-    ) -> Result<Streaming<pb::list_resource::Event>, tonic::Status> {
-        let mut grpc = self.grpc.clone();
-        grpc.ready()
-            .await
-            .map_err(|error| tonic::Status::from_error(error.into()))?;
-        let codec = tonic_prost::ProstCodec::<pb::list_resource::Request, pb::list_resource::Event>::default();
-        let answer = grpc.server_streaming(Request::new(request), PathAndQuery::from_static(path), codec);
-        Ok(answer.await?.into_inner())
-    }
-
     /// Adds an event to the answer. Returns true if more may follow.
     fn take_event(
         &self,
+        path: &str,
         ty: &str,
         resource: &Schema,
         request: &ListRequest,
         event: pb::list_resource::Event,
         answer: &mut Answer<Vec<Listed>>,
     ) -> Result<bool, Diagnostics> {
-        let path = self.methods.list;
         let problems = in_config(convert::diagnostics(event.diagnostic));
         let failed = convert::has_errors(&problems);
         let warned = !problems.is_empty();
@@ -133,6 +121,20 @@ impl GrpcProvider {
         });
         Ok(true)
     }
+}
+
+async fn open_stream(
+    started: &Started,
+    path: &'static str,
+    request: pb::list_resource::Request,
+) -> Result<Streaming<pb::list_resource::Event>, tonic::Status> {
+    let mut grpc = started.grpc.clone();
+    grpc.ready()
+        .await
+        .map_err(|error| tonic::Status::from_error(error.into()))?;
+    let codec = tonic_prost::ProstCodec::<pb::list_resource::Request, pb::list_resource::Event>::default();
+    let answer = grpc.server_streaming(Request::new(request), PathAndQuery::from_static(path), codec);
+    Ok(answer.await?.into_inner())
 }
 
 /// Puts `config` before the paths of problems: the provider sees the inside of that block only.

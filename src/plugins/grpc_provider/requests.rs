@@ -19,29 +19,14 @@ use provider::{
 #[async_trait]
 impl Provider for GrpcProvider {
     async fn schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
-        let ask = || async {
-            // One process of a provider answers for all, if the provider says that this is enough (`schema_optional`).
-            let mut asked = false;
-            let shared = self
-                .shared
-                .get_or_try_init(|| {
-                    asked = true;
-                    self.describe()
-                })
-                .await?;
-            if !asked && !shared.schema.capabilities.schema_optional {
-                // Otherwise each process must be asked before it does anything else. The answer is the same: one copy
-                // is kept.
-                self.describe().await?;
-            }
-            Ok::<_, Diagnostics>(shared.clone())
-        };
+        // The first process of a provider tells for all. Whether the others must be asked, too, is decided in `ready`.
+        let ask = || async { self.shared.get_or_try_init(|| self.describe()).await.cloned() };
         let description = self.description.get_or_try_init(ask).await?;
         Ok(description.schema.clone())
     }
 
     async fn validate_provider(&self, config: Value) -> Result<Answer<()>, Diagnostics> {
-        let path = self.methods.validate_provider;
+        let path = self.methods().await?.validate_provider;
         let ty = self.schema().await?.provider.implied_type();
         let request = pb::validate_provider_config::Request {
             config: self.encode(path, &config, &ty)?,
@@ -54,7 +39,7 @@ impl Provider for GrpcProvider {
     }
 
     async fn configure(&self, config: Value) -> Result<Answer<()>, Diagnostics> {
-        let path = self.methods.configure;
+        let path = self.methods().await?.configure;
         let ty = self.schema().await?.provider.implied_type();
         let request = pb::configure_provider::Request {
             terraform_version: self.terraform_version.to_string(),
@@ -70,21 +55,24 @@ impl Provider for GrpcProvider {
 
     async fn validate_resource(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
         let schema = self.resource(ty).await?;
-        self.check(self.methods.validate_resource, ty, &schema, config).await
+        self.check(self.methods().await?.validate_resource, ty, &schema, config)
+            .await
     }
 
     async fn validate_data(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
         let schema = self.data_source(ty).await?;
-        self.check(self.methods.validate_data, ty, &schema, config).await
+        self.check(self.methods().await?.validate_data, ty, &schema, config)
+            .await
     }
 
     async fn validate_ephemeral(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
         let schema = self.ephemeral(ty).await?;
-        self.check(self.methods.validate_ephemeral, ty, &schema, config).await
+        self.check(self.methods().await?.validate_ephemeral, ty, &schema, config)
+            .await
     }
 
     async fn upgrade(&self, ty: &str, version: u64, state: RawState) -> Result<Answer<Value>, Diagnostics> {
-        let path = self.methods.upgrade;
+        let path = self.methods().await?.upgrade;
         let object = self.resource(ty).await?.implied_type();
         let request = pb::upgrade_resource_state::Request {
             type_name: ty.to_owned(),
@@ -117,7 +105,7 @@ impl Provider for GrpcProvider {
             identity,
             meta,
         } = request;
-        let path = self.methods.read;
+        let path = self.methods().await?.read;
         let schema = self.resource(ty).await?;
         let object = schema.implied_type();
         let request = pb::read_resource::Request {
@@ -149,7 +137,7 @@ impl Provider for GrpcProvider {
             planned_private,
             meta,
         } = request;
-        let path = self.methods.plan;
+        let path = self.methods().await?.plan;
         let schema = self.resource(ty).await?;
         let object = schema.implied_type();
         let request = pb::plan_resource_change::Request {
@@ -200,7 +188,7 @@ impl Provider for GrpcProvider {
             planned_identity,
             meta,
         } = request;
-        let path = self.methods.apply;
+        let path = self.methods().await?.apply;
         let schema = self.resource(ty).await?;
         let object = schema.implied_type();
         let request = pb::apply_resource_change::Request {
@@ -225,7 +213,7 @@ impl Provider for GrpcProvider {
     }
 
     async fn import(&self, ty: &str, target: &ImportTarget) -> Result<Answer<Vec<Imported>>, Diagnostics> {
-        let path = self.methods.import;
+        let path = self.methods().await?.import;
         let target_schema = self.resource(ty).await?;
         let (id, identity) = match target {
             ImportTarget::Id(id) => (id.to_string(), None),
@@ -272,7 +260,7 @@ impl Provider for GrpcProvider {
             source_private,
             source_identity,
         } = request;
-        let path = self.methods.move_state;
+        let path = self.methods().await?.move_state;
         let schema = self.resource(target_type).await?;
         let object = schema.implied_type();
         let (source_identity, source_identity_version) = match source_identity {
@@ -308,7 +296,7 @@ impl Provider for GrpcProvider {
     }
 
     async fn generate_config(&self, ty: &str, object: Value) -> Result<Answer<Value>, Diagnostics> {
-        let path = self.methods.generate_config;
+        let path = self.methods().await?.generate_config;
         let of = self.resource(ty).await?.implied_type();
         let request = pb::generate_resource_config::Request {
             type_name: ty.to_owned(),
@@ -329,7 +317,7 @@ impl Provider for GrpcProvider {
     }
 
     async fn read_data(&self, ty: &str, config: Value, meta: Option<Value>) -> Result<Answer<Value>, Diagnostics> {
-        let path = self.methods.read_data;
+        let path = self.methods().await?.read_data;
         let object = self.data_source(ty).await?.implied_type();
         let request = pb::read_data_source::Request {
             type_name: ty.to_owned(),
@@ -345,7 +333,7 @@ impl Provider for GrpcProvider {
     }
 
     async fn open_ephemeral(&self, ty: &str, config: Value) -> Result<Answer<Opened>, Diagnostics> {
-        let path = self.methods.open_ephemeral;
+        let path = self.methods().await?.open_ephemeral;
         let object = self.ephemeral(ty).await?.implied_type();
         let request = pb::open_ephemeral_resource::Request {
             type_name: ty.to_owned(),
@@ -368,7 +356,7 @@ impl Provider for GrpcProvider {
     }
 
     async fn renew_ephemeral(&self, ty: &str, private: Option<Vec<u8>>) -> Result<Answer<Opened>, Diagnostics> {
-        let path = self.methods.renew_ephemeral;
+        let path = self.methods().await?.renew_ephemeral;
         let object = self.ephemeral(ty).await?.implied_type();
         let request = pb::renew_ephemeral_resource::Request {
             type_name: ty.to_owned(),
@@ -395,7 +383,8 @@ impl Provider for GrpcProvider {
             type_name: ty.to_owned(),
             private,
         };
-        let response: pb::close_ephemeral_resource::Response = self.call(self.methods.close_ephemeral, request).await?;
+        let response: pb::close_ephemeral_resource::Response =
+            self.call(self.methods().await?.close_ephemeral, request).await?;
         Ok(Answer {
             value: (),
             diagnostics: convert::diagnostics(response.diagnostics),
@@ -407,12 +396,12 @@ impl Provider for GrpcProvider {
         function: &str,
         arguments: Vec<Value>,
     ) -> Result<Result<Value, FunctionError>, Diagnostics> {
-        let path = self.methods.call_function;
+        let path = self.methods().await?.call_function;
         let schema = self.schema().await?;
         let signature = schema
             .functions
             .get(function)
-            .ok_or_else(|| self.connection.lacks("function", function))?;
+            .ok_or_else(|| self.lacks("function", function, schema.functions.problem(function)))?;
         let mut encoded = Vec::with_capacity(arguments.len());
         for (index, argument) in arguments.iter().enumerate() {
             let Some(parameter) = signature.parameters.get(index).or(signature.variadic.as_ref()) else {
@@ -446,8 +435,16 @@ impl Provider for GrpcProvider {
     }
 
     async fn stop(&self) -> Result<(), Diagnostics> {
-        let path = self.methods.stop;
-        let response: pb::stop_provider::Response = self.call(path, pb::stop_provider::Request {}).await?;
+        let Some(Ok(started)) = self.started.get() else {
+            // It does nothing that could be stopped.
+            return Ok(());
+        };
+        let path = started.methods.stop;
+        let request = pb::stop_provider::Request {};
+        let response: pb::stop_provider::Response = match self.call_for_status(started, path, request).await {
+            Ok(response) => response.into_inner(),
+            Err(status) => return Err(self.connection.failure(name(path), &status).await),
+        };
         if response.error.is_empty() {
             return Ok(());
         }
@@ -460,8 +457,10 @@ impl Provider for GrpcProvider {
     }
 
     async fn close(&self) {
-        if !self.closed.swap(true, Ordering::SeqCst) {
-            shut_down(&self.connection, self.channel.clone()).await;
+        if let Some(Ok(started)) = self.started.get()
+            && !self.closed.swap(true, Ordering::SeqCst)
+        {
+            shut_down(&self.connection, started.channel.clone()).await;
         }
     }
 }

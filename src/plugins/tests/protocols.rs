@@ -5,9 +5,8 @@
 use std::sync::Arc;
 
 use super::fake::Fake;
-use crate::connection::PluginConnection;
 use crate::grpc::Methods;
-use crate::grpc_provider::GrpcProvider;
+use crate::grpc_provider::{Access, GrpcProvider, SharedSchema};
 use crate::handshake::Address;
 use crate::launch::attach;
 use cty::{Path, Type, Value};
@@ -18,15 +17,14 @@ use schema::{AttributeType, Nesting};
 use tonic::Status;
 
 pub fn provider(fake: &Fake, protocol: u32) -> GrpcProvider {
+    sharing(fake, protocol, Arc::default())
+}
+
+/// A process of a provider whose processes share their schemas.
+fn sharing(fake: &Fake, protocol: u32, shared: SharedSchema) -> GrpcProvider {
     let channel = attach(Address::Unix(fake.socket().to_owned()));
-    let connection = Arc::new(PluginConnection::new("provider \"acme/fake\"".into(), None));
-    GrpcProvider::new(
-        connection,
-        channel,
-        Methods::of(protocol),
-        Arc::default(),
-        "1.11.4".into(),
-    )
+    let access = Access::Running(channel, Methods::of(protocol));
+    GrpcProvider::new("provider \"acme/fake\"".into(), access, shared, None, "1.11.4".into())
 }
 
 fn object_type() -> Type {
@@ -173,7 +171,7 @@ macro_rules! tests_of {
                 let schema = provider(&fake, $number).schema().await.unwrap();
                 assert!(schema.capabilities.plan_destroy && schema.capabilities.move_resource_state);
                 assert!(schema.provider_meta.is_some() && schema.ephemeral.contains_key("fake_thing"));
-                let thing = &schema.resources["fake_thing"];
+                let thing = schema.resources.get("fake_thing").unwrap();
                 assert_eq!((thing.version, thing.implied_type()), (3, object_type()));
                 let id = &thing.block.attributes["id"];
                 assert!(id.write_only && id.sensitive && id.computed && id.optional && !id.required);
@@ -184,7 +182,7 @@ macro_rules! tests_of {
                     (Nesting::List, 1, 3)
                 );
                 assert!(items.block.description.markdown);
-                let f = &schema.functions["f"];
+                let f = schema.functions.get("f").unwrap();
                 assert_eq!(f.result, Some(Type::list(Type::String)));
                 assert!(f.variadic.is_some() && f.parameters[0].allow_null);
             }
@@ -543,7 +541,7 @@ macro_rules! tests_of {
                 let ty = "fake_thing";
                 let identity = Value::object([("id", Value::string("x"))]);
                 let schema = provider.schema().await.unwrap();
-                let of_thing = schema.resources[ty].identity.clone().unwrap();
+                let of_thing = schema.resources.get(ty).unwrap().identity.clone().unwrap();
                 assert!(of_thing.version == 4 && of_thing.attributes["id"].required_for_import);
                 let request = ReadRequest {
                     current: object("a".into()),
@@ -815,7 +813,16 @@ macro_rules! tests_of {
                             Ok(response.clone())
                         })
                         .serve();
-                    let errors = provider(&fake, $number).schema().await.unwrap_err();
+                    let provider = provider(&fake, $number);
+                    // The schema of a type is converted when it is used.
+                    let config = Value::empty_object();
+                    let errors = match provider.schema().await {
+                        Ok(_) => provider
+                            .validate_resource("fake_thing", config)
+                            .await
+                            .unwrap_err(),
+                        Err(errors) => errors,
+                    };
                     let text = format!("{} {}", errors.0[0].summary, errors.0[0].detail);
                     assert!(text.contains(expected), "{text}");
                 }
@@ -901,7 +908,7 @@ async fn attributes_with_nested_schemas() {
         )
         .serve();
     let schema = provider(&fake, 6).schema().await.unwrap();
-    let x = &schema.resources["x"];
+    let x = schema.resources.get("x").unwrap();
     assert!(x.block.contains_sensitive());
     let object = Type::object([("secret", Type::String)]);
     let expected = Type::object([
@@ -916,8 +923,8 @@ async fn attributes_with_nested_schemas() {
 #[tokio::test]
 async fn the_schema_is_asked_for_as_seldom_as_possible() {
     use proto::tfplugin6 as pb;
-    // Each time the schemas of identities are requested, too.
-    for (optional, expected) in [(true, 2), (false, 6)] {
+    // Each time the schemas of identities are requested, too. Three processes are asked to validate something.
+    for (optional, expected) in [(true, 2 + 3), (false, 6 + 3)] {
         let fake = Fake::new()
             .on(
                 "/tfplugin6.Provider/GetProviderSchema",
@@ -931,15 +938,18 @@ async fn the_schema_is_asked_for_as_seldom_as_possible() {
                     })
                 },
             )
+            .on(
+                "/tfplugin6.Provider/ValidateProviderConfig",
+                |_: pb::validate_provider_config::Request| Ok(pb::validate_provider_config::Response::default()),
+            )
             .serve();
-        let shared = crate::grpc_provider::SharedSchema::default();
+        let shared = SharedSchema::default();
         let mut schemas = Vec::new();
         for _ in 0..3 {
-            let channel = attach(Address::Unix(fake.socket().to_owned()));
-            let connection = Arc::new(PluginConnection::new("provider".into(), None));
-            let provider = GrpcProvider::new(connection, channel, Methods::of(6), shared.clone(), "1.11.4".into());
+            let provider = sharing(&fake, 6, shared.clone());
             provider.schema().await.unwrap();
             schemas.push(provider.schema().await.unwrap());
+            provider.validate_provider(Value::empty_object()).await.unwrap();
         }
         assert_eq!(fake.calls(), expected, "optional: {optional}");
         assert!(schemas.iter().all(|s| Arc::ptr_eq(s, &schemas[0])), "one copy is kept");

@@ -8,11 +8,13 @@
 //! | `tfstate`, `tfstate-prev` | the state with objects as they were found, and before that |
 //! | `tfconfig/modules.json`, `tfconfig/m-KEY/FILE` | the configuration as it was planned |
 //! | `.terraform.lock.hcl` | the provider selections, if there were any |
+//! | `schemas` | the schemas of the types in the plan, so that it is shown without plugins; optional |
 //!
 //! The form of the document is that of the types of a plan (`engine/stored.rs`). The format number is raised with every
 //! change that an older reader would misunderstand. Older formats are not read: a plan is meant to be applied soon.
 
 mod error;
+mod schemas;
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, Write};
@@ -24,18 +26,22 @@ use config::files::MemoryFiles;
 use config::manifest::Manifest;
 use config::snapshot::{Snapshot, SnapshotModule};
 use engine::plan::Plan;
+use plugins::planned;
+use provider::Schemas;
 use serde::{Deserialize, Serialize};
 use state::State;
 use syntax::Diagnostic;
 use zip::write::SimpleFileOptions;
 
 pub use error::PlanFileError;
+pub use schemas::schemas_of;
 
 use crate::backend::record::Saved;
 
 const DOCUMENT: &str = "monoform-plan.json";
 const MODULES: &str = "tfconfig/modules.json";
 const LOCK_FILE: &str = ".terraform.lock.hcl";
+const SCHEMAS: &str = "schemas";
 /// Version of the document's form; a golden document in the tests shows when it changes.
 const FORMAT: u32 = 3;
 /// Limit of the size of an entry: the file may not be one that this program wrote.
@@ -51,6 +57,8 @@ pub struct SavedPlan {
     pub workspace: String,
     /// Backend that it was made with; `None` for files of the working directory, whose paths are in the configuration.
     pub backend: Option<Saved>,
+    /// The schemas that are needed to show it; none in a plan without them, or if they cannot be read.
+    pub schemas: Option<Schemas>,
 }
 
 /// Form of the document and version of the program that wrote it. Every format has these two.
@@ -140,6 +148,9 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
     if let Some(lock_file) = &saved.lock_file {
         entry(LOCK_FILE, lock_file)?;
     }
+    if let Some(schemas) = &saved.schemas {
+        entry(SCHEMAS, &planned::encode(schemas))?;
+    }
     Ok(zip.finish()?.flush()?)
 }
 
@@ -220,6 +231,10 @@ fn load(document: &[u8], mut entries: BTreeMap<String, Vec<u8>>) -> Result<Saved
     let (prior_state, previous_state) = (state(entry("tfstate")?)?, state(entry("tfstate-prev")?)?);
     let manifest = Manifest::parse(&entry(MODULES)?).map_err(|e| PlanFileError::Manifest(e.to_string()))?;
     let lock_file = entries.remove(LOCK_FILE);
+    // Without them the plugins are asked.
+    let unusable = |reason: &String| tracing::debug!(reason, "the schemas of the plan are not used");
+    let schemas = entries.remove(SCHEMAS);
+    let schemas = schemas.and_then(|schemas| planned::decode(schemas).inspect_err(unusable).ok());
     let snapshot = snapshot(manifest, entries)?;
     let Destination { workspace, backend } = serde_json::from_slice(document)?;
     let mut text = serde_json::Deserializer::from_slice(document);
@@ -235,6 +250,7 @@ fn load(document: &[u8], mut entries: BTreeMap<String, Vec<u8>>) -> Result<Saved
         lock_file,
         workspace,
         backend,
+        schemas,
     })
 }
 

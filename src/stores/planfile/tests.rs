@@ -127,6 +127,7 @@ fn sample() -> SavedPlan {
         lock_file: Some(b"# lock".to_vec()),
         workspace: "default".into(),
         backend: None,
+        schemas: None,
     }
 }
 
@@ -230,4 +231,76 @@ fn graph_with_missing_change_is_refused() {
     saved.plan.graph.nodes.push(Operation::Change(7));
     let document = serde_json::to_vec(&Document::of(&saved, "1.0.0")).unwrap();
     assert!(matches!(reread_document(&document), Err(PlanFileError::Graph)));
+}
+
+fn schemas() -> Schemas {
+    use schema::{AttributeSchema, BlockSchema, Schema};
+    let schema = |name: &str| {
+        let block = BlockSchema {
+            attributes: BTreeMap::from([(name.into(), AttributeSchema::default())]),
+            ..BlockSchema::default()
+        };
+        Schema::new(1, block)
+    };
+    let types = ["t", "other"].map(|ty| (Arc::from(ty), schema(ty)));
+    let provider = provider::ProviderSchema {
+        provider: schema("token"),
+        resources: BTreeMap::from(types.clone()).into(),
+        data_sources: BTreeMap::from(types.clone()).into(),
+        actions: BTreeMap::from(types).into(),
+        ..provider::ProviderSchema::default()
+    };
+    Schemas {
+        providers: BTreeMap::from([(Provider::default_for("t"), Arc::new(provider))]),
+        provisioners: BTreeMap::from([("local-exec".into(), Arc::new(schema("command")))]),
+    }
+}
+
+/// The same plan with this entry beside the others.
+fn rewritten(path: &Path, schemas: Option<&[u8]>) -> SavedPlan {
+    let mut old = zip::ZipArchive::new(std::fs::File::open(path).unwrap()).unwrap();
+    let new = path.with_extension("new");
+    let mut zip = zip::ZipWriter::new(std::fs::File::create(&new).unwrap());
+    for i in 0..old.len() {
+        let entry = old.by_index(i).unwrap();
+        if entry.name().unwrap() != SCHEMAS {
+            zip.raw_copy_file(entry).unwrap();
+        }
+    }
+    if let Some(content) = schemas {
+        zip.start_file(SCHEMAS, SimpleFileOptions::default()).unwrap();
+        zip.write_all(content).unwrap();
+    }
+    zip.finish().unwrap();
+    read(&new, "1.0.0", Program::MONOFORM).unwrap()
+}
+
+#[test]
+fn schemas_of_the_types_in_a_plan_are_saved_with_it_and_others_are_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("p");
+    let mut saved = sample();
+    let loaded = config::load(
+        &files(&saved),
+        ".",
+        &config::LoadOptions::new("1.16.0", &saved.snapshot.manifest()),
+    );
+    saved.schemas = Some(schemas_of(&schemas(), &loaded.config, &saved.plan));
+    write(&path, &saved, "1.0.0").unwrap();
+    let back = read(&path, "1.0.0", Program::MONOFORM).unwrap().schemas.unwrap();
+    let provider = &back.providers[&Provider::default_for("t")];
+    let names = |map: &provider::SchemaMap<schema::Schema>| map.keys().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(names(&provider.resources), ["t"]);
+    assert_eq!(names(&provider.actions), ["t"]);
+    // Nothing in the plan is of this kind.
+    assert!(provider.data_sources.is_empty());
+    let all = schemas();
+    let expected = &all.providers[&Provider::default_for("t")];
+    assert_eq!(provider.resources.get("t"), expected.resources.get("t"));
+    assert_eq!(provider.provider, expected.provider);
+    assert_eq!(back.provisioners, all.provisioners);
+
+    assert!(rewritten(&path, None).schemas.is_none(), "a plan without them is read");
+    let damaged = rewritten(&path, Some(&[0xff; 9]));
+    assert!(damaged.schemas.is_none(), "schemas that cannot be read are asked for");
 }

@@ -12,8 +12,7 @@ use cty::json::TypeError;
 use cty::msgpack::CodecError;
 use cty::{Marks, Path, Step, Type, Value};
 use engine::plan::{Action, Mode, OutputChange, PlanView, Reason, ResourceChange};
-use provider::ProviderSchema;
-use provider::Schemas;
+use provider::{ProviderSchema, SchemaMap, Schemas};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting, Schema};
 use serde_json::Value as Json;
 
@@ -45,7 +44,7 @@ type Result<T> = std::result::Result<T, ReadError>;
 /// The document has another form.
 pub fn schemas(document: &Json) -> Result<Schemas> {
     let providers = document["provider_schemas"].as_object().into_iter().flatten();
-    let each = |content: &Json| -> Result<BTreeMap<Arc<str>, Schema>> {
+    let each = |content: &Json| -> Result<SchemaMap<Schema>> {
         let all = content.as_object().into_iter().flatten();
         all.map(|(name, s)| Ok((name.as_str().into(), Schema::new(0, block(&s["block"])?))))
             .collect()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use provider::{FunctionSchema, ParameterSchema, ProviderSchema};
+use provider::{FunctionSchema, ParameterSchema, ProviderSchema, SchemaMap};
 use schema::{AttributeSchema, AttributeType, BlockSchema, Description, IdentitySchema, Nesting, Schema};
 use serde_json::{Map, Value as Json};
 
@@ -40,7 +40,7 @@ pub fn provider(schema: &ProviderSchema) -> Json {
         .into()
 }
 
-fn all(schemas: &BTreeMap<Arc<str>, Schema>) -> Map<String, Json> {
+fn all(schemas: &SchemaMap<Schema>) -> Map<String, Json> {
     schemas
         .iter()
         .map(|(name, schema)| (name.to_string(), versioned(schema)))
@@ -48,7 +48,7 @@ fn all(schemas: &BTreeMap<Arc<str>, Schema>) -> Map<String, Json> {
 }
 
 /// Returns the schemas of actions, which have no versions.
-fn actions(schemas: &BTreeMap<Arc<str>, Schema>) -> Map<String, Json> {
+fn actions(schemas: &SchemaMap<Schema>) -> Map<String, Json> {
     let documents = schemas.iter().map(|(name, schema)| {
         (
             name.to_string(),

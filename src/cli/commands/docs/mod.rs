@@ -147,7 +147,7 @@ fn schema(session: &Session, provider: &BuiltinProvider) -> Result<Arc<ProviderS
     };
     let host = session.plugin_host()?;
     session.runtime()?.block_on(async {
-        let running = host.provider(&provider.address, program).await?;
+        let running = host.provider(&provider.address, program)?;
         let schema = running.schema().await;
         running.close().await;
         schema

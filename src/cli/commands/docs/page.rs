@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use cty::Type;
 use lang::functions::signature::Signature;
 use packages::builtin::BuiltinProvider;
-use provider::{FunctionSchema, ProviderSchema};
+use provider::{FunctionSchema, ProviderSchema, SchemaMap};
 use schema::{AttributeSchema, AttributeType, BlockSchema, Description, Nesting, Schema};
 use views::wrap::wrap;
 
@@ -49,9 +49,7 @@ impl Kind {
 
     /// Returns the types of this kind.
     pub(super) fn names(self, schema: &ProviderSchema) -> Vec<String> {
-        let of = |all: &std::collections::BTreeMap<std::sync::Arc<str>, Schema>| {
-            all.keys().map(ToString::to_string).collect()
-        };
+        let of = |all: &SchemaMap<Schema>| all.keys().map(ToString::to_string).collect();
         match self {
             Kind::Resource => of(&schema.resources),
             Kind::Data => of(&schema.data_sources),

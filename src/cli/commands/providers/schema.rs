@@ -1,5 +1,9 @@
 //! `providers schema`.
 
+use std::sync::Arc;
+
+use addrs::Provider;
+use provider::{ProviderSchema, invalid_schema};
 use serde_json::{Map, Value as Json, json};
 use syntax::Diagnostics;
 use views::json::schemas;
@@ -52,10 +56,13 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         let all = requirements(&project.config, &state)?.into_keys();
         session.runtime()?.block_on(plugins.ask(all)).into_result(plugins)
     };
-    let plugins = ask()?;
-    let all: Map<String, Json> = plugins
-        .schemas()
-        .providers
+    let described = ask()?.schemas().providers;
+    let problem = |(provider, schema): (&Provider, &Arc<ProviderSchema>)| {
+        Some(invalid_schema(&provider.for_display(), schema.first_problem()?))
+    };
+    let problems: Diagnostics = described.iter().filter_map(problem).collect();
+    problems.into_result(())?;
+    let all: Map<String, Json> = described
         .iter()
         .map(|(p, schema)| (p.to_string(), schemas::provider(schema)))
         .collect();

@@ -79,12 +79,12 @@ fn schema(name: &str) -> ProviderSchema {
         ..FunctionSchema::default()
     };
     ProviderSchema {
-        ephemeral: BTreeMap::from([(format!("{name}_ticket").into(), Schema::new(0, ticket))]),
-        functions: BTreeMap::from([("shout".into(), shout)]),
+        ephemeral: BTreeMap::from([(format!("{name}_ticket").into(), Schema::new(0, ticket))]).into(),
+        functions: BTreeMap::from([("shout".into(), shout)]).into(),
         provider: Schema::new(0, block(&[("token", Type::String, "o")])),
-        resources: BTreeMap::from([(format!("{name}_thing").into(), Schema::new(1, thing))]),
+        resources: BTreeMap::from([(format!("{name}_thing").into(), Schema::new(1, thing))]).into(),
         // States record no schema version of data sources.
-        data_sources: BTreeMap::from([(format!("{name}_lookup").into(), Schema::new(2, lookup))]),
+        data_sources: BTreeMap::from([(format!("{name}_lookup").into(), Schema::new(2, lookup))]).into(),
         capabilities: Capabilities {
             plan_destroy: true,
             move_resource_state: name != "plain",
@@ -226,7 +226,7 @@ impl Fake {
     }
 
     fn resource(&self, ty: &str) -> &Schema {
-        &self.schema.resources[ty]
+        self.schema.resources.get(ty).unwrap()
     }
 }
 

@@ -273,7 +273,7 @@ fn of_provider(provider: &BuiltinProvider, schema: &ProviderSchema) -> Page {
             );
         }
     }
-    for (function, found) in &schema.functions {
+    for (function, found) in schema.functions.iter() {
         let called = format!("provider::{name}::{function}");
         let id = anchor(&called);
         let text = docs::provider_function(&called, found, 100);

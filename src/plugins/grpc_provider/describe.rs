@@ -1,0 +1,179 @@
+//! The description of a provider: its schemas and capabilities, from its process or as they were kept from an earlier one.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use proto::tfplugin6 as pb;
+use provider::{PluginDiagnostic, ProviderSchema};
+use syntax::{DiagnosticParts, Diagnostics};
+use tokio::sync::{OnceCell, Semaphore};
+use tonic::Code;
+
+use super::{Access, GrpcProvider, Started, plain};
+use crate::convert::{self, MessageError};
+use crate::grpc::name;
+use crate::launch::Launch;
+use crate::schemas::{
+    self, Answer, Encoded, GetProviderSchema, GetResourceIdentitySchemas, Kind, Properties, SchemaFile, SchemaStore,
+};
+
+/// The description of a provider, shared by all processes of the same provider and version.
+pub type SharedSchema = Arc<OnceCell<Description>>;
+
+/// The description of a provider.
+#[derive(Clone)]
+pub struct Description {
+    pub(super) schema: Arc<ProviderSchema>,
+    /// True if the provider accepts batched calls.
+    pub(super) batches: bool,
+}
+
+impl Description {
+    fn new(properties: &Properties, encoded: Arc<dyn Encoded>) -> Result<Description, MessageError> {
+        Ok(Description {
+            schema: Arc::new(schemas::provider_schema(properties, encoded)?),
+            batches: properties.batches,
+        })
+    }
+}
+
+/// Where the schemas of one provider package are kept.
+pub struct Kept {
+    pub store: Arc<SchemaStore>,
+    /// The checksum of the package.
+    pub package: String,
+    /// How to start the provider.
+    pub launch: Launch,
+}
+
+impl Kept {
+    /// The description of the provider as it was kept; none if there is none that can be used.
+    pub fn description(self: &Arc<Kept>) -> Option<Description> {
+        let file = self.store.open(&self.package)?;
+        let description = self.description_in(file);
+        let failed = |error: &MessageError| tracing::debug!(package = self.package, %error, "no stored schemas");
+        let description = description.inspect_err(failed).ok()?;
+        tracing::debug!(plugin = self.launch.title, "schemas from the disk");
+        Some(description)
+    }
+
+    fn description_in(self: &Arc<Kept>, file: SchemaFile<File>) -> Result<Description, MessageError> {
+        let kept = self.clone();
+        let file = file.asking_again(Box::new(move || kept.answer_of_new_process()));
+        Description::new(&file.properties.clone(), Arc::new(file))
+    }
+
+    /// The answer of a process that is started for nothing else, on a thread of its own: that a stored schema is damaged is
+    /// found where nobody can wait for a request. Keeps the answer in its place.
+    fn answer_of_new_process(&self) -> Option<Answer> {
+        let ask = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.ok()?.block_on(async {
+                // Who waits for this may be in the way of others that start, so it waits for none of them.
+                let access = Access::Start(self.launch.clone(), Arc::new(Semaphore::new(1)));
+                let provider = GrpcProvider::new(self.launch.title.clone(), access, Arc::default(), None, "".into());
+                let answer = match provider.started().await {
+                    Ok(started) => provider.ask(started).await,
+                    Err(problems) => Err(problems),
+                };
+                provider::Provider::close(&provider).await;
+                let failed = |problems: &Diagnostics| tracing::debug!(?problems, "the provider cannot be asked again");
+                answer.inspect_err(failed).ok()
+            })
+        };
+        let answer = std::thread::scope(|scope| scope.spawn(ask).join().ok().flatten())?;
+        self.store.write(&self.package, &answer);
+        Some(answer)
+    }
+}
+
+impl GrpcProvider {
+    /// The description of the provider, by asking its process.
+    pub(super) async fn describe(&self) -> Result<Description, Diagnostics> {
+        let started = self.started().await?;
+        let answer = Arc::new(self.ask(started).await?);
+        // It is introduced now.
+        let _ = started.introduced.set(());
+        let fault = |error: MessageError| {
+            self.connection
+                .fault(name(started.methods.get_schema), &error.to_string())
+        };
+        let description = Description::new(&answer.properties, answer.clone()).map_err(fault)?;
+        let Some(kept) = self.kept.clone() else {
+            return Ok(description);
+        };
+        // From the file, so that the answer need not stay in memory.
+        let stored = tokio::task::spawn_blocking(move || {
+            kept.store.write(&kept.package, &answer);
+            kept.description()
+        });
+        Ok(stored.await.ok().flatten().unwrap_or(description))
+    }
+
+    /// Asks the process about itself.
+    pub(super) async fn ask(&self, started: &Started) -> Result<Answer, Diagnostics> {
+        let path = started.methods.get_schema;
+        // The requests of both protocols are empty.
+        let request = pb::get_provider_schema::Request {};
+        let answered = self
+            .call_for_status::<_, GetProviderSchema>(started, path, request)
+            .await;
+        let (metadata, mut response, _) = match answered {
+            Ok(response) => response.into_parts(),
+            Err(status) => return Err(self.connection.failure(name(path), &status).await),
+        };
+        let batches = metadata.get(proto::STREAM_OF_CALLS);
+        let batches = batches.is_some_and(|version| version == proto::STREAM_OF_CALLS_VERSION);
+        let announced = metadata.get(proto::STATE_ONLY).and_then(|names| names.to_str().ok());
+        let announced = announced.unwrap_or_default().split(',').filter(|n| !n.is_empty());
+        let state_only = announced.map(Arc::from).collect();
+        let problems = convert::diagnostics(std::mem::take(&mut response.diagnostics));
+        if convert::has_errors(&problems) {
+            return Err(plain(problems));
+        }
+        self.log_warnings(problems);
+        let properties = Properties {
+            protocol: started.methods.version,
+            capabilities: convert::capabilities(response.capabilities.take().unwrap_or_default()),
+            batches,
+            state_only,
+        };
+        let mut schemas = response.into_schemas();
+        let identities = self.ask_for_identities(started).await?;
+        if let Some(response) = identities {
+            schemas.insert(Kind::Identity, schemas::by_name(response.identities));
+        }
+        Ok(Answer { properties, schemas })
+    }
+
+    /// Asks for the schemas of identities. A provider from before there were identities does not know the request.
+    async fn ask_for_identities(&self, started: &Started) -> Result<Option<GetResourceIdentitySchemas>, Diagnostics> {
+        let path = started.methods.identity_schemas;
+        let request = pb::get_resource_identity_schemas::Request {};
+        let answered = self
+            .call_for_status::<_, GetResourceIdentitySchemas>(started, path, request)
+            .await;
+        let mut response = match answered {
+            Ok(response) => response.into_inner(),
+            Err(status) if status.code() == Code::Unimplemented => return Ok(None),
+            Err(status) => return Err(self.connection.failure(name(path), &status).await),
+        };
+        let problems = convert::diagnostics(std::mem::take(&mut response.diagnostics));
+        if convert::has_errors(&problems) {
+            return Err(plain(problems));
+        }
+        Ok(Some(response))
+    }
+
+    fn log_warnings(&self, problems: Vec<PluginDiagnostic>) {
+        for problem in problems {
+            let DiagnosticParts { summary, detail, .. } = problem.diagnostic.into_parts();
+            tracing::warn!(
+                plugin = self.connection.title(),
+                summary,
+                detail,
+                "the schema comes with a warning"
+            );
+        }
+    }
+}
