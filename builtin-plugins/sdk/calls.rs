@@ -51,10 +51,10 @@ impl CallOptions {
 }
 
 /// The calls in progress: the stop signal of each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Calls(Arc<Registry>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Registry {
     signals: Mutex<Signals>,
     /// The number of calls in progress.
@@ -69,10 +69,7 @@ struct Signals {
 
 impl Calls {
     pub fn new() -> Calls {
-        Calls(Arc::new(Registry {
-            signals: Mutex::default(),
-            count: watch::Sender::new(0),
-        }))
+        Calls::default()
     }
 
     fn signals(&self) -> MutexGuard<'_, Signals> {
