@@ -96,6 +96,7 @@ impl Applier<'_> {
         let meta = self.context.provider_meta(s.address, &s.change.provider.provider)?;
         // Durable before the provider is called: after a crash, the journal names the object.
         let intent = self.intend(s, deposed, IntentAction::Delete, None).await?;
+        let began = Instant::now();
         let answer = s
             .provider
             .apply(
@@ -114,6 +115,7 @@ impl Applier<'_> {
                 let (value, private) = (stored.value.clone(), stored.private.clone());
                 without_response(diagnostics, value, private, stored.identity.clone())
             });
+        self.slots.took(began.elapsed());
         let mut problems = located(answer.diagnostics, None, s.address);
         let left = answer.value.state;
         if !problems.has_errors() && !left.is_null() {
