@@ -341,9 +341,7 @@ pub trait Provider: Send + Sync {
     async fn read(&self, ty: &str, request: ReadRequest) -> Result<Answer<ObjectRead>, Diagnostics>;
     async fn plan(&self, ty: &str, request: PlanRequest) -> Result<Answer<PlannedChange>, Diagnostics>;
     /// Returns true if the provider's process has ended and requests cannot reach it.
-    fn has_ended(&self) -> bool {
-        false
-    }
+    fn has_ended(&self) -> bool;
     /// Applies a planned change.
     async fn apply(&self, ty: &str, request: ApplyRequest) -> Result<Answer<Applied>, Diagnostics>;
     /// Finds existing objects by an identifier or an identity.

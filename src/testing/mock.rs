@@ -226,6 +226,10 @@ impl Provider for Mock {
         Ok(planned(without_write_only(&schema.block, &unknown), Vec::new()))
     }
 
+    fn has_ended(&self) -> bool {
+        self.real.has_ended()
+    }
+
     async fn apply(&self, ty: &str, request: ApplyRequest) -> Result<Answer<Applied>, Diagnostics> {
         let applied = |state: Value, diagnostics: Vec<PluginDiagnostic>| Answer {
             value: Applied {

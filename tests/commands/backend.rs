@@ -21,6 +21,10 @@ pub const TESTS: &[(&str, fn())] = &[
         all_workspaces_are_brought_along,
     ),
     (
+        "backend::states_are_brought_along_if_only_some_of_their_files_change",
+        states_are_brought_along_if_only_some_of_their_files_change,
+    ),
+    (
         "backend::settings_come_from_the_command_line",
         settings_come_from_the_command_line,
     ),
@@ -231,6 +235,36 @@ fn all_workspaces_are_brought_along() {
     );
     assert!(w.exists("two.tfstate") && w.exists("ws/w/terraform.tfstate"));
     assert_eq!(w.run(&["workspace", "list"]).ok().stdout, "  default\n* w\n\n");
+}
+
+fn states_are_brought_along_if_only_some_of_their_files_change() {
+    const NAMED: &str = "terraform.tfstate.d/w/terraform.tfstate";
+    let with_two = || {
+        let w = applied("");
+        w.run(&["workspace", "new", "w"]).ok();
+        w.run(&["apply", "-auto-approve"]).ok();
+        w
+    };
+    // The state of the default workspace stays in its file.
+    let w = with_two();
+    let (default, named) = (w.read("terraform.tfstate"), w.read(NAMED));
+    configure(&w, "workspace_dir = \"ws\"");
+    w.run(&["init", "-force-copy"]).ok();
+    assert_eq!(w.read("terraform.tfstate"), default);
+    assert_eq!(
+        (w.read("ws/w/terraform.tfstate"), w.read(NAMED)),
+        (named.clone(), named)
+    );
+    // The others stay.
+    let w = with_two();
+    let (default, named) = (w.read("terraform.tfstate"), w.read(NAMED));
+    configure(&w, "path = \"one.tfstate\"");
+    w.run(&["init", "-force-copy"]).ok();
+    assert_eq!(
+        (w.read("one.tfstate"), w.read("terraform.tfstate")),
+        (default.clone(), default)
+    );
+    assert_eq!(w.read(NAMED), named, "it is the only copy");
 }
 
 fn settings_come_from_the_command_line() {

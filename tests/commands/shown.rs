@@ -12,6 +12,10 @@ pub const TESTS: &[(&str, fn())] = &[
     ("shown::sensitive_import_id_is_hidden", sensitive_import_id),
     ("shown::no_lines_of_progress_with_concise", concise),
     ("shown::options_for_people_are_refused_with_json", refused),
+    (
+        "shown::errors_beside_a_bookmark_have_their_source",
+        errors_beside_a_bookmark,
+    ),
 ];
 
 const SECRETS: &str = r#"
@@ -282,4 +286,15 @@ fn refused() {
             assert!(page.contains(flag), "{page}");
         }
     }
+}
+
+fn errors_beside_a_bookmark() {
+    let w = Workspace::new();
+    w.write("main.tf", "output \"o\" {\n  valeu = 1\n}\n");
+    w.write(
+        "p",
+        r#"{"remote_plan_format": 1, "run_id": "run-1", "hostname": "app.example"}"#,
+    );
+    w.run(&["show", "-no-color", "p"])
+        .fails_with(&["Unsupported argument", "valeu = 1"]);
 }

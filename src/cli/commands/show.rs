@@ -107,9 +107,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if Bookmark::is(path) {
         let (project, problems) = workdir::read(session);
         if problems.has_errors() {
-            return Err(problems.into());
+            return Err(Failure::within(problems, &project.sources));
         }
-        hosted::show::show(&session.hosted(), &project.config, path, as_json)?;
+        hosted::show::show(&session.hosted(), &project.config, path, as_json).within(&project.sources)?;
         return Ok(Outcome::success());
     }
     if planfile::looks_like_plan(path) {

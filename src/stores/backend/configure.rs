@@ -7,7 +7,7 @@ use config::model::Backend;
 use cty::Value;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
-use super::local::{empty_with_backup, same_place};
+use super::local::{empty_with_backup, same_file};
 use super::migrate::{Migration, migrate};
 use super::record::{Record, Saved};
 use super::{CLOUD, Kind, Local, Place, Source, of_saved, select, settings};
@@ -244,17 +244,21 @@ impl Change<'_> {
     /// Migrates states from the default place, as there was no record yet.
     fn bring_local_states(&self, place: &Place) -> Result<(), Diagnostics> {
         let source = Local::default();
-        if matches!(place, Place::Local(local) if same_place(&source, local)) {
-            return Ok(());
-        }
         let mut moved = Vec::new();
+        let mut shares_files = false;
         for workspace in source.workspaces()? {
             let file = source.state(&workspace);
-            if read_source(&Source::File(file.clone()))?.is_some_and(|state| !state.is_empty()) {
+            if matches!(place, Place::Local(local) if same_file(&file, &local.state(&workspace))) {
+                shares_files = true;
+            } else if read_source(&Source::File(file.clone()))?.is_some_and(|state| !state.is_empty()) {
                 moved.push(file);
             }
         }
         if moved.is_empty() || !migrate(&self.migration, &Place::Local(source), place)? {
+            return Ok(());
+        }
+        if shares_files {
+            // As in Terraform: where some states stay, nothing is emptied.
             return Ok(());
         }
         // Only after all states have been copied: the files are the only other copies.

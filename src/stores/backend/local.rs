@@ -116,10 +116,10 @@ impl Local {
     }
 }
 
-/// Returns true if two backends keep the default workspace's state in the same file.
+/// Returns true if two paths name the same file, by their text.
 #[must_use]
-pub fn same_place(a: &Local, b: &Local) -> bool {
-    let absolute = |local: &Local| std::path::absolute(local.file()).unwrap_or_else(|_| local.file());
+pub fn same_file(a: &Path, b: &Path) -> bool {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute(a) == absolute(b)
 }
 

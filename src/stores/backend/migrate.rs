@@ -1,11 +1,11 @@
 //! Migration of states from one backend to another.
 
-use std::path::Path;
 use std::time::Duration;
 
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
 
+use super::local::same_file;
 use super::{CLOUD, Place, Source};
 use crate::session::{Opening, StateSession, problem, read_source};
 use crate::workspace::DEFAULT;
@@ -164,11 +164,8 @@ impl Pair<'_> {
 
     fn one_to(&self, from: &str, to: &str, force: bool) -> Result<bool, Diagnostics> {
         let (from, to) = (self.from.state(from), self.to.state(to));
-        if let (Source::File(from), Source::File(to)) = (&from, &to) {
-            let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-            if absolute(from) == absolute(to) {
-                return Ok(false);
-            }
+        if matches!((&from, &to), (Source::File(from), Source::File(to)) if same_file(from, to)) {
+            return Ok(false);
         }
         // An empty state is not locked: there may be no file to lock.
         if matches!(&from, Source::File(path) if !path.exists()) {
