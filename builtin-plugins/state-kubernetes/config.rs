@@ -210,19 +210,12 @@ impl Config {
             user: text(&self.config_context_auth_info, "KUBE_CTX_AUTH_INFO"),
             cluster: text(&self.config_context_cluster, "KUBE_CTX_CLUSTER"),
         };
-        let mut access = kubeconfig::read(&self.paths(), &choice).map_err(|why| {
+        let access = kubeconfig::read(&self.paths(), &choice).map_err(|why| {
             problem(
                 "config_path",
                 format!("Failed to initialize kubernetes configuration: {why}."),
             )
         })?;
-        if access.server.to_ascii_lowercase().starts_with("http://") {
-            tracing::warn!(
-                "the user of the file is not used: the connection to {} is not safe",
-                access.server
-            );
-            access.without_user();
-        }
         // Without any other configuration, a pod uses its service account.
         let is_elsewhere = !access.server.is_empty() || text(&self.host, "KUBE_HOST").is_some();
         match is_elsewhere || env::var("KUBERNETES_SERVICE_HOST").is_none() {
@@ -241,13 +234,29 @@ impl Config {
         if let Some(host) = text(&self.host, "KUBE_HOST") {
             access.server = host;
         }
-        set(&mut access.username, &self.username, "KUBE_USER");
-        set(&mut access.password, &self.password, "KUBE_PASSWORD");
+        access.insecure |= flag("insecure", &self.insecure, "KUBE_INSECURE")?;
         set(
             &mut access.authorities,
             &self.cluster_ca_certificate,
             "KUBE_CLUSTER_CA_CERT_DATA",
         );
+        if !access.server.is_empty() && !access.server.contains("://") {
+            // As in Terraform, a host without a scheme is reached by https if there is any TLS setting.
+            let certificate =
+                access.certificate.is_some() || text(&self.client_certificate, "KUBE_CLIENT_CERT_DATA").is_some();
+            let is_tls = access.authorities.is_some() || certificate || access.insecure;
+            access.server = format!("{}://{}", if is_tls { "https" } else { "http" }, access.server);
+        }
+        // Before the user's own arguments, and after the host, which may take TLS away from a cluster of the files.
+        if access.server.to_ascii_lowercase().starts_with("http://") {
+            tracing::warn!(
+                "the user of the file is not used: the connection to {} is not safe",
+                access.server
+            );
+            access.without_user();
+        }
+        set(&mut access.username, &self.username, "KUBE_USER");
+        set(&mut access.password, &self.password, "KUBE_PASSWORD");
         set(
             &mut access.certificate,
             &self.client_certificate,
@@ -258,7 +267,6 @@ impl Config {
         if let Some(token) = text(&self.token, "KUBE_TOKEN") {
             (access.token, access.token_file) = (Some(token), None);
         }
-        access.insecure |= flag("insecure", &self.insecure, "KUBE_INSECURE")?;
         if let Some(exec) = self.exec.known() {
             access.exec = Some(Exec {
                 api_version: exec.api_version.text().to_owned(),
@@ -274,11 +282,6 @@ impl Config {
                 hint: String::new(),
                 with_cluster: false,
             });
-        }
-        if !access.server.is_empty() && !access.server.contains("://") {
-            // As in Terraform, a host without a scheme is reached by https if there is any TLS setting.
-            let is_tls = access.authorities.is_some() || access.certificate.is_some() || access.insecure;
-            access.server = format!("{}://{}", if is_tls { "https" } else { "http" }, access.server);
         }
         Ok(access)
     }
@@ -308,6 +311,29 @@ fn in_cluster() -> Result<Access> {
 #[cfg(test)]
 mod unit {
     use super::*;
+
+    #[test]
+    fn credentials_of_files_are_not_sent_to_a_host_without_tls() {
+        let of_files = Access {
+            server: "https://cluster".into(),
+            token: Some("secret".into()),
+            ..Access::default()
+        };
+        let access = |host: &str| {
+            let config = Config {
+                host: Attr::Known(host.into()),
+                username: Attr::Known("me".into()),
+                ..Config::default()
+            };
+            config.overridden(of_files.clone()).unwrap()
+        };
+        for host in ["http://other", "HTTP://other", "other"] {
+            let access = access(host);
+            // The user's own arguments are sent as they say.
+            assert_eq!((access.token, access.username.as_deref()), (None, Some("me")), "{host}");
+        }
+        assert_eq!(access("https://other").token.as_deref(), Some("secret"));
+    }
 
     #[test]
     fn suffixes_that_parts_have_are_refused() {
