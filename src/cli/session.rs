@@ -93,6 +93,29 @@ impl Session {
         }
     }
 
+    /// Returns a session of the same command with the lock file and plugins of a directory, once the process has left the working
+    /// directory. Paths of the command line remain relative to that.
+    #[must_use]
+    pub fn in_directory(&self, dir: PathBuf) -> Session {
+        let mut invocation = self.invocation.clone();
+        for flag in &mut invocation.variables {
+            if let VariableFlag::File(path) = flag {
+                *path = self.working_dir.join(&*path).to_string_lossy().into_owned();
+            }
+        }
+        let surroundings = Surroundings {
+            console: self.console.clone(),
+            env: self.env.clone(),
+            builtins: self.builtins.clone(),
+            cli_config: self.cli_config.clone(),
+            cli_problems: self.cli_problems.clone(),
+            original_dir: self.original_dir.clone(),
+            working_dir: dir,
+            mounts: self.mounts.clone(),
+        };
+        Session::new(surroundings, invocation)
+    }
+
     /// Returns the variables set by the environment, variable files and flags. They are read once for a command, so that loading
     /// and planning depend on the same values.
     pub fn set_variables(&self) -> Arc<SetVariables> {

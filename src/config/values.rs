@@ -73,6 +73,19 @@ impl fmt::Debug for VariableValue {
 /// Values of the root module's variables, by name.
 pub type VariableValues = BTreeMap<Arc<str>, VariableValue>;
 
+/// Variable files that are loaded automatically, before the `.auto.tfvars` files, which win over these.
+const FIRST: [&str; 2] = ["terraform.tfvars", "terraform.tfvars.json"];
+
+/// Returns true if a variable file of this name is loaded automatically.
+#[must_use]
+pub fn is_automatic(name: &str) -> bool {
+    FIRST.contains(&name) || is_auto(name)
+}
+
+fn is_auto(name: &str) -> bool {
+    name.ends_with(".auto.tfvars") || name.ends_with(".auto.tfvars.json")
+}
+
 /// A flag that sets variables, in the order of the command line.
 #[derive(Clone, PartialEq)]
 pub enum VariableFlag {
@@ -316,16 +329,13 @@ impl SetVariables {
         };
         // Sorted: a file later in the order wins.
         names.sort();
-        // Before the `.auto.tfvars` files, which win over these.
-        for first in ["terraform.tfvars", "terraform.tfvars.json"] {
+        for first in FIRST {
             if names.iter().any(|n| n == first) {
                 self.file(files, first);
             }
         }
-        for name in names {
-            if name.ends_with(".auto.tfvars") || name.ends_with(".auto.tfvars.json") {
-                self.file(files, &name);
-            }
+        for name in names.iter().filter(|name| is_auto(name)) {
+            self.file(files, name);
         }
     }
 

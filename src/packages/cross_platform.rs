@@ -80,6 +80,13 @@ pub enum Tracked {
     All,
 }
 
+/// Error of a provider without a version.
+struct NotSelected {
+    problem: Diagnostic,
+    /// True if the source cannot be reached, so that it is not known whether it has one.
+    is_unreachable: bool,
+}
+
 /// Result of fetching a package.
 struct Got {
     authentication: Authentication,
@@ -108,9 +115,12 @@ impl Request<'_> {
         provider: &Provider,
         constraints: &Constraints,
         old: Option<&Locked>,
-    ) -> Result<Version, Diagnostic> {
+    ) -> Result<Version, NotSelected> {
         if let Some(old) = old {
-            return locked_version(provider, constraints, old, self.origins);
+            return locked_version(provider, constraints, old, self.origins).map_err(|problem| NotSelected {
+                problem,
+                is_unreachable: false,
+            });
         }
         // The cache holds what was used before, which is no reason to choose an old version.
         let mirrored = match &self.source {
@@ -127,7 +137,10 @@ impl Request<'_> {
         newest(self.client, provider, constraints, sources, here, Some(self.origins))
             .await
             .map(|newest| newest.version)
-            .map_err(Diagnostic::from)
+            .map_err(|why| NotSelected {
+                is_unreachable: why.unreachable,
+                problem: why.into(),
+            })
     }
 
     /// Returns the unpacked packages in a filesystem mirror and in the cache.
@@ -246,7 +259,7 @@ impl Request<'_> {
                         },
                     );
                 }
-                Err(diagnostic) => errors.push(diagnostic),
+                Err(error) => errors.push(error.problem),
             }
         }
         errors.into_result(())
@@ -318,15 +331,27 @@ impl Request<'_> {
     }
 
     /// Fills a directory with archives and with the documents of a network mirror. `lock` has the versions that are chosen
-    /// already.
-    pub async fn mirror(&self, to: &Path, lock: &LockFile, tell: &mut dyn FnMut(Step<'_>)) -> Result<(), Diagnostics> {
+    /// already. The result is the providers whose source cannot be reached, with the errors.
+    ///
+    /// # Errors
+    /// Packages cannot be fetched or written.
+    pub async fn mirror(
+        &self,
+        to: &Path,
+        lock: &LockFile,
+        tell: &mut dyn FnMut(Step<'_>),
+    ) -> Result<BTreeMap<Provider, Diagnostic>, Diagnostics> {
         let mut errors = Diagnostics::new();
+        let mut unreachable = BTreeMap::new();
         for (provider, constraints) in self.requirements {
             let old = lock.providers.get(provider);
             let version = match self.version(provider, constraints, old).await {
                 Ok(version) => version,
-                Err(diagnostic) => {
-                    errors.push(diagnostic);
+                Err(error) => {
+                    match error.is_unreachable {
+                        true => drop(unreachable.insert(provider.clone(), error.problem)),
+                        false => errors.push(error.problem),
+                    }
                     continue;
                 }
             };
@@ -370,7 +395,11 @@ impl Request<'_> {
                 }
             }
         }
-        errors.into_result(())
+        if errors.has_errors() {
+            errors.extend(unreachable.into_values());
+            return Err(errors);
+        }
+        Ok(unreachable)
     }
 }
 

@@ -1,7 +1,9 @@
 //! The command line itself: places of flags, completion, help, names, near names.
 
-use std::os::unix::fs::symlink;
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+use support::registry::platform;
 use support::{Ran, Workspace, monoform};
 
 pub const TESTS: &[(&str, fn())] = &[
@@ -15,6 +17,10 @@ pub const TESTS: &[(&str, fn())] = &[
     (
         "line::no_numbers_of_the_system_in_errors",
         no_numbers_of_the_system_in_errors,
+    ),
+    (
+        "line::validate_of_a_directory_uses_its_plugins_if_it_is_initialized",
+        validate_of_a_directory_uses_its_plugins_if_it_is_initialized,
     ),
     (
         "line::small_outputs_end_as_terraform_ends_them",
@@ -275,6 +281,33 @@ fn near_names_are_suggested() {
         "{}",
         ran.all()
     );
+}
+
+fn validate_of_a_directory_uses_its_plugins_if_it_is_initialized() {
+    let requiring = "terraform {\n  required_providers {\n    null = {\n      source = \"example.com/acme/null\"\n    }\n  }\n}\nresource \
+                     \"null_resource\" \"a\" {\n}\n";
+    // A local module is not installed, so it needs no initialization.
+    let module = "variable \"x\" {}\n";
+    for initialized in [".", "module"] {
+        let w = Workspace::with(&[
+            ("main.tf", requiring),
+            ("module/main.tf", requiring),
+            ("module/more.tf", module),
+        ]);
+        let plugins = format!("{initialized}/terraform.d/plugins/example.com/acme/null/1.0.0");
+        let plugin = format!("{plugins}/{}/terraform-provider-null_v1.0.0", platform());
+        w.write(
+            &plugin,
+            &format!("#!/bin/sh\nexec '{}' internal-plugin provider null\n", monoform()),
+        );
+        std::fs::set_permissions(w.dir().join(&plugin), Permissions::from_mode(0o755)).expect("a file");
+        w.run(&["validate", "module"]).fails_with(&["Provider not available"]);
+        w.run(&[&format!("-chdir={initialized}"), "init"]).ok();
+        w.run(&["validate", "module"]).ok();
+        // Files of variables are named as seen from the calling directory.
+        w.write("given.tfvars", "x = 1\n");
+        w.run(&["validate", "-var-file=given.tfvars", "module"]).ok();
+    }
 }
 
 fn no_numbers_of_the_system_in_errors() {

@@ -83,6 +83,31 @@ fn locked_for_several_platforms() {
 }
 
 #[test]
+fn mirror_without_a_network_leaves_built_in_providers_out() {
+    let configuration = "resource \"null_resource\" \"a\" {\n}\nresource \"random_id\" \"a\" {\n  byte_length = 1\n}\n";
+    let server = serve(Registry::new());
+    let w = workspace(&server, configuration);
+    public_registry_at(&w, &server);
+    drop(server);
+    let mirror = w.run(&["providers", "mirror", "-no-color", "mirror"]).ok();
+    let said = mirror.all().split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "Warning: Built-in providers are not in the mirror",
+        "- hashicorp/null - hashicorp/random The versions of the provider hashicorp/null cannot be listed",
+        "internal-plugin link DIR",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    // A provider that is used by others, too, is missing there.
+    w.write(
+        ".terraform.lock.hcl",
+        "provider \"registry.terraform.io/hashicorp/null\" {\n  version = \"3.2.3\"\n}\n",
+    );
+    w.run(&["providers", "mirror", "mirror"])
+        .fails_with(&["Could not retrieve providers", "hashicorp/null"]);
+}
+
+#[test]
 fn a_mirror_is_enough_to_install_from() {
     let registry = Registry::new()
         .with("acme/anvil", "1.2.0", "one")

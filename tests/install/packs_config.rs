@@ -129,15 +129,19 @@ fn a_configuration_is_carried_without_states_and_secrets() {
         .shows(&["is there already"]);
     b.write("here/envs/prod/terraform.tfvars", "name = \"changed\"\n");
     b.write("here/envs/prod/more.tf", "# mine\n");
+    b.write("here/envs/prod/terraform.tfvars.json", "{}");
+    b.write("here/envs/prod/x.auto.tfvars.old", "");
     b.run_program(&site, &["unpack", "-config=envs/prod", "here"])
         .fails_with(&[
             "differ from those of the pack",
             "envs/prod/terraform.tfvars",
             "-replace",
         ]);
-    b.run_program(&site, &["unpack", "-config=envs/prod", "-replace", "here"])
+    let replaced = b
+        .run_program(&site, &["unpack", "-config=envs/prod", "-replace", "here"])
         .ok()
-        .shows(&["1 file was written", "more.tf"]);
+        .shows(&["1 file was written", "more.tf", "terraform.tfvars.json"]);
+    assert!(!replaced.stdout.contains("x.auto.tfvars.old"), "{}", replaced.all());
     assert_eq!(b.read("here/envs/prod/terraform.tfvars"), "name = \"prod\"\n");
     assert!(
         b.exists("here/envs/prod/terraform.tfstate"),

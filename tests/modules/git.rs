@@ -248,3 +248,15 @@ fn a_module_becomes_a_configuration() {
     relative.run(&["init", "-from-module=../repo"]).ok();
     assert!(relative.read("main.tf").contains("first"));
 }
+
+#[test]
+fn the_module_around_the_working_directory_is_copied_without_the_working_directory() {
+    let w = Workspace::new();
+    w.write("outer/main.tf", "output \"a\" {\n  value = 1\n}\n");
+    w.write("outer/templates/a.txt", "a");
+    std::fs::create_dir_all(w.dir().join("outer/envs/test")).unwrap();
+    w.run(&["-chdir=outer/envs/test", "init", "-from-module=../.."]).ok();
+    assert!(w.exists("outer/envs/test/main.tf") && w.exists("outer/envs/test/templates/a.txt"));
+    assert!(w.exists("outer/envs/test/envs") && !w.exists("outer/envs/test/envs/test"));
+    w.run(&["-chdir=outer/envs/test", "plan"]).ok();
+}

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use config::files::is_ignored;
+use config::values::is_automatic;
 use files::{Output, Policy};
 use pack::index::{Blob, PackedConfiguration};
 use pack::{Pack, PackError};
@@ -155,7 +157,8 @@ impl<'p> Plan<'p> {
     }
 }
 
-/// Returns the configuration files of the root module that are not from the pack. They would be part of the configuration, too.
+/// Returns the configuration and variable files of the root module that are not from the pack. They would be part of the
+/// configuration, too.
 fn others(root: &Path, configuration: &PackedConfiguration) -> Vec<String> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     let prefix = match configuration.root.is_empty() {
@@ -167,13 +170,15 @@ fn others(root: &Path, configuration: &PackedConfiguration) -> Vec<String> {
         configuration.files.iter().any(|file| file.path == path)
             || configuration.links.iter().any(|link| link.path == path)
     };
-    let counts = |name: &String| {
-        (name.ends_with(".tf") || name.ends_with(".tf.json") || name.contains(".auto.tfvars")) && !known(name)
-    };
+    let counts = |name: &String| (is_configuration(name) || is_automatic(name)) && !known(name);
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(counts)
         .collect();
     names.sort();
     names
+}
+
+fn is_configuration(name: &str) -> bool {
+    (name.ends_with(".tf") || name.ends_with(".tf.json")) && !is_ignored(name)
 }

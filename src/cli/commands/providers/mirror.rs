@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use addrs::Provider;
+use addrs::program::Program;
 use packages::cross_platform::{Request, Step};
 use packages::lock_file::LockFile;
 use packages::sources::PackageSource;
@@ -24,7 +25,8 @@ pub const COMMAND: Command = Command {
     about: "Save local copies of all required provider plugins",
     positional: "DIR",
     details: "Puts the packages of the providers that the configuration needs into a directory, which can then be a filesystem \
-      mirror, or be served as a network mirror. Providers that are built in are among them, for programs that do not have them. \
+      mirror, or be served as a network mirror. Providers that are built in are among them, for programs that do not have them; where \
+      their registry cannot be reached, the command warns and leaves them out. \
       \"modules mirror\" does the same for modules, and \"init -mirror=DIR\" installs from both.",
     declare: flags::declare::<Arguments>,
     refused: &[],
@@ -101,23 +103,45 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         source: PackageSource::Direct,
         cache: None,
     };
-    fetching(session, async || {
+    let left_out = fetching(session, async || {
         let mut tell = |step: Step<'_>| tell(session, &step);
         let dir = Path::new(dir);
-        request(&asked.wanted, &platforms[..])
-            .mirror(dir, &lock, &mut tell)
-            .await?;
-        // On their own, since the lock file need not have them, and failures get another explanation.
-        if !built_in.is_empty() {
-            let nothing = LockFile::default();
-            let mirrored = request(&built_in, &platforms[..])
-                .mirror(dir, &nothing, &mut tell)
-                .await;
-            mirrored.map_err(|problems| about_built_in(problems, session.ui.program.tool))?;
+        let wanted = request(&asked.wanted, &platforms[..]);
+        let unreachable = wanted.mirror(dir, &lock, &mut tell).await?;
+        if !unreachable.is_empty() {
+            return Err(unreachable.into_values().collect());
         }
-        Ok(())
+        // On their own, since the lock file need not have them, and failures get another explanation.
+        let nothing = LockFile::default();
+        let mirrored = request(&built_in, &platforms[..])
+            .mirror(dir, &nothing, &mut tell)
+            .await;
+        mirrored.map_err(|problems| about_built_in(problems, session.ui.program.tool))
     })?;
-    Ok(Outcome::success())
+    let problems: Diagnostics = not_mirrored(&left_out, session.ui.program).into_iter().collect();
+    Ok(Outcome::success().and_problems(problems, &project.sources))
+}
+
+/// Returns a warning about the built-in providers that the mirror does not have. It is no error, since the mirror is complete for
+/// this program, which must be able to make it without a network.
+fn not_mirrored(left_out: &BTreeMap<Provider, Diagnostic>, program: Program) -> Option<Diagnostic> {
+    // The reasons differ in the provider only. Their other lines say who requires it.
+    let reason = left_out.values().next()?.detail.lines().next()?.to_owned();
+    let names: Vec<String> = left_out
+        .keys()
+        .map(|provider| format!("  - {}", provider.for_display()))
+        .collect();
+    let (tool, command) = (program.tool, program.command);
+    Some(Diagnostic::warning(
+        "Built-in providers are not in the mirror",
+        format!(
+            "These providers are built in to {tool}, which needs no packages of them, and their registry cannot be \
+             reached:\n{}\n\n{reason}\n\nWhere other programs install from the mirror, run this command again with a connection to the \
+             registry. Without one, \"{command} internal-plugin link DIR\" makes a directory with these providers, in the layout of a \
+             mirror, for other programs on this machine.",
+            names.join("\n")
+        ),
+    ))
 }
 
 /// Adds to failures that packages of built-in providers are fetched, too.

@@ -3,6 +3,7 @@
 mod fix;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use config::files::{Disk, FileSource};
@@ -28,7 +29,9 @@ pub const COMMAND: Command = Command {
     path: "validate",
     about: "Check whether the configuration is valid",
     positional: "",
-    details: "Checks the configuration files of a directory, without looking at state, variables or any object. With -fix, mistakes \
+    details: "Checks the configuration files of a directory, without looking at state, variables or any object. Another directory \
+              than the working directory has its own lock file and plugins if it was initialized; otherwise those of the working \
+              directory are used. With -fix, mistakes \
               are mended of which it is certain what was meant: misspelt names, other quotation marks, and wrong or missing equals \
               signs, in the files of this directory and of its directory for tests. A file is written only if it has fewer errors \
               afterwards. With -watch, the configuration is checked again whenever a file changes.",
@@ -88,14 +91,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             "Expected at most one positional argument.",
         ));
     }
-    if let Some(dir) = args.first()
-        && let Err(e) = process::change_dir(dir)
-    {
-        return Err(Failure::new(
-            "Invalid directory",
-            format!("The directory {dir} cannot be used: {}.", io_reason(&e)),
-        ));
-    }
+    let inside = match args.first() {
+        Some(dir) => Some(enter(session, dir)?),
+        None => None,
+    };
+    let session = inside.as_ref().unwrap_or(session);
     if let Some(why) = incompatible(arguments) {
         return Err(Failure::usage("Incompatible command-line flags", why));
     }
@@ -106,6 +106,26 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         return watch(session, arguments);
     }
     Ok(shown(session, arguments, &checked(session, arguments, &Disk)?))
+}
+
+/// Changes to the directory whose configuration is checked; returns the session there.
+fn enter(session: &Session, dir: &str) -> Result<Session, Failure> {
+    let entered = process::change_dir(dir).and_then(|()| process::working_dir());
+    let here = entered.map_err(|e| {
+        Failure::new(
+            "Invalid directory",
+            format!("The directory {dir} cannot be used: {}.", io_reason(&e)),
+        )
+    })?;
+    // Terraform has the lock file and the plugins of the calling directory, for modules of an initialized configuration. A
+    // directory that was initialized itself has its own, as it has its own modules.
+    let data_dir = Path::new(session.env.data_dir());
+    let is_initialized = data_dir.is_relative() && here.join(data_dir).is_dir();
+    Ok(session.in_directory(if is_initialized {
+        here
+    } else {
+        session.working_dir.clone()
+    }))
 }
 
 /// Returns the reason why these flags exclude each other.
