@@ -5,13 +5,13 @@
 //!
 //! - [`settings`]: settings from the caller, the environment and the CLI configuration ([`cli_config`]).
 //! - [`discovery`]: installed plugins. [`selection`]: which of them is used, under which constraints.
-//! `newest`: the newest version of the package sources. `not_available`: errors without a selection.
-//! [`packed`]: packages in this executable, if it is a pack. [`install`] and [`lock_file`]: the files that `init` writes.
+//! - `newest`: the newest version of the package sources. `not_available`: errors without a selection.
+//! - [`packed`]: packages in this executable, if it is a pack. [`install`] and [`lock_file`]: the files that `init` writes.
 //! - [`sources`]: package sources: a provider's registry (`registry`), a [`network_mirror`], an `oci_mirror`, archives on this
-//! machine.
-//! `fetch` downloads, verifies and unpacks one package ([`download`], [`signature`], the crate `archive`), through the plugin
-//! cache.
-//! [`serve`]: a server of packages. [`cross_platform`]: packages for other platforms. [`gather`]: unpacked packages for a pack.
+//!   machine.
+//! - `fetch` downloads, verifies and unpacks one package ([`download`], [`signature`], the crate `archive`), through the plugin
+//!   cache.
+//! - [`serve`]: a server of packages. [`cross_platform`]: packages for other platforms. [`gather`]: unpacked packages for a pack.
 //!
 //! Where to begin: [`catalog`], then [`selection`].
 

@@ -230,12 +230,9 @@ fn signed(line: &str) -> String {
         ("- ", '-'),
         ("# ", '#'),
     ] {
-        if text.starts_with(sign) {
-            let rest = match shown {
-                // The sign is moved; that of an update or a replacement is kept, as `!` stands for all of them.
-                '+' | '-' | '#' => &text[sign.len()..],
-                _ => text,
-            };
+        if let Some(moved) = text.strip_prefix(sign) {
+            // The sign of an update or a replacement is kept as well, as `!` stands for all of them.
+            let rest = if shown == '!' { text } else { moved };
             return format!("{shown} {}{rest}", " ".repeat(indent));
         }
     }

@@ -69,6 +69,11 @@ fn misused() {
         for (name, valued) in flags {
             let (argument, expected) = match valued {
                 true => (format!("-{name}"), format!("flag needs an argument: -{name}")),
+                // It takes kinds of changes, too.
+                false if name == "auto-approve" && path != ["state", "replace-provider"] => (
+                    format!("-{name}=perhaps"),
+                    "\"perhaps\" is no kind of change".to_owned(),
+                ),
                 false => (
                     format!("-{name}=perhaps"),
                     format!("invalid boolean value \"perhaps\" for -{name}"),

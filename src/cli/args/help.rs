@@ -127,10 +127,7 @@ pub fn shown(flag: &Arg) -> String {
         return match default(flag) {
             // The default of a flag has no effect when it is written, so only the other value is shown.
             Some("true") => format!("-{name}=false"),
-            _ => match flag.get_value_names().and_then(|names| names.first()) {
-                Some(words) => format!("-{name}[={words}]"),
-                None => format!("-{name}"),
-            },
+            _ => format!("-{name}"),
         };
     }
     let placeholder = flag.get_value_names().and_then(|names| names.first());
