@@ -160,7 +160,7 @@ fn switches(environment: &Environment) -> Vec<u8> {
     let is_ours = |name: &str| {
         let prefixes = [
             "TF_VAR_",
-            "TF_CLI_",
+            "TF_CLI_ARGS",
             "TF_LOG",
             "TF_IN_AUTOMATION",
             "TF_INPUT",
