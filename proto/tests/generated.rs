@@ -2,6 +2,10 @@
 //!
 //! `MONOFORM_RECORD=1 cargo test -p monoform-proto --test generated` writes it again.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests read their settings from the environment"
+)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::path::Path;
