@@ -54,7 +54,7 @@ impl Store {
         Ok(self.replace == Attr::Known(true) && self.is_pending())
     }
 
-    /// Puts the configured value, which is read only if it is needed, in the place of what was planned as unknown.
+    /// Replaces the values that were planned as unknown by the configured one, which is read only then.
     pub fn resolve(&mut self, input: impl FnOnce() -> Result<Value>) -> Result<()> {
         if self.is_pending() {
             let input = input()?;

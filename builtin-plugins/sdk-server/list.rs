@@ -10,7 +10,7 @@ use crate::threads::spawn;
 /// Limit of the events that wait to be sent.
 const WAITING: usize = 64;
 
-/// Lists objects on a task of its own. Whoever takes the events may go away: then the list is asked to stop.
+/// Lists objects on a task of its own. If the receiver of the events is dropped, the list is asked to stop.
 pub(crate) fn events(provider: Arc<ServedProvider>, request: ListCall) -> mpsc::Receiver<ListEvent> {
     let (events, stream) = mpsc::channel(WAITING);
     let call = provider.calls().begin();

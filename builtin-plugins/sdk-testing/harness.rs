@@ -90,7 +90,7 @@ impl<P: Provider> Harness<P> {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Keeps warnings; errors, and what was said beside them, are the result.
+    /// Collects warnings. Errors are returned, together with the warnings beside them.
     pub(crate) fn sort(&self, found: Diagnostics) -> Result<()> {
         if found.has_errors() {
             return Err(found);

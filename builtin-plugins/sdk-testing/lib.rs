@@ -1,7 +1,8 @@
 //! Tests of plugins that are written against `monoform-sdk`: a provider driven as the core drives it, without a process or a socket.
 //!
 //! Values go through the same encoding, planning and diagnostics as in the real thing, and configurations are checked for names
-//! that the schema does not have. Errors come back as [`Diagnostics`](monoform_sdk::Diagnostics); warnings are collected ([`Harness::warnings`]).
+//! that the schema does not have. Errors come back as [`Diagnostics`](monoform_sdk::Diagnostics); warnings are collected
+//! ([`Harness::warnings`]).
 //!
 //! [`Harness::object`] is an object of a managed resource with all its life: planned, applied, read again, imported, destroyed,
 //! with its state and private data between the steps. [`Harness::ephemeral`] is the same for an ephemeral resource.

@@ -85,7 +85,7 @@ impl<P: Provider> Harness<P> {
         decode(state, self.schema(name))
     }
 
-    /// Moves the state of another type to this one, with what was noted beside it.
+    /// Moves the state of another type to this one, with its private data.
     pub async fn move_from(&self, name: &str, source: MoveSource, private: Vec<u8>) -> Result<Value> {
         let mut object = self.object(name);
         object.move_from(source, private).await?;
