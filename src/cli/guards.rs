@@ -116,7 +116,7 @@ impl Approval {
         let Approval::Only(kinds, written) = self else {
             return None;
         };
-        let excess = Excess::of(plan, |kind| !kinds.contain(kind), !kinds.invocations);
+        let excess = Excess::count(plan, |kind| !kinds.contain(kind), !kinds.invocations);
         (!excess.is_empty()).then(|| {
             Diagnostic::warning(
                 "Plan not approved automatically",
@@ -185,7 +185,7 @@ impl Guards {
 /// Returns the warning about changes of a plan that the user wants to know of by the exit status, if it has any.
 #[must_use]
 pub fn guarded(plan: PlanView<'_>, kinds: &Kinds, written: &str) -> Option<Diagnostic> {
-    let excess = Excess::of(plan, |kind| kinds.contain(kind), kinds.invocations);
+    let excess = Excess::count(plan, |kind| kinds.contain(kind), kinds.invocations);
     (!excess.is_empty()).then(|| {
         Diagnostic::warning(
             "Plan has guarded changes",
@@ -200,7 +200,7 @@ pub fn too_many_destroyed(plan: PlanView<'_>, limit: usize) -> Option<Diagnostic
     let destroyed = plan.totals().destroyed;
     (destroyed > limit).then(|| {
         let takes = |kind| matches!(kind, ChangeKind::Delete | ChangeKind::Replace);
-        let excess = Excess::of(plan, takes, false);
+        let excess = Excess::count(plan, takes, false);
         Diagnostic::error(
             "Too many objects to destroy",
             format!(
@@ -220,14 +220,14 @@ struct Excess {
 }
 
 impl Excess {
-    fn of(plan: PlanView<'_>, concerns: impl Fn(ChangeKind) -> bool, invocations: bool) -> Excess {
+    fn count(plan: PlanView<'_>, concerns: impl Fn(ChangeKind) -> bool, invocations: bool) -> Excess {
         let mut excess = Excess {
             counts: BTreeMap::new(),
             named: Vec::new(),
             total: 0,
         };
         for change in plan.changes {
-            if let Some(kind) = ChangeKind::of(change).filter(|kind| concerns(*kind)) {
+            if let Some(kind) = ChangeKind::from_change(change).filter(|kind| concerns(*kind)) {
                 excess.add(kind.as_str(), || change.address.to_string());
             }
         }

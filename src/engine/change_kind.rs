@@ -33,7 +33,7 @@ impl ChangeKind {
 
     /// Returns the kind of a change; `None` if the object stays as it is.
     #[must_use]
-    pub fn of(change: &ResourceChange) -> Option<ChangeKind> {
+    pub fn from_change(change: &ResourceChange) -> Option<ChangeKind> {
         Some(match change.action {
             Action::NoOp if change.importing.is_some() => ChangeKind::Import,
             Action::NoOp => return None,

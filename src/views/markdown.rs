@@ -34,7 +34,7 @@ pub fn text(plan: PlanView<'_>, schemas: &Schemas, style: diff::Style) -> String
     let changes: Vec<(ChangeKind, &ResourceChange)> = plan
         .changes
         .iter()
-        .filter_map(|change| Some((ChangeKind::of(change)?, change)))
+        .filter_map(|change| Some((ChangeKind::from_change(change)?, change)))
         .collect();
     let mut out = String::new();
     let outputs = plan

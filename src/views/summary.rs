@@ -15,7 +15,7 @@ const NAMED: usize = 50;
 const LINES: usize = 60;
 
 fn counted(change: &ResourceChange) -> Option<(ChangeKind, &ResourceChange)> {
-    Some((ChangeKind::of(change)?, change))
+    Some((ChangeKind::from_change(change)?, change))
 }
 
 /// Returns the title of a column.

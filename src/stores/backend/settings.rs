@@ -313,16 +313,19 @@ mod tests {
     use super::*;
     use crate::backend::local;
 
-    fn of(path: Option<&str>, dir: Option<&str>) -> Value {
+    fn local_settings(path: Option<&str>, dir: Option<&str>) -> Value {
         let text = |text: Option<&str>| text.map_or(Value::null(Type::String), Value::string);
         Value::object([("path", text(path)), ("workspace_dir", text(dir))])
     }
 
     #[test]
     fn the_hash_is_the_one_terraform_records() {
-        assert_eq!(hash("local", &of(None, None)), 666_019_178);
-        assert_eq!(hash("local", &of(Some("one.tfstate"), None)), 427_796_062);
-        assert_eq!(hash("local", &of(Some("two.tfstate"), Some("ws"))), 1_779_414_609);
+        assert_eq!(hash("local", &local_settings(None, None)), 666_019_178);
+        assert_eq!(hash("local", &local_settings(Some("one.tfstate"), None)), 427_796_062);
+        assert_eq!(
+            hash("local", &local_settings(Some("two.tfstate"), Some("ws"))),
+            1_779_414_609
+        );
     }
 
     #[test]
@@ -342,14 +345,14 @@ mod tests {
     fn overrides_replace_what_the_block_says_and_unknown_names_are_refused() {
         let schema = local::schema();
         let mut sources = SourceMap::default();
-        let block = of(Some("a"), Some("b"));
+        let block = local_settings(Some("a"), Some("b"));
         let with = |overrides: &[&str], sources: &mut SourceMap| {
             let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
             with_overrides("local", &schema, block.clone(), &overrides, sources)
         };
         assert_eq!(
             with(&["path=x", " path =y=z"], &mut sources).unwrap(),
-            of(Some("y=z"), Some("b"))
+            local_settings(Some("y=z"), Some("b"))
         );
         assert_eq!(with(&[""], &mut sources).unwrap(), block);
         assert!(with(&["pth=x"], &mut sources).unwrap_err().0[0].detail.contains("path"));

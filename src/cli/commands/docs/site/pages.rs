@@ -125,7 +125,7 @@ fn of_command(command: &Command, called: Program) -> Page {
         }
         body.push_str("</dl>\n");
     }
-    let examples = examples::of(title);
+    let examples = examples::for_command(title);
     if !examples.is_empty() {
         body.push_str("<h2 id=\"examples\">Examples</h2>\n");
     }
