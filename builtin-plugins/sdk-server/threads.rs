@@ -38,6 +38,7 @@ impl Pool {
                 .thread_name("task")
                 .enable_all()
                 .build()?,
+            // Nothing drives this runtime: only its threads for blocking work are used.
             calls: Builder::new_current_thread()
                 .max_blocking_threads(CALLS)
                 .thread_name("call")
