@@ -81,6 +81,7 @@ impl<'t> Tracer<'t> {
         }
         self.body(node, &resource.body, schema, "", &[], &mut out);
         for (name, attribute) in &schema.attributes {
+            // An attribute whose type is a list of objects can also be written as blocks of its name.
             let written = resource.body.attribute(name).is_some() || resource.body.blocks.iter().any(|b| b.ty == *name);
             if attribute.computed && !written {
                 out.push(Origin {
