@@ -59,6 +59,7 @@ impl HostSettings {
         let start_timeout = get(START_TIMEOUT)
             .and_then(|seconds| seconds.trim().parse::<f64>().ok())
             .filter(|seconds| *seconds > 0.0)
+            // Fails, unlike the conversion that panics, for numbers that no duration can hold.
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
             .unwrap_or(Launch::TIMEOUT);
         let reattached = match get("TF_REATTACH_PROVIDERS") {
@@ -245,6 +246,7 @@ impl Host {
                     return Err(Diagnostic::error("Incompatible provider", detail).into());
                 }
                 let channel = launch::attach(reattach.address.clone());
+                // Without a process: whoever started the plugin ends it.
                 let connection = Arc::new(PluginConnection::new(title, None));
                 let version = self.terraform_version.clone();
                 return Ok(Arc::new(GrpcStateStore::new(

@@ -202,6 +202,7 @@ impl Provider for GrpcProvider {
         };
         let response: pb::apply_resource_change::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
+        // Decoded beside errors, too: it is what a failed change has left of the object.
         let state = self.decode(path, response.new_state, &object, &diagnostics)?;
         let value = Applied {
             state,

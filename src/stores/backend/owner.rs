@@ -55,6 +55,7 @@ impl Owner {
                 text(&now.version)
             ));
         }
+        // An argument that a new version of the provider has, and that nobody sets, is no change.
         let same = |(name, value): (&String, &Json)| before.config.get(name).unwrap_or(&Json::Null) == value;
         let all_same = now.config.iter().all(same);
         (!all_same).then(|| format!("State store provider {} configuration changed", now.source))
