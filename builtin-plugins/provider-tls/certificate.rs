@@ -115,6 +115,7 @@ pub(crate) fn request(subject: &Name, names: &AltNames, key: &Key) -> Result<Vec
             key.public().write(w.next());
             w.next().write_tagged_implicit(Tag::context(0), |w| {
                 w.write_set(|w| {
+                    // The attributes are not optional (RFC 2986, 4.1): without any there is an empty set.
                     if names.is_empty() {
                         return;
                     }

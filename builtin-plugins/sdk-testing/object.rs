@@ -226,6 +226,7 @@ impl<'h, P: Provider> Object<'h, P> {
         if self.state.is_some() && (self.tainted || !plan.replace.is_empty()) {
             let replace = std::mem::take(&mut plan.replace);
             self.destroy().await?;
+            // As in the core: the second half of a replacement is planned as a creation.
             plan = self.plan_from(None, Vec::new(), config).await?;
             plan.replace = replace;
         }
@@ -271,6 +272,7 @@ impl<'h, P: Provider> Object<'h, P> {
                 call.stop().into(),
             )
             .await;
+        // As in the core: a creation that failed leaves a tainted object.
         self.tainted = creates && changed.diagnostics.has_errors();
         self.take(changed)
     }
@@ -293,6 +295,7 @@ impl<'h, P: Provider> Object<'h, P> {
             let detail = "The object is to exist, but there is none after the operation.";
             return Err(Diagnostic::error("Provider produced inconsistent result after apply", detail).into());
         };
+        // The core accepts such differences from types of the legacy SDK, and only logs them.
         for (name, planned) in planned.entries().into_iter().flatten().filter(|_| !lenient) {
             let now = state.get(name);
             if let Some(now) = now
