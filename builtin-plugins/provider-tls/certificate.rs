@@ -23,7 +23,7 @@ pub(crate) struct Template {
     pub not_before: Timestamp,
     pub not_after: Timestamp,
     pub uses: Uses,
-    /// True if it is an authority, which may sign other certificates.
+    /// True for the certificate of an authority, which may sign others.
     pub is_ca: bool,
     /// Path length constraint: number of intermediate certificates below this one.
     pub max_path_length: Option<u64>,

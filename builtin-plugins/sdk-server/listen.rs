@@ -22,7 +22,7 @@ use crate::handshake::Asked;
 /// A socket in a directory of its own, which goes away with this value.
 pub(crate) struct Socket {
     pub listener: UnixListener,
-    /// Its path; `@` and a name for one that is no file (`unix(7)`: abstract).
+    /// Path of the socket; `@` and a name for an abstract one, which is no file (see `unix(7)`).
     pub path: PathBuf,
     // Removed when dropped.
     _dir: Option<tempfile::TempDir>,

@@ -1,4 +1,4 @@
-//! Mutual TLS with one certificate on each side: each accepts exactly the other's, told beforehand, and nothing else.
+//! Mutual TLS with one certificate on each side: each accepts exactly the other's, announced beforehand, and nothing else.
 //!
 //! No chain is verified, because there is none: what stands for trust is that the program that started this plugin
 //! gave its certificate through the environment, and reads ours from the first line of output. Our certificate
@@ -279,7 +279,7 @@ impl ClientCertVerifier for ExactClient {
 mod tests {
     use super::*;
 
-    /// Its random numbers cost every plugin 30 ms at its start; see above.
+    /// The random numbers of AWS-LC cost every plugin 30 ms at its start; see the head of this file.
     #[test]
     fn no_random_numbers_come_from_aws_lc() {
         let ours = crypto_provider();

@@ -316,7 +316,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.harness.sort(found)
     }
 
-    /// Reads it again. Without it, there is nothing to read.
+    /// Reads the object again. Without an object, nothing is read.
     pub async fn read(&mut self) -> Result<()> {
         let schema = self.harness.schema(&self.name);
         let state = encode(self.state.as_ref(), schema)?;
@@ -346,7 +346,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.harness.sort(changed.diagnostics)
     }
 
-    /// Plans to destroy it, and destroys it.
+    /// Plans the destruction of the object, and destroys it.
     pub async fn destroy(&mut self) -> Result<()> {
         self.plan_destroy().await?;
         self.carry_out(None, &[], self.private.clone(), None).await?;
@@ -359,12 +359,12 @@ impl<'h, P: Provider> Object<'h, P> {
         }
     }
 
-    /// Imports it by its id.
+    /// Imports the object by its ID.
     pub async fn import(&mut self, id: &str) -> Result<()> {
         self.import_by(id, None).await
     }
 
-    /// Imports it by its identity; attributes that are not given are null.
+    /// Imports the object by its identity; attributes that are not given are null.
     pub async fn import_identity(&mut self, identity: Config<'_>) -> Result<()> {
         let Some(ty) = self.harness.identity_type(&self.name) else {
             let detail = format!("Objects of type {} have no identity.", self.name);

@@ -258,7 +258,7 @@ impl Key {
         }
     }
 
-    /// Writes the algorithm identifier of its signatures.
+    /// Writes the algorithm identifier of the key's signatures.
     pub fn write_signature_algorithm(&self, writer: DERWriter<'_>) {
         writer.write_sequence(|w| match self {
             Key::Rsa(_) => {

@@ -27,7 +27,7 @@ use crate::limits::MESSAGE_LIMIT;
 
 /// Limit of messages that wait to be sent. Each holds all answers that were ready.
 const WAITING: usize = 4;
-/// Size of the answers in a message from which on the next ones go into another message, in bytes.
+/// Size of a message in bytes: further answers go into another message.
 const LARGE: usize = 1 << 20;
 /// Limit of the bytes that an answer adds to its message: numbers and lengths.
 const AROUND: usize = 64;

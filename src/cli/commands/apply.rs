@@ -105,7 +105,7 @@ pub struct Work<'a> {
     pub arguments: OperationArguments,
     pub guards: Guards,
     pub verb: Verb,
-    /// Path of the saved plan, if it is one.
+    /// Path of the saved plan that is applied, if there is one.
     pub saved: Option<&'a str>,
 }
 

@@ -49,7 +49,7 @@ pub struct InFlight {
     /// Checksum of the planned value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub planned: String,
-    /// Time at which it began, in RFC 3339.
+    /// Start time of the operation, in RFC 3339.
     pub since: String,
 }
 

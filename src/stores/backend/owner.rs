@@ -14,7 +14,7 @@ use super::settings;
 
 /// The third-party provider that serves a state store, with its configuration.
 pub struct Owner {
-    /// Its part of the backend record.
+    /// The provider's part of the backend record.
     pub saved: SavedProvider,
     pub(super) name: Arc<str>,
     pub(super) config: Value,

@@ -142,7 +142,7 @@ pub struct Store {
     config: Value,
     schema: Arc<Schema>,
     support: WorkspaceSupport,
-    /// Warnings about its configuration.
+    /// Warnings about the store's configuration.
     warnings: Mutex<Diagnostics>,
     process: Arc<Process>,
     journals: PathBuf,

@@ -40,7 +40,7 @@ pub(super) struct Source {
     pub about: String,
     /// Source range of its declaration, or of the expression that sets its value.
     pub place: Option<Range>,
-    /// References of its expression.
+    /// References of the expression that sets the object's value.
     pub sources: Vec<Source>,
 }
 

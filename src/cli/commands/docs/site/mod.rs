@@ -42,7 +42,7 @@ pub(super) struct Entry {
     /// File with an anchor.
     pub address: String,
     pub about: String,
-    /// Further words that it is found by.
+    /// Further words by which the search finds the entry.
     pub words: String,
 }
 
