@@ -146,7 +146,7 @@ impl Client {
         if let Some((key, (_, mac))) = &signed {
             match key.verify(&answer, mac, now()) {
                 Ok(()) => {}
-                // A server may refuse a message before it looks at signatures. Of an unsigned answer, only a refusal is
+                // A server may refuse a message before it verifies signatures. Of an unsigned answer, only a refusal is
                 // accepted.
                 Err(tsig::Problem::Unsigned) if is_refusal(parsed.metadata.response_code) => {}
                 Err(problem) => return Err(other(problem.to_string())),

@@ -80,7 +80,7 @@ pub struct Opened<M> {
 }
 
 impl<M> From<M> for Opened<M> {
-    /// Open until it is closed.
+    /// Opens without a renewal: the result is valid until the resource is closed.
     fn from(result: M) -> Opened<M> {
         Opened { result, renew_at: None }
     }

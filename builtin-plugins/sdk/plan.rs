@@ -148,9 +148,9 @@ struct Parent<'a> {
 
 /// One pass over the members of a planned object.
 trait Pass {
-    /// The value of a member that is decided without a look at what is inside of it.
+    /// Returns the value of a member if its inner members do not matter.
     fn enter(&self, member: &CompiledMember, at: &Position<'_>) -> Option<Value>;
-    /// The value of a member whose content has been rebuilt.
+    /// Returns the value of a member whose inner members have been rebuilt.
     fn leave(&mut self, member: &CompiledMember, at: &Position<'_>, parent: &Parent<'_>) -> Value;
 }
 
@@ -268,18 +268,18 @@ pub struct Plan<'a, M> {
 }
 
 impl<M: Model> Plan<'_, M> {
-    /// What the configuration says. Fails where something is not known yet and the model cannot say so: a `Vec` of blocks whose number
+    /// Returns the configuration. Fails where a value is not known yet and the model cannot express that: a `Vec` of blocks whose number
     /// depends on another object (`dynamic`) is such a place, an `Attr<Vec<_>>` is not.
     pub fn config(&self) -> Result<M> {
         Ok(M::from_cty(self.config)?)
     }
 
-    /// The object of before; `None` when one is to be created.
+    /// Returns the prior object; `None` if the plan creates one.
     pub fn prior(&self) -> Result<Option<M>> {
         Ok(self.prior.map(M::from_cty).transpose()?)
     }
 
-    /// The object as planned so far.
+    /// Returns the object as planned so far.
     pub fn planned(&self) -> Result<M> {
         Ok(M::from_cty(&self.planned.state)?)
     }

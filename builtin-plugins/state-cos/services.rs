@@ -9,7 +9,7 @@ use crate::sign::{self, Call};
 
 /// The services beside the bucket.
 pub(crate) struct Services {
-    /// Their address, with `SERVICE` for their names.
+    /// Address of the services, with `SERVICE` in place of the name of one.
     pub address: String,
     pub region: String,
     /// Sends each request once: a call must not be repeated.

@@ -304,6 +304,7 @@ impl LockRecord for LockObject<'_> {
                     format!("The object {:?} has no lock information in it.", self.object),
                 )),
             },
+            // A missing bucket has the same status, but is an error.
             404 if code_and_message(&answer).0 != "BucketNotFound" => Ok(None),
             _ => Err(self.client.settings.cloud.problem(about, &answer)),
         }

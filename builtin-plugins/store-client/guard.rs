@@ -59,9 +59,9 @@ impl From<Option<Vec<u8>>> for Snapshot {
 pub enum Written {
     /// The state was written, and has this revision now if the service reported it.
     Done(Option<Revision>),
-    /// Nothing was written: the revision is not the expected one.
+    /// The revision is not the expected one, and nothing was written.
     Changed,
-    /// Nothing was written: the service reported that the lock is no longer held. The text is the reason.
+    /// The service reported that the lock is no longer held, and nothing was written. The text is the reason.
     LockLost(String),
 }
 

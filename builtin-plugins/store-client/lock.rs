@@ -110,14 +110,14 @@ impl Found {
     }
 }
 
-/// Whose a lock is.
+/// Holder of a lock.
 #[derive(Clone, Debug)]
 pub enum Holder {
     /// The lock with the ID of this program.
     Own,
     /// The lock is free.
     Free,
-    /// Another program has it.
+    /// Another program holds the lock.
     Other(Box<LockInfo>),
     /// Unknown to the service, or the lock was lost for a time: only the state itself can show whether another program has written.
     Unknown,

@@ -214,7 +214,7 @@ pub fn too_many_destroyed(plan: PlanView<'_>, limit: usize) -> Option<Diagnostic
 /// Changes of a plan that a guard is about.
 struct Excess {
     counts: BTreeMap<&'static str, usize>,
-    /// The first of their addresses.
+    /// Addresses of the first changes, to be named in the message.
     named: Vec<String>,
     total: usize,
 }

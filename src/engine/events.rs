@@ -176,7 +176,7 @@ pub enum Event {
     ListStart {
         /// Address of the list block's instance.
         address: AbsResourceInstance,
-        /// Value of its `config` block, with marks; null without one.
+        /// Value of the `config` block, with marks; null without one.
         config: Value,
     },
     /// Existing objects were listed.

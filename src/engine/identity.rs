@@ -119,6 +119,7 @@ pub async fn upgrade_identity(
     let Some(json) = object.identity.as_ref().and_then(|identity| identity.value.as_ref()) else {
         return Ok(None);
     };
+    // As JSON: this version's schema cannot give a value of an earlier one a type.
     let answer = provider
         .upgrade_identity(ty, recorded, json.as_str().as_bytes().into())
         .await?;

@@ -26,7 +26,7 @@ pub struct NetSettings {
     pub hosts: HostSettings,
     /// Directories of credentials helper programs.
     pub helper_dirs: Vec<PathBuf>,
-    /// The version of Terraform that registries are told.
+    /// Version of Terraform that is sent to registries.
     pub terraform_version: String,
     /// Name and version of the program in the user agent, such as `Monoform/1.0.0`.
     pub product: String,

@@ -44,9 +44,9 @@ pub struct CliConfig {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Method {
     pub source: Source,
-    /// Providers that it is for; all, if empty.
+    /// Providers that the method is for; all, if empty.
     pub include: Vec<Pattern>,
-    /// Providers that it is not for.
+    /// Providers that the method is not for.
     pub exclude: Vec<Pattern>,
 }
 

@@ -65,7 +65,7 @@ pub enum Step<'a> {
     Downloading(Overall<'a>),
     /// A package was fetched and verified.
     Retrieved(&'a Provider, &'a Version, &'a Platform, &'a Authentication),
-    /// Its checksums were compared with those of the lock file.
+    /// The checksums of a package were compared with those of the lock file.
     Compared(&'a Provider, &'a Platform, Tracked),
 }
 

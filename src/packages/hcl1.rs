@@ -83,6 +83,7 @@ fn node(json: serde_json::Value) -> Node {
                 .map(|(key, value)| Item {
                     keys: vec![key],
                     value: node(value),
+                    // The JSON parser keeps no positions.
                     line: 0,
                 })
                 .collect(),

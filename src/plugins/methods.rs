@@ -4,11 +4,11 @@
 pub struct Methods {
     /// The protocol's version.
     pub version: u32,
-    /// Everything the provider says about itself.
+    /// The schemas of the provider.
     pub get_schema: &'static str,
-    /// Check of its configuration.
+    /// Validation of the provider's configuration.
     pub validate_provider: &'static str,
-    /// Check of a resource's configuration.
+    /// Validation of a resource's configuration.
     pub validate_resource: &'static str,
     /// Check of a data source's configuration.
     pub validate_data: &'static str,
@@ -48,9 +48,9 @@ pub struct Methods {
     pub close_ephemeral: &'static str,
     /// Function.
     pub call_function: &'static str,
-    /// Check of an action's configuration.
+    /// Validation of an action's configuration.
     pub validate_action: &'static str,
-    /// Whether an action can be invoked.
+    /// Plan of an action's invocation.
     pub plan_action: &'static str,
     /// Invocation of an action.
     pub invoke_action: &'static str,

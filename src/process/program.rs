@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 /// The reason that a program cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRunnable {
-    /// No directory of `PATH` has it.
+    /// No directory of `PATH` has the program.
     #[error("not found on PATH")]
     NotFound,
     /// The path is a directory.

@@ -29,7 +29,7 @@ pub struct ProviderSchema {
     pub actions: SchemaMap<Schema>,
     /// The configuration schemas of state stores.
     pub state_stores: SchemaMap<Schema>,
-    /// What it can do beyond the basics.
+    /// Abilities of the provider beyond the basics.
     pub capabilities: Capabilities,
     /// Managed resource types whose objects are all in the state: a read returns the stored object, and a stored object
     /// of the current schema version is up to date. Plugins built with our SDK announce them.

@@ -30,7 +30,7 @@ pub enum StateError {
     )]
     File {
         path: PathBuf,
-        /// The backup beside it, if there is one.
+        /// The backup beside the state file, if there is one.
         backup: Option<PathBuf>,
         source: Box<FormatError>,
     },
@@ -104,7 +104,7 @@ pub enum ContentError {
     /// An output has no type.
     #[error("it has no type")]
     NoType,
-    /// The type of an output is not a type.
+    /// The text of an output's type cannot be parsed.
     #[error("its type is not valid: {0}")]
     Type(String),
     /// The value of an output is not JSON.

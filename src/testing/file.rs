@@ -66,7 +66,7 @@ pub struct FileRun<'s> {
 pub struct FileResult {
     /// Status of the file.
     pub status: Status,
-    /// Statuses of its runs.
+    /// Statuses of the file's runs.
     pub runs: Vec<Status>,
 }
 

@@ -99,7 +99,7 @@ pub struct Overrides {
 #[derive(Debug)]
 struct ObjectOverride {
     target: Target,
-    /// Mock provider whose objects it is for; `None` for all.
+    /// Mock provider whose objects are overridden; `None` for all.
     of: Option<AbsProviderConfig>,
     source: Arc<Source>,
 }

@@ -58,7 +58,7 @@ pub(crate) struct Answer {
 /// Description of a server, from the headers of its answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
-    /// Version of its API, if the server sends one.
+    /// Version of the server's API, if the server sends one.
     pub api_version: Option<(u64, u64)>,
     /// Name of the product, for messages.
     pub name: String,

@@ -108,7 +108,7 @@ pub struct Run {
     /// Identifier of the run in requests.
     pub id: String,
     pub status: RunStatus,
-    /// Set if its plan changes anything.
+    /// Set if the run's plan changes anything.
     pub has_changes: bool,
     /// Set if the run destroys everything.
     pub is_destroy: bool,
@@ -126,7 +126,7 @@ pub struct Run {
     pub apply: Option<String>,
     pub cost_estimate: Option<String>,
     pub policy_checks: Vec<String>,
-    /// Identifier of its workspace.
+    /// Identifier of the run's workspace.
     pub workspace: Option<String>,
 }
 

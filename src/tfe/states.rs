@@ -20,7 +20,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads them from the text of a state; `None` if the text is not a state.
+    /// Reads serial and lineage from the text of a state; `None` if the text is not a state.
     #[must_use]
     pub fn read(state: &[u8]) -> Option<Snapshot> {
         Snapshot::from_document(&serde_json::from_slice(state).ok()?)

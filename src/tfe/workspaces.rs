@@ -49,7 +49,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Returns true if its operations run locally.
+    /// Returns true if the workspace's operations run locally.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.execution_mode == "local"

@@ -251,6 +251,7 @@ impl Stream {
                 ..
             } => {
                 let Some(words) = words(*action) else { return };
+                // As in Terraform: messages about what was deleted or read have no ID.
                 let id = id.as_ref().filter(|_| !matches!(action, Action::Delete | Action::Read));
                 let message = format!(
                     "{address}: {} complete after {}{}",

@@ -124,6 +124,7 @@ async fn take(message: ChannelMsg, streams: &mut [Lines; 2], ended: &mut Ended, 
             error_message,
             ..
         } => ended.signal = Some((name(&signal_name), error_message)),
+        // Not at EOF: servers may send the exit status after it.
         ChannelMsg::Close => return true,
         _ => {}
     }

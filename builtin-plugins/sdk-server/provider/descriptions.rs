@@ -21,6 +21,8 @@ macro_rules! descriptions {
         fn capabilities(provider: &ServedProvider) -> pb::ServerCapabilities {
             pb::ServerCapabilities {
                 plan_destroy: provider.plans_destroy(),
+                // A process compiles its schemas by itself when it starts, so a
+                // host may use those that an earlier process sent.
                 get_provider_schema_optional: true,
                 move_resource_state: true,
                 generate_resource_config: provider.generates_config(),
@@ -91,6 +93,7 @@ mod v6 {
 
 /// Metadata of the answer with the schemas.
 fn beside_schemas(provider: &ServedProvider, metadata: &mut MetadataMap) {
+    // Metadata and no field, since the messages are the protocol's: hosts that do not know these keys ignore them.
     let state_only = provider.resources().filter(|(_, resource)| resource.state_only);
     let names: Vec<&str> = state_only.map(|(name, _)| name).collect();
     if let Ok(names) = names.join(",").parse() {

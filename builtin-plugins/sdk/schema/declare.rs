@@ -113,14 +113,14 @@ pub fn computed() -> Attribute {
 }
 
 impl Attribute {
-    /// The plugin may set it too, where the configuration does not.
+    /// Lets the plugin set the attribute where the configuration does not.
     #[must_use]
     pub fn computed(mut self) -> Attribute {
         self.computed = true;
         self
     }
 
-    /// Its value must not be shown.
+    /// Hides the value in output.
     #[must_use]
     pub fn sensitive(mut self) -> Attribute {
         self.sensitive = true;
@@ -134,7 +134,7 @@ impl Attribute {
         self
     }
 
-    /// Its description is plain text.
+    /// Declares that the description is plain text.
     #[must_use]
     pub fn plain(mut self) -> Attribute {
         self.text = Text::Plain;

@@ -36,7 +36,7 @@ impl<S: StateStore> Erased for S {
 }
 
 impl AnyStateStore {
-    /// This store, of whatever type it is.
+    /// Wraps a store of any type.
     #[must_use]
     pub fn new(store: impl StateStore) -> AnyStateStore {
         AnyStateStore {
@@ -45,7 +45,7 @@ impl AnyStateStore {
         }
     }
 
-    /// The schema of its configuration.
+    /// Returns the schema of the store's configuration.
     #[must_use]
     pub fn schema(&self) -> &Compiled {
         &self.schema

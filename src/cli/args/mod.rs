@@ -112,6 +112,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
 fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     let fits = match arg.get_id().as_str() {
         "parallelism" => match text.parse::<i64>() {
+            // As in Terraform: a negative number has an error of its own, and 0 stands for the default.
             Ok(count) if count < 0 => {
                 return Err(UsageError::new(
                     "Invalid parallelism value",
@@ -130,6 +131,7 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     if fits {
         return Ok(());
     }
+    // The words of Go's flag package, which wrappers look for.
     Err(UsageError::flag(format!(
         "invalid value \"{text}\" for flag -{name}: parse error"
     )))

@@ -105,7 +105,7 @@ pub struct Work<'a> {
     pub arguments: OperationArguments,
     pub guards: Guards,
     pub verb: Verb,
-    /// Path of the saved plan, if it is one.
+    /// Path of the saved plan that is applied, if there is one.
     pub saved: Option<&'a str>,
 }
 
@@ -236,6 +236,7 @@ fn nobody_to_ask() -> Diagnostic {
 }
 
 fn question(plan: &Plan, workspace: &str, tool: &str) -> (String, String) {
+    // The default workspace is not named, so that the question is the one that wrappers wait for.
     let place = if workspace == "default" {
         String::new()
     } else {

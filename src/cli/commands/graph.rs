@@ -96,6 +96,7 @@ enum Kind {
 impl Kind {
     fn from_arguments(arguments: &Arguments) -> Result<Kind, Diagnostic> {
         Ok(match arguments.kind.as_deref() {
+            // A plan means -type=apply, as in Terraform. With -json it adds to each resource what happens to it.
             None | Some("") if arguments.plan.is_none() || arguments.json => Kind::Resources,
             None | Some("" | "apply") => Kind::Apply,
             Some("plan") => Kind::Plan(Mode::Normal),

@@ -72,11 +72,11 @@ pub struct Command {
     about: &'static str,
     /// Positional arguments in the usage line.
     positional: &'static str,
-    /// Description in its own help text.
+    /// Description in the command's own help text.
     details: &'static str,
-    /// Returns the declarations of its arguments.
+    /// Returns the declarations of the command's arguments.
     declare: fn() -> Vec<clap::Arg>,
-    /// Flags of other commands that it refuses with a reason.
+    /// Flags of other commands that this command refuses with a reason.
     refused: &'static [Refused],
     /// Parses the arguments from clap's matches, and runs the command.
     run: fn(&Session, &clap::ArgMatches) -> Result<Outcome, Failure>,

@@ -41,7 +41,7 @@ pub struct ModuleNode {
 pub struct ProviderSource<'c> {
     pub address: AbsProviderConfig,
     pub node: &'c ModuleNode,
-    /// Its block; `None` for an implied default configuration, which is empty.
+    /// Block of the configuration; `None` for an implied default configuration, which is empty.
     pub block: Option<&'c ProviderConfig>,
 }
 
@@ -50,7 +50,7 @@ pub struct ProviderSource<'c> {
 pub struct Requirement {
     /// The constraint; `None` if the module needs the provider in any version.
     pub constraint: Option<Constraint>,
-    /// Kind of block that needs it.
+    /// Kind of block that needs the provider.
     pub origin: RequirementOrigin,
     /// Place of the block or entry that needs the provider.
     pub range: Range,

@@ -410,6 +410,8 @@ impl RepetitionArgument<'_> {
     }
 
     fn for_each(&self, value: Value) -> Result<Expansion, Reported> {
+        // Only the marks of the collection itself, which a set takes over from its elements.
+        // Values of a map may be sensitive, since addresses have its keys only.
         let (value, marks) = value.unmark();
         if marks.contains(Marks::SENSITIVE) {
             return Err(self.invalid_because(
@@ -539,6 +541,7 @@ impl RepetitionArgument<'_> {
 
     /// Returns the result for a `for_each` value of this type whose keys are unknown.
     fn unknown_keys(&self, ty: &Type) -> Result<Expansion, Reported> {
+        // Validation has no values of variables, so unknown keys are no mistake there.
         if self.is_static() {
             return Ok(Expansion::Unknown { counted: false });
         }

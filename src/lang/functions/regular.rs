@@ -420,6 +420,7 @@ impl<'p> Translation<'p> {
         if char::from_u32(code).is_some() {
             self.out.push_str(&format!("\\x{{{code:X}}}"));
         } else {
+            // A surrogate: the syntax allows it, and no text has one.
             self.nothing(false, class);
         }
         Ok(())

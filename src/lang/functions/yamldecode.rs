@@ -353,6 +353,7 @@ fn number(text: &str) -> Option<Number> {
         if let Some(digits) = digits.strip_prefix(prefix) {
             let n = i64::from_str_radix(digits, radix)
                 .ok()
+                // The library's parser would take a second sign.
                 .filter(|_| !digits.starts_with(['+', '-']))?;
             return Some(signed(Number::from(n)));
         }

@@ -52,6 +52,7 @@ impl Signature {
             match reader.packet()? {
                 (SIGNATURE, body) => match Signature::read_body(body) {
                     Ok(signature) => out.push(signature),
+                    // A file may have signatures of a newer kind beside one that can be verified.
                     Err(why) => wrong = wrong.or(Some(why)),
                 },
                 _ => wrong = wrong.or(Some(Error::NotASignature)),

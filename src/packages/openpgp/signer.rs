@@ -25,7 +25,7 @@ const CERTIFICATION: u8 = 0x13;
 #[derive(Debug)]
 pub struct SigningKey {
     pair: Ed25519KeyPair,
-    /// Body of its public key packet.
+    /// Body of the packet with the public key.
     body: Vec<u8>,
 }
 

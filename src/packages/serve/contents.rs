@@ -293,6 +293,7 @@ impl Shelf {
             }
             _ => return Err(io::ErrorKind::NotFound.into()),
         }
+        // Dropping the buffer would swallow an error of its last write.
         zip.finish()?.flush()?;
         described(path.to_path_buf(), Some(path))
     }

@@ -18,11 +18,11 @@ use crate::channel::MESSAGE_LIMIT;
 use crate::grpc::{Methods, name, relay_stdio};
 use crate::launch::Launch;
 
-/// How the process of a provider is reached.
+/// Access to the process of a provider.
 pub enum Access {
-    /// By starting it. The semaphore bounds how many processes start at a time.
+    /// A process to be started. The semaphore bounds how many start at a time.
     Start(Launch, Arc<Semaphore>),
-    /// It runs already.
+    /// A process that runs already.
     Running(Channel, &'static Methods),
 }
 
@@ -55,7 +55,7 @@ impl Started {
 }
 
 impl GrpcProvider {
-    /// The process, started if it was not yet. Its standard streams go to the log from then on.
+    /// Returns the process, which is started at the first call. From then on, its standard streams go to the log.
     pub(super) async fn started(&self) -> Result<&Started, Diagnostics> {
         let start = || async {
             let (channel, methods) = match &self.access {

@@ -242,7 +242,7 @@ impl<R: Read + io::Seek> SchemaFile<R> {
         })
     }
 
-    /// Has the provider asked again by this function if a schema cannot be read.
+    /// Sets the function that asks the provider again if a schema cannot be read.
     pub fn asking_again(self, again: AskAgain) -> SchemaFile<R> {
         SchemaFile {
             again: Some(again),

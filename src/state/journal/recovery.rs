@@ -86,14 +86,14 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StateError> {
 pub struct JournalReport {
     /// Description of the state, such as `the state terraform.tfstate`.
     pub state: String,
-    /// Operation that wrote the journal, and the time at which it began.
+    /// Operation that wrote the journal, and its start time.
     pub run: Option<(String, String)>,
     pub outcomes: Outcomes,
     /// Set if the run had ended and saved everything, and left only operations whose result it did not learn.
     pub run_ended: bool,
     /// Operations that had not ended.
     pub in_flight: Vec<InFlight>,
-    /// Addresses among them whose objects are tainted in the state.
+    /// Addresses of operations in flight whose objects are tainted in the state.
     pub tainted: BTreeSet<String>,
     pub damage: Vec<Damage>,
     /// New path of the journal, if it was kept.

@@ -228,6 +228,7 @@ impl Pair<'_> {
     /// Asks if a state is to be copied.
     fn asked(&self, existing: &State, there: Option<&State>) -> Result<bool, Diagnostics> {
         let (old, new) = (self.from.ty(), self.to.ty());
+        // Declared here, so that the copies exist until the question is answered.
         let copies;
         let explanation = match there.filter(|state| !state.is_empty()) {
             None => format!(

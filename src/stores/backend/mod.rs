@@ -345,6 +345,7 @@ fn first_use(context: &Context<'_>, block: &Backend, kind: Kind) -> Result<Place
         )
         .into());
     }
+    // Without a record, states so far are where the local backend keeps them.
     let before = Local::default();
     let has_state = before.file().exists() || before.others().exists();
     let needs_record = has_state || can_be_made(context.data_dir);

@@ -109,6 +109,7 @@ impl Saved {
         let mut config = Map::new();
         for part in ty.attributes() {
             let none = match part.ty {
+                // Nested blocks are never null: without any there is an empty list.
                 Type::List(_) | Type::Set(_) if schema.block.blocks.contains_key(&part.name) => json!([]),
                 _ => Json::Null,
             };

@@ -142,7 +142,7 @@ pub struct Store {
     config: Value,
     schema: Arc<Schema>,
     support: WorkspaceSupport,
-    /// Warnings about its configuration.
+    /// Warnings about the store's configuration.
     warnings: Mutex<Diagnostics>,
     process: Arc<Process>,
     journals: PathBuf,
@@ -473,6 +473,7 @@ impl SnapshotStore for Snapshots {
         self.known = Some(state);
         self.replayed = false;
         if let Some(found) = found {
+            // Only the holder of the lock may save what the journal adds.
             let locked = self.lock_id.is_some();
             Keeper::replay(self, found, locked)?;
         }

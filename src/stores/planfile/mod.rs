@@ -53,9 +53,9 @@ pub struct SavedPlan {
     /// Configuration as it was planned.
     pub snapshot: Snapshot,
     pub lock_file: Option<Vec<u8>>,
-    /// Workspace that it was made for.
+    /// Workspace that the plan was made for.
     pub workspace: String,
-    /// Backend that it was made with; `None` for files of the working directory, whose paths are in the configuration.
+    /// Backend that the plan was made with; `None` for files of the working directory, whose paths are in the configuration.
     pub backend: Option<Saved>,
     /// The schemas that are needed to show it; none in a plan without them, or if they cannot be read.
     pub schemas: Option<Schemas>,

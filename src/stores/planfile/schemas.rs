@@ -43,6 +43,7 @@ fn used(config: &Config, plan: &Plan) -> BTreeMap<Provider, Used> {
             add(&provider, resource.address.mode, &resource.address.ty);
         }
     }
+    // Types that only a state has are shown, too: as deleted, or as changed outside of the plan.
     for (address, resource) in plan.prior_state.resources.iter().chain(&plan.previous_state.resources) {
         add(&resource.provider.provider, address.resource.mode, &address.resource.ty);
     }

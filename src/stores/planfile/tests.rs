@@ -256,7 +256,7 @@ fn schemas() -> Schemas {
     }
 }
 
-/// The same plan with this entry beside the others.
+/// Writes the plan again, with this entry beside the others, and reads it.
 fn rewritten(path: &Path, schemas: Option<&[u8]>) -> SavedPlan {
     let mut old = zip::ZipArchive::new(std::fs::File::open(path).unwrap()).unwrap();
     let new = path.with_extension("new");

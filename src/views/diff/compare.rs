@@ -408,6 +408,7 @@ fn nested_attribute<'v>(pair: &Pair<'v>, nested: &'v NestedObject) -> Node<'v> {
         }
         Nesting::List => {
             let (before, after) = pair.sequences();
+            // As in Terraform, objects of a nested attribute pair up by position, whatever is in them.
             let steps = sequence::by_position(before.len(), after.len());
             list(pair, before, after, steps, false, &object)
         }

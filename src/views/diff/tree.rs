@@ -72,9 +72,9 @@ pub(super) enum Body<'v> {
 pub(super) struct Secret {
     /// Action on the value itself.
     pub(super) inner: Act,
-    /// True if it was sensitive.
+    /// True if the value was sensitive.
     pub(super) before: bool,
-    /// True if it will be sensitive.
+    /// True if the value will be sensitive.
     pub(super) after: bool,
 }
 

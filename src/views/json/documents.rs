@@ -7,7 +7,7 @@ use syntax::content::suggest;
 pub struct Document {
     /// Name, the NAME of `help json NAME`.
     pub name: &'static str,
-    /// Command that prints it.
+    /// Command that prints the document.
     pub command: &'static str,
     /// Schema, as JSON.
     pub schema: &'static str,

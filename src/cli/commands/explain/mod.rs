@@ -64,7 +64,7 @@ impl FromFlags for Arguments {
 struct Explanation {
     /// Requested address.
     address: String,
-    /// Source range of its block, if the configuration has one.
+    /// Source range of the resource's block, if the configuration has one.
     declared: Option<Range>,
     provider: String,
     origins: Vec<Origin>,
@@ -73,7 +73,7 @@ struct Explanation {
     objects: Vec<Object>,
     depends_on: Vec<Neighbour>,
     needed_by: Vec<Neighbour>,
-    /// References to it in its own module.
+    /// References to the resource in its own module.
     uses: Vec<(String, Range)>,
     /// Values and their sensitive parts, if the explanation is about a single object.
     values: Option<(Json, Json)>,

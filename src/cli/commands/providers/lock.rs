@@ -110,6 +110,7 @@ fn source(arguments: &Arguments) -> Result<PackageSource, Failure> {
             ));
         }
         (Some(dir), None, None) => PackageSource::Packed(dir.into()),
+        // As in Terraform: packages of a network mirror have no signatures, so that TLS is all that vouches for them.
         (None, Some(url), None) => match net::Url::parse(url).ok().filter(|url| url.scheme() == "https") {
             Some(url) => PackageSource::Mirror(url),
             None => {

@@ -315,7 +315,7 @@ fn imports_by_key() {
     case.apply().assert_settled();
 }
 
-/// The number of imports of a plan of these objects, and its actions.
+/// Plans an import block with these arguments. Returns the number of imports, and the actions of the plan.
 fn imported(for_each: &str, repeated: &str, key: &str, id: &str) -> (usize, Vec<String>) {
     let case = Case::new(&format!(
         r#"
