@@ -16,7 +16,7 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// Dependencies that each crate may have. Every crate below the plugins may use `addrs` and `versions`.
+/// Dependencies that each crate may have. Every crate below the plugins may use `addrs` and `versions`, and every crate `system`.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-addrs", &["gotext"]),
     ("monoform-versions", &[]),
@@ -27,6 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-proto", &[]),
     ("monoform-gotext", &[]),
     ("monoform-syntax", &["cty", "gotext"]),
+    ("monoform-system", &[]),
     ("monoform-schema", &["cty"]),
     (
         "monoform-lang",
@@ -145,7 +146,7 @@ fn crates_use_only_what_stands_below_them() {
         };
         for dependency in package["dependencies"].as_array().expect("dependencies") {
             let used = dependency["name"].as_str().expect("a name");
-            let internal = used.starts_with("monoform-") && dependency["kind"] != "dev";
+            let internal = used.starts_with("monoform-") && used != "monoform-system" && dependency["kind"] != "dev";
             if !internal || (matches!(used, "monoform-addrs" | "monoform-versions") && !is_plugin(name)) {
                 continue;
             }
