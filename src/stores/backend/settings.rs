@@ -291,11 +291,16 @@ pub fn asked(console: &dyn Console, schema: &Schema, config: Value, input: bool)
     Ok(replaced(&config, schema, &changes))
 }
 
-/// Reports the required settings that are missing.
-pub fn missing(ty: &str, schema: &Schema, config: &Value, body: Option<&Body>) -> Diagnostics {
+/// Returns the names of the required settings that are missing.
+pub fn absent(schema: &Schema, config: &Value) -> Vec<Arc<str>> {
     let required = schema.block.attributes.iter().filter(|(_, a)| a.required);
     let absent = required.filter(|(name, _)| config.get(name).is_none_or(Value::is_null));
-    let problem = |(name, _): (&Arc<str>, _)| {
+    absent.map(|(name, _)| name.clone()).collect()
+}
+
+/// Reports the required settings that are missing.
+pub fn missing(ty: &str, schema: &Schema, config: &Value, body: Option<&Body>) -> Diagnostics {
+    let problem = |name: Arc<str>| {
         let problem = Diagnostic::error(
             "Missing required argument",
             format!(
@@ -305,7 +310,7 @@ pub fn missing(ty: &str, schema: &Schema, config: &Value, body: Option<&Body>) -
         );
         (problem, cty::Path::default())
     };
-    located(absent.map(problem), body, schema)
+    located(absent(schema, config).into_iter().map(problem), body, schema)
 }
 
 #[cfg(test)]
