@@ -232,7 +232,7 @@ fn load(document: &[u8], mut entries: BTreeMap<String, Vec<u8>>) -> Result<Saved
     let manifest = Manifest::parse(&entry(MODULES)?).map_err(|e| PlanFileError::Manifest(e.to_string()))?;
     let lock_file = entries.remove(LOCK_FILE);
     // Without them the plugins are asked.
-    let unusable = |reason: &String| tracing::debug!(reason, "the schemas of the plan are not used");
+    let unusable = |reason: &plugins::MessageError| tracing::debug!(%reason, "the schemas of the plan are not used");
     let schemas = entries.remove(SCHEMAS);
     let schemas = schemas.and_then(|schemas| planned::decode(schemas).inspect_err(unusable).ok());
     let snapshot = snapshot(manifest, entries)?;
