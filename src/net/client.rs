@@ -10,10 +10,11 @@ use http::{Error, Proxy, Settings, Transport, Url};
 use proxies::{Proxies, Way};
 use tokio::sync::OnceCell;
 
-use crate::credentials::{self, Token};
+use crate::credentials;
 use crate::hosts::{CredentialsHelper, Host, HostSettings};
 use crate::netrc::Netrc;
 use crate::services::Services;
+use crate::token::Token;
 
 /// The time limit of a connection: the system repeats the first packet two times within it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

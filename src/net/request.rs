@@ -8,7 +8,8 @@ use http::rules::LONGEST_PAUSE;
 use http::{Bytes, Error, HeaderMap, HeaderName, HeaderValue, Method, Phase, Response, Url, shown};
 
 use crate::client::{Client, Retry};
-use crate::credentials::{Token, unsendable_character};
+use crate::credentials::unsendable_character;
+use crate::token::Token;
 
 /// The default limit of redirects.
 const REDIRECTS: usize = 10;

@@ -3,8 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::lock::LockHeld;
-use crate::snapshots::StoreLocked;
+use crate::held::{LockHeld, StoreLocked};
 
 /// Error of an operation on a state.
 #[derive(Debug, thiserror::Error)]

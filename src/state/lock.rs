@@ -12,7 +12,6 @@
 //! opened. So the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not
 //! rename another over it.
 
-use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -24,47 +23,7 @@ use system::locks::{is_free, try_lock, unlock};
 
 use crate::StateError;
 use crate::beside::is_of_others;
-
-/// A lock that another holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LockHeld {
-    pub path: PathBuf,
-    /// Holder of the lock, if it is known.
-    pub info: Option<LockInfo>,
-    /// Time for which the lock was waited for.
-    pub waited: Duration,
-}
-
-impl fmt::Display for LockHeld {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "The state file {} is locked: another operation is using it",
-            self.path.display()
-        )?;
-        if self.waited >= Duration::from_secs(1) {
-            write!(f, ", and did not end within {} seconds", self.waited.as_secs())?;
-        }
-        writeln!(f, ".")?;
-        let id = match &self.info {
-            Some(info) => {
-                writeln!(f, "{}\n", info.details())?;
-                &*info.id
-            }
-            None => {
-                writeln!(f, "It has left no information about itself.\n")?;
-                "ID"
-            }
-        };
-        write!(
-            f,
-            "The lock keeps two operations from writing the state at the same time. Wait for the other one to end, or let \
-             this one wait for it with -lock-timeout=5m. The lock of a local file ends with the program that holds it: if \
-             that hangs, end it. What a program that is gone has left behind is cleared by \"force-unlock {id}\". Most \
-             commands can do without a lock (-lock=false), but then nothing protects the state."
-        )
-    }
-}
+use crate::held::LockHeld;
 
 /// A lock that is held. It is released when dropped; [`FileLock::release`] also returns whether that succeeded.
 #[derive(Debug)]

@@ -29,6 +29,7 @@ use crate::document::encode;
 use crate::journal::{Base, JournalLocation, JournalReport, JournaledStore, Keeper, Writer};
 use crate::lock::FileLock;
 use crate::pending::{self, Recovery, RecoveryAction, Verdict, stamped_backup};
+use crate::snapshots::Written;
 use crate::state_file::{FoundFile, read_file, remove_pending, version_of, write_in_place};
 use crate::{SnapshotStore, State, StateError};
 
@@ -48,15 +49,6 @@ pub struct LocalStore {
     replayed: bool,
     recovery: Option<Recovery>,
     keeper: Keeper,
-}
-
-/// Result of writing a state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Written {
-    /// The file had the same contents already, and was not written.
-    Unchanged,
-    /// A snapshot with this serial was written.
-    Snapshot(u64),
 }
 
 impl LocalStore {

@@ -285,6 +285,17 @@ pub(crate) fn all_related(data: &Json, name: &str) -> Vec<String> {
     ids.map(str::to_owned).collect()
 }
 
+/// Reads a property that is false if it is absent.
+pub(crate) fn truth(data: &Json, pointer: &str) -> bool {
+    data.pointer(pointer).and_then(Json::as_bool).unwrap_or_default()
+}
+
+/// Returns the identifier of a relation to one object.
+pub(crate) fn related(data: &Json, name: &str) -> Option<String> {
+    let id = data.pointer(&format!("/relationships/{name}/data/id"))?;
+    id.as_str().map(str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

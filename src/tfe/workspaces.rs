@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::api::{self, ApiError, data, items, object, part};
-use crate::runs::{related, truth};
+use crate::api::{self, ApiError, data, items, object, part, related, truth};
 use crate::{Connection, Kind, Mapping, Tags};
 
 /// Pauses before a lock is released again while a state is still being processed: the first, and the longest.

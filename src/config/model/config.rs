@@ -33,8 +33,11 @@ pub struct ModuleNode {
     /// The called modules, by call name. A call whose module could not be loaded has no entry (which has been reported).
     pub children: BTreeMap<Arc<str>, ModuleNode>,
     /// Provider configurations that this module can name, by provider and alias.
-    pub(crate) providers: crate::providers::Visible,
+    pub(crate) providers: VisibleProviders,
 }
+
+/// Provider configurations visible to a module, by provider and alias.
+pub(crate) type VisibleProviders = BTreeMap<(Provider, Option<Arc<str>>), AbsProviderConfig>;
 
 /// A provider configuration of the tree.
 #[derive(Clone, Debug)]
