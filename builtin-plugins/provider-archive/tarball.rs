@@ -57,6 +57,7 @@ fn put(out: &mut impl Write, name: &[u8], mode: u32, size: u64, content: impl Re
             }
         }
     }
+    // As Go writes it: a size that the octal digits of the field cannot hold is in a record, and the field is zero.
     if size > LARGEST {
         record(&mut records, "size", size.to_string().as_bytes());
         header.set_size(0);
