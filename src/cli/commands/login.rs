@@ -217,6 +217,7 @@ impl Login<'_> {
 
     fn open(&self, url: &Url, page: &str) {
         let (tool, host) = (self.session.ui.program.tool, &self.shown);
+        // A command cannot see whether a browser has shown the page, so the address is printed in either case.
         if browser::open(url.as_str()) {
             self.line(format!(
                 "{tool} must now open a web browser to the {page} for {host}.\n"

@@ -81,6 +81,7 @@ impl std::fmt::Display for Place {
 }
 
 fn exactly(target: Target) -> Place {
+    // Unlike in -target, an address without keys is that of the instance without a key.
     let unkeyed = |module: addrs::Module| {
         let steps = module.0.iter();
         steps.fold(ModuleInstance::root(), |m, name| {
@@ -319,6 +320,7 @@ fn move_instance(
     let source = Place::Instance(from.clone());
     let to = match destination {
         Place::Instance(to) => to.clone(),
+        // As in Terraform: the address of a resource is that of its instance without a key.
         Place::Resource(to) => to.instance(InstanceKey::None),
         Place::Module(_) => {
             return Err(Refusal::target(format!(
