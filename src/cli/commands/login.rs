@@ -303,6 +303,7 @@ impl Login<'_> {
         let request = request.header("accept", "application/vnd.api+json");
         let answer = match request.read(LIMIT).await {
             Ok((_, answer)) => answer,
+            // Only this status is about the token: after any other failure, it may be valid.
             Err(e) if e.status().is_some_and(|status| status.as_u16() == 401) => {
                 let detail = format!("{} does not accept the token. Nothing was stored.", self.shown);
                 return Err(error("Token is invalid: unauthorized", detail));
