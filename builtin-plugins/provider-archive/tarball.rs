@@ -131,12 +131,14 @@ fn padded(out: &mut impl Write, size: u64, content: impl Read) -> io::Result<()>
 
 /// Splits the name into the two fields of a header; `None` if they cannot hold it.
 fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    // Like Go's library, which puts even a short name of this kind into an extended header.
     if !name.is_ascii() {
         return None;
     }
     if name.len() <= NAME {
         return Some((b"", name));
     }
+    // The slash between the two fields belongs to neither of them.
     let longest = name.len().min(PREFIX + 1);
     let slash = name
         .get(..longest)?

@@ -325,6 +325,7 @@ impl LockedStore for Client {
             labels[WORKSPACE].as_str().filter(|name| is_ours && *name != DEFAULT)
         });
         let names: BTreeSet<&str> = workspaces.collect();
+        // The default workspace exists even without a secret.
         Ok([DEFAULT].into_iter().chain(names).map(str::to_owned).collect())
     }
 
