@@ -140,6 +140,7 @@ fn rsa(hash: u8) -> Option<&'static RsaParameters> {
 }
 
 fn ecdsa(curve: Curve, hash: u8) -> Option<&'static EcdsaVerificationAlgorithm> {
+    // In OpenPGP, 8, 9 and 10 are SHA-256, SHA-384 and SHA-512.
     Some(match (curve, hash) {
         (Curve::P256, 8) => &signature::ECDSA_P256_SHA256_ASN1,
         (Curve::P256, 9) => &signature::ECDSA_P256_SHA384_ASN1,

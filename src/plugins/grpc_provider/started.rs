@@ -160,6 +160,7 @@ where
     A: Message + Default + 'static,
 {
     let mut grpc = started.grpc.clone();
+    // A service of tower must be ready before each call.
     grpc.ready()
         .await
         .map_err(|error| tonic::Status::from_error(error.into()))?;
