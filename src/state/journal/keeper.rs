@@ -95,6 +95,7 @@ impl Keeper {
             Some((state, version)) if locked => {
                 store.save(&state, &version)?;
             }
+            // Without the lock, another program could write the state at the same time.
             Some((state, _)) => store.hold(state),
             None => {}
         }
