@@ -96,6 +96,7 @@ impl Client {
                 Ok(answer) => return Ok(answer),
             };
             tries -= 1;
+            // As in the official provider, the number includes the first attempt.
             if tries <= 0 {
                 return Err(other(format!("unable to complete DNS exchange: {problem}")));
             }

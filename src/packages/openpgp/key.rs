@@ -81,7 +81,7 @@ impl PublicKey {
         })
     }
 
-    /// Returns the bytes of the key that signatures about it hash.
+    /// Returns the key in the form that is hashed for signatures about it.
     pub(super) fn hashed(&self) -> Vec<u8> {
         let length = u16::try_from(self.body.len()).unwrap_or(u16::MAX).to_be_bytes();
         [&[0x99], &length[..], &self.body].concat()

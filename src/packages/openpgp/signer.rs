@@ -58,7 +58,7 @@ impl SigningKey {
         Ok(SigningKey { pair, body })
     }
 
-    /// Returns the bytes of the key that signatures about it hash.
+    /// Returns the key in the form that is hashed for signatures about it.
     fn hashed(&self) -> Vec<u8> {
         let length = u16::try_from(self.body.len()).unwrap_or(u16::MAX).to_be_bytes();
         [&[0x99][..], &length, &self.body].concat()

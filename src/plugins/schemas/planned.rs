@@ -108,7 +108,7 @@ fn of_provider(schema: &ProviderSchema) -> Vec<OfKind> {
 /// Decodes schemas of a saved plan.
 ///
 /// # Errors
-/// They are damaged; the reason is a clause.
+/// The schemas are damaged; the reason is a clause.
 pub fn decode(bytes: Vec<u8>) -> Result<Schemas, String> {
     read(bytes).map_err(|error| error.to_string())
 }
