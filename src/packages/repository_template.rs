@@ -53,7 +53,7 @@ pub enum TemplateError {
     )]
     Missing {
         symbol: &'static str,
-        /// Name of that part for the user.
+        /// Name of the missing part in messages.
         what: &'static str,
     },
     /// The result is not the address of a repository.
