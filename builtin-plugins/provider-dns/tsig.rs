@@ -26,7 +26,7 @@ pub(crate) enum Algorithm {
 
 impl Algorithm {
     /// Returns the algorithm of this name.
-    pub fn of(name: &str) -> Option<Algorithm> {
+    pub fn from_name(name: &str) -> Option<Algorithm> {
         Some(match name {
             "hmac-md5" => Algorithm::Md5,
             "hmac-sha1" => Algorithm::Sha1,
@@ -140,7 +140,7 @@ impl Key {
             return Err(Problem::Wrong("it is signed with another key"));
         }
         // A server that does not have the key cannot sign its error (RFC 8945, 5.3.2).
-        if let Some(problem) = Problem::of(record.error)
+        if let Some(problem) = Problem::from_code(record.error)
             && record.mac.is_empty()
         {
             return Err(problem);
@@ -171,7 +171,7 @@ impl Key {
         {
             return Err(Problem::Wrong("its signature does not fit"));
         }
-        if let Some(problem) = Problem::of(record.error) {
+        if let Some(problem) = Problem::from_code(record.error) {
             return Err(problem);
         }
         // After the signature: the time of an unverified message means nothing.
@@ -194,7 +194,7 @@ pub(crate) enum Problem {
 }
 
 impl Problem {
-    fn of(error: u16) -> Option<Problem> {
+    fn from_code(error: u16) -> Option<Problem> {
         Some(match error {
             0 => return None,
             16 => Problem::BadSignature,

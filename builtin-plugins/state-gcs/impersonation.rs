@@ -64,7 +64,7 @@ pub(crate) async fn impersonated(
         None => Err(problem(format!(
             "{to} gives no token: {}. Whoever takes the place of a service account needs the role Service Account Token Creator \
              on it (roles/iam.serviceAccountTokenCreator).",
-            TokenError::of(&answer)
+            TokenError::from_answer(&answer)
         ))),
     }
 }

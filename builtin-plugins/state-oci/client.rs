@@ -11,7 +11,7 @@ use store_client::name::joined;
 use store_client::sum::md5_base64;
 use store_client::{Answer, Method};
 
-use crate::cloud::{Condition, said};
+use crate::cloud::{Condition, code_and_message};
 use crate::settings::{Encryption, Settings};
 use crate::upload;
 
@@ -176,10 +176,16 @@ impl LockedStore for Client {
                 state: Some(answer.body),
             }),
             // Only a missing object means that there is no state; a missing bucket is an error.
-            404 if !matches!(said(&answer).0.as_str(), "BucketNotFound" | "NamespaceNotFound") => Ok(Snapshot {
-                state: None,
-                revision: Some(Revision::Absent),
-            }),
+            404 if !matches!(
+                code_and_message(&answer).0.as_str(),
+                "BucketNotFound" | "NamespaceNotFound"
+            ) =>
+            {
+                Ok(Snapshot {
+                    state: None,
+                    revision: Some(Revision::Absent),
+                })
+            }
             _ => Err(self.settings.cloud.problem(about, &answer)),
         }
     }
@@ -300,7 +306,7 @@ impl LockRecord for LockObject<'_> {
                 )),
             },
             // A missing bucket has the same status, but is an error.
-            404 if said(&answer).0 != "BucketNotFound" => Ok(None),
+            404 if code_and_message(&answer).0 != "BucketNotFound" => Ok(None),
             _ => Err(self.client.settings.cloud.problem(about, &answer)),
         }
     }
@@ -321,7 +327,7 @@ impl LockRecord for LockObject<'_> {
         match answer.status.as_u16() {
             200..=299 => Ok(Removed::Done),
             412 => Ok(Removed::Changed),
-            404 if said(&answer).0 != "BucketNotFound" => Ok(Removed::Changed),
+            404 if code_and_message(&answer).0 != "BucketNotFound" => Ok(Removed::Changed),
             _ => Err(self.client.settings.cloud.problem(about, &answer)),
         }
     }

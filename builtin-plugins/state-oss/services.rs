@@ -99,7 +99,7 @@ impl Services {
             "InvalidTimeStamp.Expired" => "The clock of this machine is wrong",
             _ => "",
         };
-        let told = answer.told(&format!("The service {}", service.url), &code, &message, advice);
+        let told = answer.describe(&format!("The service {}", service.url), &code, &message, advice);
         Err(CallError::Refused(told.trim_end_matches('.').to_owned()))
     }
 }

@@ -147,7 +147,7 @@ impl Table {
                     pause *= 2;
                 }
                 code => {
-                    let detail = answer.told(what, code, &message, &self.advice(code));
+                    let detail = answer.describe(what, code, &message, &self.advice(code));
                     return Err(Diagnostic::error(SUMMARY, detail).into());
                 }
             }

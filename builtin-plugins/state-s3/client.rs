@@ -12,7 +12,7 @@ use store_client::sum::sha256_base64;
 use store_client::xml::Xml;
 use store_client::{Answer, Method, Url};
 
-use crate::aws::{self, Place, Request, code};
+use crate::aws::{self, Request, ResourceNames, code};
 use crate::credentials::{Credentials, account_id};
 use crate::services::url;
 use crate::settings::{Encryption, Settings};
@@ -54,8 +54,8 @@ impl Client {
         Ok(client)
     }
 
-    pub fn place(&self) -> Place<'_> {
-        Place {
+    pub fn place(&self) -> ResourceNames<'_> {
+        ResourceNames {
             bucket: &self.settings.bucket,
             table: self.settings.table.as_deref().unwrap_or_default(),
             region: &self.settings.services.region,
@@ -242,7 +242,7 @@ impl Client {
             }
             return Err(aws::problem(about.summary, about.what, &self.place(), &answer));
         }
-        let listed = Xml::of(&answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
+        let listed = Xml::from_answer(&answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
         let is_more = listed.text("IsTruncated") == Some("true");
         Ok(Page {
             names: listed.texts("Key").map(str::to_owned).collect(),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use engine::change_kind::ChangeKind;
-use engine::plan::PlanView;
+use engine::plan::{Action, PlanView, ResourceChange};
 use syntax::Diagnostic;
 
 use crate::args::UsageError;
@@ -34,7 +34,7 @@ pub struct Kinds {
 
 impl Kinds {
     /// Parses a list such as `create,update`, of the flag with this name. With `safe`, if that may be in it, the list has
-    /// all kinds but `replace`, `delete`, `forget` and `invoke`.
+    /// all kinds but `replace`, `destroy`, `forget` and `invoke`.
     ///
     /// # Errors
     /// A word is no kind, or there is none.
@@ -116,7 +116,7 @@ impl Approval {
         let Approval::Only(kinds, written) = self else {
             return None;
         };
-        let excess = Excess::of(plan, |kind| !kinds.contain(kind), !kinds.invocations);
+        let excess = Excess::count(plan, |kind, _| !kinds.contain(kind), !kinds.invocations);
         (!excess.is_empty()).then(|| {
             Diagnostic::warning(
                 "Plan not approved automatically",
@@ -185,7 +185,7 @@ impl Guards {
 /// Returns the warning about changes of a plan that the user wants to know of by the exit status, if it has any.
 #[must_use]
 pub fn guarded(plan: PlanView<'_>, kinds: &Kinds, written: &str) -> Option<Diagnostic> {
-    let excess = Excess::of(plan, |kind| kinds.contain(kind), kinds.invocations);
+    let excess = Excess::count(plan, |kind, _| kinds.contain(kind), kinds.invocations);
     (!excess.is_empty()).then(|| {
         Diagnostic::warning(
             "Plan has guarded changes",
@@ -199,8 +199,9 @@ pub fn guarded(plan: PlanView<'_>, kinds: &Kinds, written: &str) -> Option<Diagn
 pub fn too_many_destroyed(plan: PlanView<'_>, limit: usize) -> Option<Diagnostic> {
     let destroyed = plan.totals().destroyed;
     (destroyed > limit).then(|| {
-        let takes = |kind| matches!(kind, ChangeKind::Delete | ChangeKind::Replace);
-        let excess = Excess::of(plan, takes, false);
+        // As in the totals: a replacement that forgets its old object destroys nothing.
+        let destroys = |_, change: &ResourceChange| change.action.steps().contains(&Action::Delete);
+        let excess = Excess::count(plan, destroys, false);
         Diagnostic::error(
             "Too many objects to destroy",
             format!(
@@ -220,14 +221,14 @@ struct Excess {
 }
 
 impl Excess {
-    fn of(plan: PlanView<'_>, concerns: impl Fn(ChangeKind) -> bool, invocations: bool) -> Excess {
+    fn count(plan: PlanView<'_>, concerns: impl Fn(ChangeKind, &ResourceChange) -> bool, invocations: bool) -> Excess {
         let mut excess = Excess {
             counts: BTreeMap::new(),
             named: Vec::new(),
             total: 0,
         };
         for change in plan.changes {
-            if let Some(kind) = ChangeKind::of(change).filter(|kind| concerns(*kind)) {
+            if let Some(kind) = ChangeKind::from_change(change).filter(|kind| concerns(*kind, change)) {
                 excess.add(kind.as_str(), || change.address.to_string());
             }
         }
@@ -283,7 +284,7 @@ mod tests {
 
     #[test]
     fn words_that_are_no_kinds_are_named_with_those_that_are() {
-        let error = Kinds::parse("fail-on", "delete,safe", false).unwrap_err();
+        let error = Kinds::parse("fail-on", "destroy,safe", false).unwrap_err();
         assert!(
             error.detail.contains("\"safe\"") && error.detail.contains("replace"),
             "{error:?}"

@@ -37,7 +37,7 @@ impl IdentityChange {
 impl Stored for Box<IdentityChange> {
     fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let IdentityChange { before, after } = &**self;
-        (before.as_ref().map(Unmarked::of), after.as_ref().map(Unmarked::of)).serialize(serializer)
+        (before.as_ref().map(Unmarked::new), after.as_ref().map(Unmarked::new)).serialize(serializer)
     }
 
     fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -153,7 +153,7 @@ impl Host {
             Program::Reattached => {
                 let reattach = self.reattached(provider, &title)?;
                 let channel = launch::attach(reattach.address.clone());
-                let access = Access::Running(channel, Methods::of(reattach.protocol));
+                let access = Access::Running(channel, Methods::for_protocol(reattach.protocol));
                 return Ok(self.grpc_provider(title, access, shared, None));
             }
             Program::Builtin { name, protocols } => (self.builtin(title, "provider", &name, protocols), None),

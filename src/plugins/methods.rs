@@ -61,7 +61,7 @@ pub struct Methods {
 impl Methods {
     /// Returns the paths of a protocol: 5 or 6, since the handshake accepts no other.
     #[must_use]
-    pub fn of(protocol: u32) -> &'static Methods {
+    pub fn for_protocol(protocol: u32) -> &'static Methods {
         if protocol == 5 { &V5 } else { &V6 }
     }
 }

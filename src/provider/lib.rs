@@ -20,7 +20,7 @@ pub use contract::{
     ListSchema, Listed, MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange,
     PluginDiagnostic, Provider, ProviderSchema, Provisioner, RawState, ReadRequest, invalid_schema,
 };
-pub use schema_map::SchemaMap;
+pub use schema_map::{ConvertError, SchemaMap};
 pub use schemas::Schemas;
 pub use source::{ProviderSource, StartError};
 pub use state_store::StateStore;

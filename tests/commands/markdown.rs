@@ -40,7 +40,7 @@ fn plan_is_a_comment_for_reviews() {
         "\n**Destroyed** (1)\n\n- `terraform_data.gone`\n",
         "\n| module | type | create | update | replace | destroy |\n| --- | --- | ---: | ---: | ---: | ---: |\n| - | `terraform_data` | 1 \
          | 1 | 1 | 1 |\n",
-        "\nAlso: 1 outputs that change.\n",
+        "\nAlso: 1 output changes.\n",
         "<summary><code>terraform_data.kept</code> (update)</summary>\n\n```diff\n",
         "\n! ",
         "(sensitive value)",

@@ -13,6 +13,14 @@ pub const TESTS: &[(&str, fn())] = &[
     ("shown::no_lines_of_progress_with_concise", concise),
     ("shown::options_for_people_are_refused_with_json", refused),
     (
+        "shown::destroy_plan_that_prevent_destroy_forbids_is_shown",
+        forbidden_destroy,
+    ),
+    (
+        "shown::command_to_apply_a_plan_keeps_the_directory",
+        directory_of_saved_plan,
+    ),
+    (
         "shown::errors_beside_a_bookmark_have_their_source",
         errors_beside_a_bookmark,
     ),
@@ -33,6 +41,44 @@ output "o" {
   sensitive = true
 }
 "#;
+
+fn forbidden_destroy() {
+    let w = Workspace::with(&[(
+        "main.tf",
+        "resource \"terraform_data\" \"kept\" {\n  lifecycle {\n    prevent_destroy = true\n  }\n}\n\nresource \"terraform_data\" \
+         \"other\" {}\n",
+    )]);
+    w.run(&["apply", "-auto-approve"]).ok();
+    for args in [&["destroy", "-auto-approve"][..], &["plan", "-destroy", "-out=p"]] {
+        let failed = w.run(args);
+        assert_eq!(failed.status, 1);
+        let text = support::words(&failed.all());
+        for part in [
+            "planned the following actions, but then encountered a problem",
+            "# terraform_data.kept will be destroyed",
+            "# terraform_data.other will be destroyed",
+            "Plan: 0 to add, 0 to change, 2 to destroy.",
+            "Instance cannot be destroyed",
+        ] {
+            assert!(text.contains(part), "{part} is missing: {text}");
+        }
+    }
+    w.run(&["apply", "p"]).fails_with(&["Cannot apply incomplete plan"]);
+    assert_eq!(
+        w.run(&["state", "list"]).ok().stdout,
+        "terraform_data.kept\nterraform_data.other\n"
+    );
+}
+
+fn directory_of_saved_plan() {
+    let w = Workspace::with(&[("the site/main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
+    w.run(&["-chdir=the site", "plan", "-out=p"])
+        .ok()
+        .shows(&["\n    monoform '-chdir=the site' apply \"p\"\n"]);
+    w.run(&["-chdir=the site", "apply", "p"]).ok();
+    w.run(&["plan", "-chdir=the site"])
+        .fails_with(&["goes before the command"]);
+}
 
 fn visibility() {
     let w = Workspace::new();

@@ -43,8 +43,8 @@ pub async fn run(mut channel: Channel<Msg>, command: &str, how: How, output: &Ou
     loop {
         let waiting = streams.iter().any(Lines::is_waiting);
         let message = tokio::select! {
-            // Output first, so that lines written before an interrupt are shown before its error.
-            biased;
+            // In no fixed order: the output of a command that never pauses must not keep a stop from being seen. Lines that were
+            // written before the stop are shown while the command is ended.
             message = channel.wait() => message,
             () = stop.requested() => {
                 end(&mut channel, how, &mut streams, output).await;

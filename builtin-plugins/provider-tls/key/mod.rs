@@ -93,7 +93,7 @@ fn arcs(oid: ObjectIdentifier) -> Vec<u64> {
 }
 
 fn supported_curve(oid: ObjectIdentifier) -> Result<Curve, KeyError> {
-    Curve::of(&arcs(oid)).ok_or(KeyError::Curve(oid))
+    Curve::from_object_identifier(&arcs(oid)).ok_or(KeyError::Curve(oid))
 }
 
 impl Key {

@@ -53,7 +53,9 @@ macro_rules! descriptions {
         }
 
         pub(super) fn schemas(provider: &ServedProvider) -> pb::get_provider_schema::Response {
-            fn of<'a>(members: impl Iterator<Item = (&'static str, &'a Compiled)>) -> HashMap<String, pb::Schema> {
+            fn messages<'a>(
+                members: impl Iterator<Item = (&'static str, &'a Compiled)>,
+            ) -> HashMap<String, pb::Schema> {
                 members
                     .map(|(name, compiled)| (name.to_owned(), schema(compiled)))
                     .collect()
@@ -66,10 +68,10 @@ macro_rules! descriptions {
             pb::get_provider_schema::Response {
                 provider: Some(schema(provider.config_schema())),
                 provider_meta: provider.meta_schema().map(schema),
-                resource_schemas: of(provider.resources().map(|(name, r)| (name, r.schema))),
-                data_source_schemas: of(provider.data_sources()),
-                ephemeral_resource_schemas: of(provider.ephemerals()),
-                list_resource_schemas: of(provider.lists()),
+                resource_schemas: messages(provider.resources().map(|(name, r)| (name, r.schema))),
+                data_source_schemas: messages(provider.data_sources()),
+                ephemeral_resource_schemas: messages(provider.ephemerals()),
+                list_resource_schemas: messages(provider.lists()),
                 functions: functions
                     .map(|(name, f)| ((*name).to_owned(), function(f)))
                     .collect(),

@@ -8,7 +8,7 @@ use store_client::xml::tag;
 use store_client::{HttpClient, Method};
 
 use super::credential::{credential, expiry, problem};
-use crate::aws::{self, Place, Request};
+use crate::aws::{self, Request, ResourceNames};
 use crate::endpoints::iam_region;
 use crate::services::{Services, url};
 
@@ -99,9 +99,9 @@ async fn query(
         false => Err(aws::problem(
             "Error asking AWS for credentials",
             what,
-            &Place {
+            &ResourceNames {
                 region,
-                ..Place::default()
+                ..ResourceNames::default()
             },
             &answer,
         )),

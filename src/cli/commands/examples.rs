@@ -1,7 +1,7 @@
 //! Examples for the pages of commands: arguments and what they do.
 
 /// Returns the examples of a command.
-pub fn of(path: &str) -> &'static [(&'static str, &'static str)] {
+pub fn for_command(path: &str) -> &'static [(&'static str, &'static str)] {
     // Old names of the workspace commands.
     let path = path.replacen("env ", "workspace ", 1);
     EXAMPLES
@@ -455,7 +455,7 @@ mod tests {
     #[test]
     fn each_command_has_examples_that_it_understands() {
         for command in COMMANDS {
-            let examples = of(command.path);
+            let examples = for_command(command.path);
             assert!(!examples.is_empty(), "{} has no example", command.path);
             let declared = command.declared(addrs::Program::MONOFORM);
             for (arguments, _) in examples {

@@ -94,7 +94,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(arguments: &Arguments) -> Result<Kind, Diagnostic> {
+    fn from_arguments(arguments: &Arguments) -> Result<Kind, Diagnostic> {
         Ok(match arguments.kind.as_deref() {
             // A plan means -type=apply, as in Terraform. With -json it adds to each resource what happens to it.
             None | Some("") if arguments.plan.is_none() || arguments.json => Kind::Resources,
@@ -162,7 +162,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             "The option -json is a format of its own: leave out -format.",
         ));
     }
-    let kind = Kind::of(arguments)?;
+    let kind = Kind::from_arguments(arguments)?;
     let subject = match &arguments.plan {
         Some(path) => of_saved_plan(session, Path::new(path)),
         None => of_directory(session),

@@ -342,7 +342,7 @@ fn page(command: &Command, program: Program) -> String {
         program: program.command,
         path: command.path,
         positional: command.positional,
-        examples: examples::of(command.path),
+        examples: examples::for_command(command.path),
         declared: &command.declared(program),
     });
     own + &overview::subcommands(command.path)

@@ -6,7 +6,6 @@ use engine::plan::{ImportedBy, Mode, Plan};
 use engine::planner::Planning;
 use stores::generated::{target_exists, write_new};
 use syntax::Diagnostic;
-use views::ui::Ui;
 use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
@@ -65,7 +64,7 @@ impl FromFlags for Arguments {
             fail_on: flags.value(
                 "fail-on",
                 "KINDS",
-                "Exit with status 3 if the plan has changes of these kinds, such as replace,delete.",
+                "Exit with status 3 if the plan has changes of these kinds, such as replace,destroy.",
             ),
             generate_config_out: flags.value(
                 "generate-config-out",
@@ -156,7 +155,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         return operation.finish(Ok(outcome));
     }
     if applyable && !errored && session.stream.is_none() && !session.env.in_automation() {
-        outcome = outcome.and_text(next_step(&session.ui, generated, out));
+        outcome = outcome.and_text(next_step(session, generated, out));
     }
     operation.finish(Ok(outcome))
 }
@@ -177,7 +176,8 @@ fn can_generate(path: &str, mode: Mode) -> Result<(), Failure> {
 }
 
 /// Returns the text below a plan: how to apply it.
-fn next_step(ui: &Ui, generated: Option<&str>, out: Option<&str>) -> String {
+fn next_step(session: &Session, generated: Option<&str>, out: Option<&str>) -> String {
+    let ui = &session.ui;
     let Program { tool, command } = ui.program;
     let mut text = views::plan::rule(ui.style(), ui.width());
     if let Some(path) = generated {
@@ -189,7 +189,13 @@ fn next_step(ui: &Ui, generated: Option<&str>, out: Option<&str>) -> String {
     }
     text.push_str(&match out {
         None => views::plan::not_saved(ui.width(), command),
-        Some(out) => views::plan::saved(out, ui.width(), command),
+        Some(out) => {
+            // The path of the plan is relative to the directory of -chdir.
+            let global = session.invocation.typed.iter().take_while(|word| word.starts_with('-'));
+            let global = global.filter(|word| word.trim_start_matches('-').starts_with("chdir="));
+            let words: Vec<String> = std::iter::once(command.to_owned()).chain(global.cloned()).collect();
+            views::plan::saved(out, ui.width(), &views::command_line::joined(&words))
+        }
     });
     text
 }

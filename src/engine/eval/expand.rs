@@ -10,8 +10,9 @@ use syntax::Diagnostic;
 use syntax::ast::Expr;
 use syntax::diag::Extra;
 
+use super::memo::slot;
 use super::objects::Objects;
-use super::{Evaluator, ModuleScope, Reported, slot};
+use super::{Evaluator, ModuleScope, Reported};
 
 /// A block that can have a repetition argument, in an instance of its module.
 #[derive(Clone, PartialEq, Eq, Hash)]

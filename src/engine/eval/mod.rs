@@ -13,12 +13,13 @@ pub mod checks;
 mod deprecations;
 pub mod expand;
 pub mod instance_conditions;
+mod memo;
 pub mod objects;
 mod reported;
 pub mod scope;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance};
 use config::{Config, ModuleNode, Output, Variable};
@@ -33,6 +34,7 @@ use crate::blocks::Block;
 use crate::functions::Functions;
 use crate::inputs::EvaluationEnvironment;
 
+use memo::{Slot, read, slot, write};
 use objects::{ObjectSource, Objects, ReferencedResource};
 
 pub use expand::{Expansion, Repetition};
@@ -49,7 +51,6 @@ enum Key {
     Module(ModuleInstance, Arc<str>, Option<Arc<str>>),
 }
 
-type Slot<T> = Arc<OnceLock<Result<T, Reported>>>;
 /// Evaluator of a configuration. See the module's documentation.
 pub struct Evaluator<'a> {
     config: &'a Config,
@@ -64,23 +65,6 @@ pub struct Evaluator<'a> {
     schemas: Option<&'a Schemas>,
     results: Mutex<checks::Results>,
     module_outputs: Option<&'a dyn ProviderSource>,
-}
-
-fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-// Most slots exist already, so that readers usually do not exclude each other. The value itself is computed without the
-// map's lock.
-fn slot<K: Clone + Eq + std::hash::Hash, T>(memo: &RwLock<HashMap<K, Slot<T>>>, key: &K) -> Slot<T> {
-    if let Some(slot) = read(memo).get(key) {
-        return slot.clone();
-    }
-    write(memo).entry(key.clone()).or_default().clone()
 }
 
 impl<'a> Evaluator<'a> {

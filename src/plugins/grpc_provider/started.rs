@@ -65,7 +65,7 @@ impl GrpcProvider {
                     let _permit = starts.acquire().await;
                     let launched = launch.start().await?;
                     self.connection.set_process(launched.process);
-                    (launched.channel, Methods::of(launched.protocol))
+                    (launched.channel, Methods::for_protocol(launched.protocol))
                 }
             };
             relay_stdio(channel.clone(), &self.connection);

@@ -108,12 +108,8 @@ fn of_provider(schema: &ProviderSchema) -> Vec<OfKind> {
 /// Decodes schemas of a saved plan.
 ///
 /// # Errors
-/// The schemas are damaged; the reason is a clause.
-pub fn decode(bytes: Vec<u8>) -> Result<Schemas, String> {
-    read(bytes).map_err(|error| error.to_string())
-}
-
-fn read(bytes: Vec<u8>) -> Result<Schemas, MessageError> {
+/// The schemas are damaged.
+pub fn decode(bytes: Vec<u8>) -> Result<Schemas, MessageError> {
     let planned = Planned::decode(Bytes::from(bytes))?;
     let mut schemas = Schemas::default();
     for of in planned.providers {

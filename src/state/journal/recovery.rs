@@ -49,7 +49,7 @@ pub(crate) fn find(path: &Path) -> Result<Option<Found>, StateError> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(cannot)?;
     // The writer holds a lock on the file as long as it lives.
-    let alive = writable && !crate::lock::is_free(&file).map_err(cannot)?;
+    let alive = writable && !system::locks::is_free(&file).map_err(cannot)?;
     Ok(Some(Found {
         path: path.to_owned(),
         contents: Contents::read(&bytes),

@@ -267,7 +267,7 @@ impl Kind {
                 let problems = local::problems(&config).into_iter();
                 let parts = problems.map(|(name, problem)| (problem, cty::Path::root().attribute(name)));
                 let problems = settings::located(parts, body, &local::schema());
-                problems.into_result(Place::Local(Local::of(&config)))
+                problems.into_result(Place::Local(Local::from_config(&config)))
             }
             Kind::Store(plugin) => plugin
                 .configure(config, body)

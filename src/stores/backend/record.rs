@@ -339,7 +339,7 @@ mod tests {
             provider: None,
         };
         let value = saved(json!({"path": "p", "newer": null})).value(&schema).unwrap();
-        assert_eq!(Local::of(&value).path.as_deref(), Some("p"));
+        assert_eq!(Local::from_config(&value).path.as_deref(), Some("p"));
         assert!(saved(json!({"newer": "x"})).value(&schema).is_err());
         assert!(saved(json!({"path": {}})).value(&schema).is_err());
     }

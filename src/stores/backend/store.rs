@@ -101,10 +101,10 @@ impl StorePlugin {
     pub fn configure(self, config: Value, body: Option<&Body>) -> Result<Store, Diagnostics> {
         // Checked here, since the message names the block and -backend-config, which a plugin does not know.
         let missing = settings::missing(&self.ty, &self.schema, &config, body);
-        if missing.has_errors() {
-            return Err(missing);
-        }
         let plugin = self.process.plugin();
+        if missing.has_errors() {
+            return Err(self.all_missing(missing, config, body));
+        }
         let mut warnings = Diagnostics::new();
         if let Some(owner) = &self.owner {
             owner.configure(&self.process, &mut warnings)?;
@@ -123,6 +123,27 @@ impl StorePlugin {
             journals: self.journals,
             provider: self.owner.map(|owner| owner.saved),
         })
+    }
+
+    /// Adds what the store itself finds to the errors about missing arguments, so that the user can set all at once: some are
+    /// required only where the environment has no value.
+    fn all_missing(&self, mut missing: Diagnostics, config: Value, body: Option<&Body>) -> Diagnostics {
+        // A third party's provider may need to be configured before it can answer.
+        if self.owner.is_some() {
+            return missing;
+        }
+        let absent = settings::absent(&self.schema, &config);
+        let Ok(checked) = self.process.wait(self.process.plugin().validate(config)) else {
+            return missing;
+        };
+        let problems = checked.diagnostics.into_iter();
+        let others = problems.filter(|problem| match problem.attribute.0.first() {
+            Some(cty::Step::Attribute(name)) => problem.diagnostic.is_error() && !absent.contains(name),
+            _ => false,
+        });
+        let others = others.map(|problem| (problem.diagnostic, problem.attribute));
+        missing.extend(settings::located(others, body, &self.schema));
+        missing
     }
 
     fn accept<T>(&self, answer: Answer<T>, body: Option<&Body>, warnings: &mut Diagnostics) -> Result<T, Diagnostics> {

@@ -89,7 +89,7 @@ struct Document<'p> {
 }
 
 impl Document<'_> {
-    fn of<'p>(saved: &'p SavedPlan, tool_version: &str) -> Document<'p> {
+    fn new<'p>(saved: &'p SavedPlan, tool_version: &str) -> Document<'p> {
         Document {
             version: Version {
                 format: FORMAT,
@@ -132,7 +132,7 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
         zip.start_file(name, options)?;
         Ok::<_, PlanFileError>(zip.write_all(content)?)
     };
-    entry(DOCUMENT, &serde_json::to_vec(&Document::of(saved, tool_version))?)?;
+    entry(DOCUMENT, &serde_json::to_vec(&Document::new(saved, tool_version))?)?;
     for (name, state) in [
         ("tfstate", &saved.plan.prior_state),
         ("tfstate-prev", &saved.plan.previous_state),
@@ -221,7 +221,7 @@ pub fn reread_document(bytes: &[u8]) -> Result<Vec<u8>, PlanFileError> {
     ];
     let entries = entries.map(|(name, content)| (name.to_owned(), content.to_vec()));
     let saved = load(bytes, entries.into())?;
-    Ok(serde_json::to_vec(&Document::of(&saved, &version.tool_version))?)
+    Ok(serde_json::to_vec(&Document::new(&saved, &version.tool_version))?)
 }
 
 fn load(document: &[u8], mut entries: BTreeMap<String, Vec<u8>>) -> Result<SavedPlan, PlanFileError> {
@@ -232,7 +232,7 @@ fn load(document: &[u8], mut entries: BTreeMap<String, Vec<u8>>) -> Result<Saved
     let manifest = Manifest::parse(&entry(MODULES)?).map_err(|e| PlanFileError::Manifest(e.to_string()))?;
     let lock_file = entries.remove(LOCK_FILE);
     // Without them the plugins are asked.
-    let unusable = |reason: &String| tracing::debug!(reason, "the schemas of the plan are not used");
+    let unusable = |reason: &plugins::MessageError| tracing::debug!(%reason, "the schemas of the plan are not used");
     let schemas = entries.remove(SCHEMAS);
     let schemas = schemas.and_then(|schemas| planned::decode(schemas).inspect_err(unusable).ok());
     let snapshot = snapshot(manifest, entries)?;

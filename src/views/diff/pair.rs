@@ -17,7 +17,7 @@ impl<'v> Paths<'v> {
         Paths::Some(Vec::new())
     }
 
-    pub(super) fn of(paths: impl IntoIterator<Item = &'v Path>) -> Paths<'v> {
+    pub(super) fn new(paths: impl IntoIterator<Item = &'v Path>) -> Paths<'v> {
         Paths::Some(paths.into_iter().map(|p| p.0.as_slice()).collect())
     }
 

@@ -151,7 +151,7 @@ impl Writer<'_> {
                 let Some(paths) = relevant.get(&change.address) else {
                     continue;
                 };
-                Paths::of(paths.iter().copied())
+                Paths::new(paths.iter().copied())
             };
             let compared = self.compare(change, paths);
             if (!refresh_only && compared.act == Act::Keep) || !is_shown(change) {
@@ -208,7 +208,7 @@ impl Writer<'_> {
             } else {
                 &change.after
             },
-            Paths::of(&change.replace_paths),
+            Paths::new(&change.replace_paths),
             relevant,
         )
         .revealed(self.revealed);

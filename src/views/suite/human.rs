@@ -107,10 +107,9 @@ impl Human {
         if !self.is_live() || live.times.len() < 2 {
             return;
         }
-        live.times.sort();
+        live.times.sort_by(|a, b| b.cmp(a));
         self.ui.line("\nSlowest runs:");
-        let first = live.times.len().saturating_sub(SLOWEST);
-        for (time, name) in &live.times[first..] {
+        for (time, name) in live.times.iter().take(SLOWEST) {
             self.ui.line(format!("  {:>8} {name}", seconds(*time)));
         }
     }

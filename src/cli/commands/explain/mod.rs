@@ -132,8 +132,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let outcome = Outcome::success().and_problems(problems, sources);
     Ok(outcome.and_outcome(match arguments.json {
-        true => Outcome::document(&document::of(&explanation)),
-        false => Outcome::text(text::of(&explanation, session.ui.style())),
+        true => Outcome::document(&document::render(&explanation)),
+        false => Outcome::text(text::render(&explanation, session.ui.style())),
     }))
 }
 

@@ -183,7 +183,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 fn tell(session: &Session, step: &Step<'_>) {
     session.ui.line(match step {
         Step::Downloading(overall) => return downloads::show(session, overall),
-        Step::Selected(..) => return,
+        Step::Selected(..) | Step::Packing(..) => return,
         Step::Fetching(provider, version, platform) => {
             format!("- Fetching {} {version} for {platform}...", provider.for_display())
         }

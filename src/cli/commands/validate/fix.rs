@@ -60,7 +60,7 @@ struct Change {
 }
 
 impl Change {
-    fn of(edit: &Edit, file: &str, text: &str) -> Option<Change> {
+    fn new(edit: &Edit, file: &str, text: &str) -> Option<Change> {
         let ops::Range { start, end } = edit.locate(text)?;
         let before = text.get(..start)?;
         Some(Change {
@@ -135,7 +135,7 @@ fn wanted(problems: &Diagnostics, file: &str, text: &str, rejected: &BTreeSet<Ch
     let edits = edits.filter_map(|problem| problem.edit.as_ref());
     let changes = edits
         .filter(|edit| &*edit.range.file == file)
-        .filter_map(|edit| Change::of(edit, file, text));
+        .filter_map(|edit| Change::new(edit, file, text));
     changes.filter(|change| !rejected.contains(change)).collect()
 }
 
