@@ -275,6 +275,7 @@ impl<K: Kind> Resource for Records<K> {
         if text::is_complete(place.zone) && !text::is_complete(place.name) {
             problems.extend(text::name(&place.text()).err());
         }
+        // The validators of the single attributes report these.
         problems.retain(|problem| {
             !matches!(
                 problem,

@@ -161,6 +161,7 @@ impl Resource for TimeRotating {
         let fields: Vec<&str> = id.split(',').collect();
         match fields.as_slice() {
             [base, rotation] => {
+                // Read here already, so that the error is one about the import ID.
                 moment(rotation)?;
                 Model::default().at_base(moment(base)?, &Attr::from(*rotation))
             }

@@ -217,6 +217,7 @@ async fn of_server(text: &str, verify: bool, cx: &mut Context<Proxying>) -> Resu
             _ => Ok(fetch::by_https(&url, verify, &client).await),
         }
     };
+    // A server may accept the connection and never answer.
     let fetched: Fetched = tokio::select! {
         fetched = fetch => fetched?,
         () = stop.requested() => Err(FetchError::Stopped),

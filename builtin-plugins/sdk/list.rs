@@ -26,7 +26,7 @@ pub trait ListResource: Send + Sync + 'static {
     /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema of the `config` block; the model's unless there is more to say.
+    /// The schema of the `config` block. By default, it is that of the model.
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()
     }

@@ -290,8 +290,8 @@ impl<M: Model> Plan<'_, M> {
         self.prior.is_none()
     }
 
-    /// Plans this object instead. Attributes that are as [`Plan::planned`] gave them stay exactly as they are, even where a
-    /// model cannot say it all: that one element of a list is not known.
+    /// Plans this object instead. Attributes that are the same as in [`Plan::planned`] keep their exact values, even those that a
+    /// model cannot express, such as a list of which one element is unknown.
     pub fn set(&mut self, planned: &M) {
         let state = &self.planned.state;
         // Compared as models, since a model may be unable to say what the value has.

@@ -26,7 +26,7 @@ pub trait Provider: Send + Sync + 'static {
     /// The result of [`Provider::configure`], for resources to use: usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema of the configuration; the model's unless there is more to say.
+    /// The schema of the configuration. By default, it is that of the model.
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()
     }

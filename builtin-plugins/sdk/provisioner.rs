@@ -30,7 +30,7 @@ pub trait Provisioner: Send + Sync + 'static {
     /// Set if some code of this provisioner may block its thread; see [`Provider::BLOCKS`](crate::Provider::BLOCKS).
     const BLOCKS: bool = true;
 
-    /// The schema; the model's unless there is more to say.
+    /// The schema. By default, it is that of the model.
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()
     }

@@ -214,6 +214,7 @@ impl Client {
         let answer = self.send(about, Method::HEAD, (blob, ""), &headers, None).await?;
         match answer.status.as_u16() {
             200 => Ok(Some(Properties::from_answer(&answer))),
+            // A missing container is no missing blob: the configuration probably has a wrong name.
             404 if code(&answer) != "ContainerNotFound" => Ok(None),
             _ => Err(self.problem(about, &answer)),
         }

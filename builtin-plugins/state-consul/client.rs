@@ -228,6 +228,7 @@ impl LockedStore for Client {
             .get(about, &path)
             .await?
             .and_then(|pair| Pieces::parse(&pair.value));
+        // The list first: pieces without a list are no state, but a list without its pieces is a broken one.
         self.kv.delete(about, &path, false).await?;
         match pieces {
             Some(pieces) => self.kv.delete(about, &Pieces::folder(&path, &pieces.sum), true).await,

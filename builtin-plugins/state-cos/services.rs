@@ -25,6 +25,7 @@ pub(crate) struct Refused {
 
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The sentences that quote this error have a period of their own.
         let message = self.message.trim_end_matches('.');
         match self.code.as_str() {
             "" => write!(f, "{message}"),

@@ -26,6 +26,7 @@ pub(crate) async fn token(http: &HttpClient, json: &Json, scope: &str) -> Result
     let text = |name: &str| json[name].as_str().unwrap_or_default();
     let subject = subject(http, json).await?;
     let impersonation = text("service_account_impersonation_url");
+    // A token that only serves to get another one needs more than the scope of a bucket.
     let first_scope = if impersonation.is_empty() { scope } else { EVERYTHING };
     let mut form = vec![
         ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),

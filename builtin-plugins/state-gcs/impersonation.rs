@@ -44,6 +44,7 @@ pub(crate) async fn impersonated(
         .iter()
         .map(|account| match account.contains('/') {
             true => account.clone(),
+            // The API takes full names only. With `-` it finds the project by the account.
             false => format!("projects/-/serviceAccounts/{account}"),
         })
         .collect();

@@ -206,6 +206,7 @@ fn text(value: &Json, name: &str) -> Option<String> {
 fn content(part: &Part, field: &'static str) -> Result<Option<String>, KubeconfigError> {
     let name = || part.name.clone();
     if let Some(data) = text(&part.value, &format!("{field}-data")) {
+        // Block scalars of YAML may break the lines of a long value.
         let bytes = BASE64.decode(data.split_whitespace().collect::<String>());
         let bytes = bytes.map_err(|source| KubeconfigError::Base64 {
             field,

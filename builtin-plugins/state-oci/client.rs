@@ -197,6 +197,7 @@ impl LockedStore for Client {
             summary: WRITE,
             what: &what,
         };
+        // The server compares and writes in one step: a state that another program has written meanwhile is not overwritten.
         let condition = expected.map(|expected| match expected {
             Revision::Named(tag) => ("if-match", tag.clone()),
             Revision::Absent => ("if-none-match", "*".to_owned()),

@@ -167,6 +167,7 @@ impl Cluster {
         let server = env::var("KUBERNETES_SERVICE_HOST")
             .ok_or_else(|| not_in_cluster("the environment variable KUBERNETES_SERVICE_HOST is not set"))?;
         let file = env::var("OCI_KUBERNETES_SERVICE_ACCOUNT_CERT_PATH").unwrap_or_else(|| format!("{ACCOUNT}/ca.crt"));
+        // Every Kubernetes cluster of Oracle serves these tokens at this port.
         let url = Url::parse(&format!("https://{server}:12250/resourcePrincipalSessionTokens"));
         Ok(Cluster {
             url: url.map_err(not_in_cluster)?,

@@ -46,7 +46,7 @@ impl<'a> Service<'a> {
     }
 }
 
-/// The time, in this form.
+/// Returns the current time in a format of `strftime`.
 pub(crate) fn now(form: &str) -> String {
     jiff::Timestamp::now().strftime(form).to_string()
 }

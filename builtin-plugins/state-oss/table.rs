@@ -54,6 +54,7 @@ impl Table {
         column: &str,
         value: &str,
     ) -> Result<std::result::Result<(), IsThere>> {
+        // The server checks the condition and writes in one step: of several programs, only one gets the lock.
         let request = self.change(row::written((KEY, key), &[(column, value)], false), NOT_THERE);
         let answer = self
             .send(cloud, "/PutRow", request, &self.what("Making", key), true)

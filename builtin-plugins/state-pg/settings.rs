@@ -126,6 +126,7 @@ impl Settings {
                 parameters.insert((*name).to_owned(), value);
             }
         }
+        // The connection string has precedence over the environment.
         parameters.extend(parse(connection)?);
         Settings::from_parameters(parameters)
     }
@@ -379,6 +380,7 @@ fn password_fields(line: &str) -> Vec<String> {
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
         match c {
+            // The password is the last field: colons in it need no backslash.
             ':' if fields.len() < 5 => fields.push(String::new()),
             '\\' => {
                 if let Some(last) = fields.last_mut() {

@@ -161,6 +161,7 @@ impl Client {
         let mut headers = self.reading();
         headers.push(("content-type", "application/json".to_owned()));
         match &self.settings.encryption {
+            // A customer's key is among the headers for reading, which are in these too: the server needs it for both.
             Encryption::None | Encryption::Customer(..) => {}
             Encryption::S3 => headers.push(("x-amz-server-side-encryption", "AES256".to_owned())),
             Encryption::Kms(key) => {
@@ -310,6 +311,7 @@ impl LockedStore for Client {
         if !answer.status.is_success() && answer.status.as_u16() != 404 {
             return Err(aws::problem(WRITE, &what, &self.place(), &answer));
         }
+        // Afterwards: as long as the object exists, readers compare it with its checksum.
         consistent::forget(self, &key).await;
         Ok(())
     }

@@ -139,6 +139,8 @@ impl Env {
     #[must_use]
     pub fn persist_interval(&self) -> (Duration, Option<Diagnostic>) {
         const NAME: &str = "TF_STATE_PERSIST_INTERVAL";
+        // Shorter than Terraform's 20 seconds: the journal makes results
+        // durable, and this is only for others who read the state.
         let usual = Duration::from_millis(100);
         match self.get(NAME).map(|text| (text, text.trim().parse::<u32>())) {
             None => (usual, None),

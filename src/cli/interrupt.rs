@@ -175,6 +175,7 @@ fn end_by_force(last_resort: Arc<LastResort>) {
         last_resort.run();
         crate::process::abort();
     };
+    // A thread of its own: the runtime may be what hangs.
     if std::thread::Builder::new()
         .name("last-resort".to_owned())
         .spawn(work)

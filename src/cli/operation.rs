@@ -499,6 +499,7 @@ impl<'s> Operation<'s> {
         let schemas = planfile::schemas_of(&self.plugins.schemas(), &self.project.config, &plan);
         let saved = SavedPlan {
             backend,
+            // Carried along, so that the plan can be shown where its plugins are not installed.
             schemas: Some(schemas),
             plan,
             snapshot: self.project.config.snapshot(),

@@ -59,6 +59,8 @@ impl<'m> EarlyModule<'m> {
             cwd,
             functions: FunctionSettings {
                 mounts: mounts.cloned(),
+                // A source that changes with every call would never match the
+                // installed module: the results of such functions are unknown.
                 pure: true,
                 ..FunctionSettings::default()
             },

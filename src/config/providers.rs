@@ -37,6 +37,7 @@ impl Config {
     pub fn with_root_providers(&self, blocks: Vec<ProviderConfig>) -> (Config, Diagnostics) {
         let mut root = self.root.clone();
         if !blocks.is_empty() {
+            // A copy: other runs of a test file use the same module without these blocks.
             let mut module = Module::clone(&root.module);
             let named = blocks.into_iter().map(|block| (block.address.clone(), block));
             module.provider_configs.extend(named);
@@ -517,6 +518,7 @@ impl Config {
                         .push(Diagnostic::error("Invalid version constraint", format!("{e}.")).at(&constraint.range)),
                 }
             }
+            // A provider without any constraint must be installed too.
             out.insert(provider, all);
         }
         problems.into_result(out)

@@ -78,9 +78,9 @@ pub struct Planned {
 /// Direct and indirect dependencies.
 #[derive(Clone, Debug, Default)]
 pub struct Dependencies {
-    /// Of resources on resources, by the configuration.
+    /// Dependencies of resources on resources, by the configuration.
     pub resources: BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
-    /// Of provider configurations on resources.
+    /// Dependencies of provider configurations on resources.
     pub providers: BTreeMap<AbsProviderConfig, BTreeSet<ConfigResource>>,
 }
 

@@ -18,7 +18,8 @@ pub struct ActionInvocation {
     /// The provider configuration that invokes the action.
     #[serde(with = "stored")]
     pub provider: AbsProviderConfig,
-    /// Its configuration as far as it is known, without ephemeral values; null if it has none. Sensitive values are marked.
+    /// Configuration of the action, as far as it is known, without ephemeral values; null if there is none.
+    /// Sensitive values are marked.
     #[serde(with = "stored")]
     pub config: Value,
     /// Trigger of the invocation, or the user's request.

@@ -48,7 +48,7 @@ pub fn form<'v>(pairs: impl IntoIterator<Item = (&'v str, &'v str)>) -> String {
         .finish()
 }
 
-/// A request before another try.
+/// A failed request that will be tried again.
 #[derive(Clone, Debug)]
 pub struct Retry {
     /// The result of the last try, as a sentence without a full stop.
@@ -64,7 +64,7 @@ pub struct Retry {
 /// A notice for a waiting user.
 #[derive(Clone, Debug)]
 pub enum Notice<'n> {
-    /// A request before another try.
+    /// A request has failed, and will be tried again.
     Retry(&'n Retry),
     /// A host that has not answered for a while; reported once for each host.
     Waiting(&'n str),

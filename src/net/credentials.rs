@@ -34,6 +34,7 @@ pub fn from_environment(environment: &Environment) -> BTreeMap<Host, Token> {
         let Some(name) = name.strip_prefix("TF_TOKEN_") else {
             continue;
         };
+        // Pairs first, or each underscore of a pair would become a dot.
         let name = name.replace("__", "-").replace('_', ".");
         let token = Token::sendable(value).filter(|token| !token.expose().is_empty());
         match (Host::parse(&name), token) {

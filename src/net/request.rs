@@ -107,6 +107,7 @@ impl<'c> Request<'c> {
     pub fn secret(mut self, name: &'static str, value: impl AsRef<str>) -> Request<'c> {
         match HeaderValue::from_str(value.as_ref()) {
             Ok(mut value) => {
+                // Neither shown in logs, nor kept in the table that HTTP/2 compresses headers with.
                 value.set_sensitive(true);
                 self.headers.insert(HeaderName::from_static(name), value);
             }

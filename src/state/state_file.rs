@@ -84,6 +84,7 @@ fn read_stream(path: &Path) -> Result<FoundFile, StateError> {
     let kind = fs::metadata(path)
         .map_err(|e| StateError::io("cannot read", path, e))?
         .file_type();
+    // Reading a device, such as a terminal or /dev/zero, may never end.
     let text = if kind.is_char_device() || kind.is_block_device() {
         Vec::new()
     } else {

@@ -256,6 +256,7 @@ impl LocalStore {
     /// and names the version of the writer in it. Before the first write, the previous state is copied to the backup
     /// file.
     pub fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError> {
+        // The new snapshot continues the serial and the lineage of the stored one.
         if self.known.is_none() {
             self.read()?;
         }

@@ -383,6 +383,7 @@ impl<'s> FileRun<'s> {
                 None
             }
         };
+        // Another run may have created one at the same time: the first one counts.
         self.memory().recorders.entry(key.clone()).or_insert(recorder).clone()
     }
 

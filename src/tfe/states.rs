@@ -62,6 +62,7 @@ impl Connection {
         let path = format!("workspaces/{}/current-state-version", part(&workspace.id));
         let document = match self.api.get(&path).await {
             Ok(document) => document,
+            // The answer for a workspace that has never had a state.
             Err(ApiError::NotFound) => return Ok(None),
             Err(e) => return Err(e),
         };

@@ -175,7 +175,7 @@ impl Attribute {
         self.modify(Modifier::RequiresReplace)
     }
 
-    /// The value of before stays where nothing in the configuration sets it ("use state for unknown").
+    /// The earlier value stays if the configuration does not set one ("use state for unknown").
     #[must_use]
     pub fn keep(self) -> Attribute {
         self.modify(Modifier::Keep)

@@ -74,7 +74,7 @@ impl AnyStateStore {
     /// or lists, sets or maps of objects.
     ///
     /// # Errors
-    /// It has arguments that the schema does not have, or with values that do not fit.
+    /// The value has arguments that the schema does not have, or with values that do not fit.
     pub fn coerce(&self, config: &Value) -> Result<Value> {
         coerce(&self.schema.schema.root, config, "")
     }

@@ -233,6 +233,7 @@ async fn account_by_iam(
     let parameters = call(parameters, "2010-05-08");
     let asked = query(http, iam, Some(credential), &parameters, "Asking IAM for an account").await;
     let arn = tag(&asked.ok()?, "Arn")?;
+    // The form is arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE.
     arn.split(':')
         .nth(4)
         .filter(|account| !account.is_empty())

@@ -217,6 +217,7 @@ impl Login<'_> {
 
     fn open(&self, url: &Url, page: &str) {
         let (tool, host) = (self.session.ui.program.tool, &self.shown);
+        // A command cannot see whether a browser has shown the page, so the address is printed in either case.
         if browser::open(url.as_str()) {
             self.line(format!(
                 "{tool} must now open a web browser to the {page} for {host}.\n"
@@ -302,6 +303,7 @@ impl Login<'_> {
         let request = request.header("accept", "application/vnd.api+json");
         let answer = match request.read(LIMIT).await {
             Ok((_, answer)) => answer,
+            // Only this status is about the token: after any other failure, it may be valid.
             Err(e) if e.status().is_some_and(|status| status.as_u16() == 401) => {
                 let detail = format!("{} does not accept the token. Nothing was stored.", self.shown);
                 return Err(error("Token is invalid: unauthorized", detail));

@@ -506,6 +506,7 @@ fn approval(session: &Session, prompt: &str, skip: &str) -> Result<bool, Failure
     let answer = session.ui.ask(prompt, Echo::On);
     session.ui.line("");
     match answer {
+        // As in Terraform, no other word approves, such as "y" or "Yes".
         Answer::Line(answer) => Ok(answer.trim_end() == "yes"),
         Answer::End => Err(Failure::new(
             "Error asking for approval: EOF",

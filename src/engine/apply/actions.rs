@@ -185,6 +185,8 @@ impl Applier<'_> {
                 continue;
             };
             let problems = failed.unreported();
+            // A failed action must not keep objects alive that the user wants
+            // to be gone: in destroy mode, it becomes a warning.
             let continues = self.plan.mode == Mode::Destroy || trigger.on_failure == ActionFailure::Continue;
             if !continues {
                 return Err(self.context.fail(problems));

@@ -198,6 +198,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn memo(&self, key: &Key, compute: impl FnOnce() -> Result<Value, Reported>) -> Result<Value, Reported> {
+        // The map is not locked during the computation: only a thread that needs the same value waits for it.
         slot(&self.memo, key).get_or_init(compute).clone()
     }
 

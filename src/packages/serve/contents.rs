@@ -102,6 +102,7 @@ impl<T> Known<T> {
         if let Some(known) = all.get(place).filter(|known| known.stamp == *stamp) {
             return known.cell.clone();
         }
+        // The caller computes the value after the lock is released: requests for other packages need not wait.
         let cell = Arc::default();
         let stamp = stamp.clone();
         all.insert(

@@ -61,6 +61,7 @@ impl GrpcProvider {
             let (channel, methods) = match &self.access {
                 Access::Running(channel, methods) => (channel.clone(), *methods),
                 Access::Start(launch, starts) => {
+                    // Limits the number of plugins that start at the same time.
                     let _permit = starts.acquire().await;
                     let launched = launch.start().await?;
                     self.connection.set_process(launched.process);
@@ -160,6 +161,7 @@ where
     A: Message + Default + 'static,
 {
     let mut grpc = started.grpc.clone();
+    // A service of tower must be ready before each call.
     grpc.ready()
         .await
         .map_err(|error| tonic::Status::from_error(error.into()))?;

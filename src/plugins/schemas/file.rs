@@ -96,7 +96,7 @@ pub(crate) enum Unusable {
 /// Writes an answer.
 ///
 /// # Errors
-/// It cannot be written, or is larger than what is read.
+/// The answer cannot be written, or is larger than what is read.
 pub(crate) fn write(out: &mut impl Write, key: &Key, answer: &Answer) -> Result<(), Unusable> {
     let Properties {
         protocol,
@@ -184,7 +184,7 @@ impl SchemaFile<File> {
     /// Opens a file, if it has this key.
     ///
     /// # Errors
-    /// It cannot be used.
+    /// The file cannot be used.
     pub fn open(file: File, key: &Key) -> Result<SchemaFile<File>, Unusable> {
         let size = file.metadata()?.len();
         SchemaFile::read(file, size, key)
@@ -195,7 +195,7 @@ impl<R: Read + io::Seek> SchemaFile<R> {
     /// Reads the index of a file of this size, if it has this key.
     ///
     /// # Errors
-    /// It cannot be used.
+    /// The file cannot be used.
     pub fn read(mut content: R, size: u64, key: &Key) -> Result<SchemaFile<R>, Unusable> {
         let mut header = [0; HEADER];
         read_exact(&mut content, &mut header)?;

@@ -96,7 +96,7 @@ pub(crate) struct Answer {
 
 /// Access to encoded schemas.
 pub(crate) trait Encoded: Send + Sync + 'static {
-    /// One schema; none if it is not there, or cannot be read any more.
+    /// Returns a schema; `None` if there is none of this name, or if it can no longer be read.
     fn schema(&self, kind: Kind, name: &str) -> Option<Bytes>;
 
     /// The names of all schemas of a kind.

@@ -108,7 +108,7 @@ fn of_provider(schema: &ProviderSchema) -> Vec<OfKind> {
 /// Decodes schemas of a saved plan.
 ///
 /// # Errors
-/// They are damaged.
+/// The schemas are damaged.
 pub fn decode(bytes: Vec<u8>) -> Result<Schemas, MessageError> {
     let planned = Planned::decode(Bytes::from(bytes))?;
     let mut schemas = Schemas::default();

@@ -53,6 +53,7 @@ impl SchemaStore {
             Some("none") => return None,
             Some(dir) => std::path::absolute(dir).ok()?,
             None => {
+                // The XDG specification has relative paths ignored.
                 let cache = environment.get("XDG_CACHE_HOME").and_then(absolute);
                 cache
                     .or_else(|| Some(environment.home()?.join(".cache")))?

@@ -77,6 +77,7 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StateError> {
     let free = (now..now.saturating_add(10_000)).map(named).find(|path| !path.exists());
     let aside = free.unwrap_or_else(|| named(now));
     fs::rename(path, &aside).map_err(|e| StateError::io("cannot move the journal", path, e))?;
+    // The new name must be on the disk before another journal takes the old one.
     files::sync_directory_of(&aside);
     Ok(aside)
 }

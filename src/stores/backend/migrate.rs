@@ -262,6 +262,7 @@ fn to_compare(states: [(&str, &State); 2]) -> Result<tempfile::TempDir, Diagnost
             format!("The two states cannot be written to temporary files for a comparison: {e}."),
         ))
     };
+    // Only the owner can open the directory: states contain secrets in clear text.
     let dir = tempfile::Builder::new()
         .prefix("monoform-states-")
         .tempdir()

@@ -402,7 +402,7 @@ pub fn as_recorded(context: &Context<'_>) -> Result<Place, Diagnostics> {
 /// Configures the backend of a record or a saved plan.
 ///
 /// # Errors
-/// It is not supported, or refuses its settings.
+/// The backend is not supported, or refuses its settings.
 pub fn of_saved(context: &Context<'_>, saved: &Saved) -> Result<Place, Diagnostics> {
     let kind = Kind::of_saved(context, saved)?;
     let config = saved.value(&kind.schema())?;

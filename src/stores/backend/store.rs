@@ -48,7 +48,7 @@ impl StorePlugin {
     /// Starts the plugin of a built-in store.
     ///
     /// # Errors
-    /// It does not start, or does not send its schema.
+    /// The plugin does not start, or does not send its schema.
     pub fn start(context: &Context<'_>, ty: &str) -> Result<StorePlugin, Diagnostics> {
         let runtime = context.plugins.runtime()?;
         let host = context.plugins.host()?;
@@ -365,7 +365,7 @@ impl Snapshots {
         &self.store.process
     }
 
-    /// Tries once to acquire the lock. Meanwhile calls `ask`, which may report that it takes long.
+    /// Tries once to acquire the lock. Meanwhile calls `ask`, which may report that the attempt takes long.
     fn try_lock(&self, request: &LockRequest, ask: &dyn Fn() -> bool) -> Result<String, LockFailure> {
         self.process().wait(async {
             let mut attempt = self.process().plugin().lock(&self.workspace, request);

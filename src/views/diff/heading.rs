@@ -83,7 +83,7 @@ impl Heading<'_> {
         text.ink(Ink::Bold).push("  # ").push(&self.address).ink(Ink::Reset);
     }
 
-    /// Writes the address above an object that is not destroyed. Terraform indents these by one blank less.
+    /// Writes the address above an object that is forgotten. Terraform indents such an address by one blank less.
     fn forgotten(&self, text: &mut Text) {
         text.ink(Ink::Bold).push(" # ").push(&self.address).ink(Ink::Reset);
     }

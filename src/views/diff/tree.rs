@@ -90,6 +90,6 @@ pub(super) struct Block<'v> {
 pub(super) struct Blocks<'v> {
     /// Blocks, with their labels if blocks of this type have labels.
     pub(super) items: Vec<(Option<&'v str>, Node<'v>)>,
-    /// True if a change of any of them requires replacement.
+    /// True if a change of any of these blocks requires replacement.
     pub(super) replace: bool,
 }

@@ -215,6 +215,7 @@ fn paths(typed: &str, directories: bool, live: &dyn Live) -> Vec<Candidate> {
         None => ("", typed),
     };
     let names = live.names_in(dir).into_iter();
+    // As in shells, hidden names are candidates once their dot is typed.
     let hidden = begun.starts_with('.');
     plain(
         names

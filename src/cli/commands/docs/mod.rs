@@ -228,6 +228,7 @@ fn find(session: &Session, name: &str) -> Result<(Vec<String>, Vec<String>), Dia
 fn provisioner_schema(session: &Session, name: &str) -> Result<Arc<Schema>, Diagnostics> {
     let program = Program::Builtin {
         name: name.to_owned(),
+        // Provisioners exist in version 5 of the protocol only.
         protocols: vec![5],
     };
     let host = session.plugin_host()?;

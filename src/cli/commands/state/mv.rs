@@ -81,6 +81,7 @@ impl std::fmt::Display for StateAddress {
 }
 
 fn exactly(target: Target) -> StateAddress {
+    // Unlike in -target, an address without keys is that of the instance without a key.
     let unkeyed = |module: addrs::Module| {
         let steps = module.0.iter();
         steps.fold(ModuleInstance::root(), |m, name| {
@@ -323,6 +324,7 @@ fn move_instance(
     let source = StateAddress::Instance(from.clone());
     let to = match destination {
         StateAddress::Instance(to) => to.clone(),
+        // As in Terraform: the address of a resource is that of its instance without a key.
         StateAddress::Resource(to) => to.instance(InstanceKey::None),
         StateAddress::Module(_) => {
             return Err(Refusal::target(format!(

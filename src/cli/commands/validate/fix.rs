@@ -266,6 +266,7 @@ impl Fixer<'_> {
             let text = mended.texts.0.get(&change.file);
             text.is_some_and(|text| !parse(&change.file, text).has_errors())
         };
+        // An edit that breaks the syntax would hide all other errors of the file, and so look like progress.
         if !changes.iter().all(parsed) {
             return Ok(None);
         }
@@ -374,6 +375,7 @@ pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Outcome, F
 
 /// Writes a file, unless it has changed since it was read.
 fn replace(file: &str, before: &str, text: &str) -> Result<(), Failure> {
+    // An editor may have saved the file meanwhile, and its changes must not be lost.
     let unchanged = Disk.read(file).is_ok_and(|found| found == before.as_bytes());
     if !unchanged {
         return Err(Failure::new(
