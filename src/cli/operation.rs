@@ -1,6 +1,7 @@
 //! Operations of plan, apply, destroy, refresh, import and console: from arguments to a plan, and from a plan to a new state.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -488,13 +489,23 @@ impl<'s> Operation<'s> {
     }
 
     /// Saves a plan to a file.
-    pub fn save_plan(&self, path: &Path, plan: Plan) -> Result<(), Diagnostic> {
+    pub fn save_plan(&self, path: &Path, plan: Plan) -> Result<(), Diagnostics> {
         let backend = match &self.place {
             Place::Local(_) => None,
-            Place::Store(store) => match store.saved() {
-                Ok(saved) => Some(saved),
-                Err(mut problems) => return Err(problems.0.remove(0)),
-            },
+            Place::Store(store) => Some(store.saved()?),
+        };
+        // Without it, apply would find another lock file than the one of the plan.
+        let lock_file = match std::fs::read(lock_file::FILE_NAME) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                let name = lock_file::FILE_NAME;
+                let detail = format!(
+                    "The dependency lock file {name} belongs into the plan, but cannot be read: {}.",
+                    files::io_reason(&error)
+                );
+                return Err(Diagnostic::error("Failed to write plan file", detail).into());
+            }
         };
         let schemas = planfile::schemas_of(&self.plugins.schemas(), &self.project.config, &plan);
         let saved = SavedPlan {
@@ -503,10 +514,10 @@ impl<'s> Operation<'s> {
             schemas: Some(schemas),
             plan,
             snapshot: self.project.config.snapshot(),
-            lock_file: std::fs::read(lock_file::FILE_NAME).ok(),
+            lock_file,
             workspace: self.workspace.clone(),
         };
-        planfile::write(path, &saved, VERSION)
+        planfile::write(path, &saved, VERSION).map_err(Diagnostics::from)
     }
 
     /// Returns true if an interrupt was received.

@@ -149,9 +149,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     // A plan with errors is saved for display; apply refuses it. An interrupted plan is not saved.
     if let Some(out) = out
         && !operation.interrupted()
-        && let Err(problem) = operation.save_plan(out.as_ref(), plan)
+        && let Err(problems) = operation.save_plan(out.as_ref(), plan)
     {
-        let outcome = outcome.and_problems(problem, &operation.project.sources);
+        let outcome = outcome.and_problems(problems, &operation.project.sources);
         return operation.finish(Ok(outcome));
     }
     if applyable && !errored && session.stream.is_none() && !session.env.in_automation() {
