@@ -12,6 +12,7 @@
 pub mod checks;
 mod deprecations;
 pub mod expand;
+mod expansion;
 pub mod instance_conditions;
 mod memo;
 pub mod objects;
@@ -37,7 +38,7 @@ use crate::inputs::EvaluationEnvironment;
 use memo::{Slot, read, slot, write};
 use objects::{ObjectSource, Objects, ReferencedResource};
 
-pub use expand::{Expansion, Repetition};
+pub use expansion::{Expansion, Repetition};
 pub use reported::Reported;
 pub use scope::ModuleScope;
 
