@@ -6,7 +6,7 @@ use syntax::Diagnostic;
 
 use crate::ui::{Style, Ui};
 use crate::wrap::wrap;
-use crate::{diff, summary};
+use crate::{diff, markdown, summary};
 
 /// Extent of a plan's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,10 +18,20 @@ pub enum Form {
     Summary,
 }
 
+/// Language of a plan's text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    #[default]
+    Text,
+    /// Markdown for a comment on a pull request: `-format=markdown`.
+    Markdown,
+}
+
 /// Display options of plans, states and outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
     pub form: Form,
+    pub format: Format,
     /// Shows sensitive values: `-show-sensitive`.
     pub sensitive: bool,
 }
@@ -40,6 +50,13 @@ impl Shown {
 }
 
 pub fn show(ui: &Ui, plan: PlanView<'_>, schemas: &Schemas, shown: Shown) {
+    if shown.format == Format::Markdown {
+        let style = diff::Style {
+            colour: false,
+            ..shown.style(ui)
+        };
+        return ui.out_bytes(markdown::text(plan, schemas, style, shown.form).as_bytes());
+    }
     if shown.form == Form::Summary {
         return ui.out(summary::text(plan));
     }

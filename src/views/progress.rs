@@ -20,6 +20,8 @@ pub struct Progress {
     import: bool,
     /// True if lines of mere progress are left out.
     concise: bool,
+    /// True if the lines of objects that are refreshed or read are left out.
+    without_reading: bool,
 }
 
 impl Progress {
@@ -30,6 +32,7 @@ impl Progress {
             ui,
             import: false,
             concise: false,
+            without_reading: false,
         }
     }
 
@@ -46,6 +49,15 @@ impl Progress {
     #[must_use]
     pub fn concise(self, concise: bool) -> Progress {
         Progress { concise, ..self }
+    }
+
+    /// Leaves out the lines of objects that are refreshed or read, if `without` is set.
+    #[must_use]
+    pub fn without_reading(self, without: bool) -> Progress {
+        Progress {
+            without_reading: without,
+            ..self
+        }
     }
 
     /// Writes a line about the progress of an object.
@@ -120,6 +132,13 @@ impl OperationView for Progress {
                 self.about(&format!("{address}: Import complete [{target}]"));
             }
             Event::ListComplete { found } if !found.results.is_empty() => self.ui.line(query::lines(found)),
+            Event::RefreshStart { .. }
+            | Event::OperationStart {
+                action: Action::Read, ..
+            }
+            | Event::OperationComplete {
+                action: Action::Read, ..
+            } if self.without_reading => {}
             Event::RefreshStart { address, id } => self.refresh_start(address, id.as_ref()),
             Event::OperationStart {
                 address,

@@ -17,7 +17,7 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{GuardFlags, ModeFlags, OperationFlags, StateFlags, VariableFlags};
 use crate::args::operation::{OperationArguments, plan_options};
 use crate::commands::{Command, confirmed, is_file, output};
-use crate::guards::{Approval, Guards, too_many_destroyed};
+use crate::guards::{Approval, Guards};
 use crate::operation::{Applied, Operation};
 use crate::outcome::{Failure, Outcome, Status};
 use crate::remote_run;
@@ -136,7 +136,7 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
         ));
     }
     let limits = &work.guards;
-    if let Some(problem) = limits.refusal(saved.plan.view()) {
+    if let Some(problem) = limits.refusal(saved.plan.view(), session.stream.as_ref()) {
         return operation.finish(Err(Diagnostics::from(problem).into()));
     }
     if let Some(stream) = &session.stream {
@@ -193,14 +193,12 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
         return failed(operation, problems);
     }
     let guards = &work.guards;
-    let too_many = guards
-        .max_destroy
-        .and_then(|limit| too_many_destroyed(plan.view(), limit));
-    if let Some(problem) = too_many {
+    if let Some(problem) = guards.too_many_destroyed(plan.view(), session.stream.as_ref()) {
         problems.push(problem);
         return failed(operation, problems);
     }
-    let uncovered = guards.approval.refusal(plan.view());
+    let verdict = guards.approval.verdict(plan.view());
+    let uncovered = verdict.and_then(|verdict| verdict.reported(session.stream.as_ref()));
     let asked = plan.is_applyable() && (!guards.approval.is_automatic() || uncovered.is_some());
     if asked {
         problems.extend(uncovered);

@@ -47,7 +47,7 @@ use packages::cli_config::CliConfig;
 use syntax::{Diagnostic, SourceMap};
 use views::diagnostics;
 use views::json;
-use views::plan::{Form, Shown};
+use views::plan::{Form, Format, Shown};
 use views::prompt::{Answer, Echo};
 use views::stream::Stream;
 use views::ui::Ui;
@@ -415,7 +415,19 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
         let outcome = wrong_usage(&surroundings, command, failure, as_json);
         return surroundings.render(outcome);
     }
-    let session = Session::new(surroundings, invocation(&matches, parsed));
+    let format = match flags::plan_format(&matches) {
+        Ok(format) => format,
+        Err(error) => {
+            let outcome = wrong_usage(&surroundings, command, error.into(), as_json);
+            return surroundings.render(outcome);
+        }
+    };
+    // Standard output has the document only.
+    surroundings.console.form.beside_results |= format == Format::Markdown;
+    if let Some(stream) = surroundings.stream.as_ref().filter(|_| flags::summary(&matches)) {
+        stream.leave_out_objects();
+    }
+    let session = Session::new(surroundings, invocation(&matches, parsed, format));
     let outcome = match (command.run)(&session, &matches) {
         Ok(outcome) => outcome,
         Err(failure) if failure.is_usage => wrong_usage(&session, command, failure, as_json),
@@ -437,7 +449,7 @@ fn matches(command: &Command, parsed: &Parsed, program: Program) -> Result<clap:
     })
 }
 
-fn invocation(matches: &clap::ArgMatches, parsed: &Parsed) -> crate::session::Invocation {
+fn invocation(matches: &clap::ArgMatches, parsed: &Parsed, format: Format) -> crate::session::Invocation {
     crate::session::Invocation {
         typed: parsed.typed.clone(),
         variables: match matches.try_contains_id("var") {
@@ -456,9 +468,10 @@ fn invocation(matches: &clap::ArgMatches, parsed: &Parsed) -> crate::session::In
             } else {
                 Form::Whole
             },
+            format,
             sensitive: flags::show_sensitive(matches),
         },
-        concise: flags::concise(matches),
+        concise: flags::concise(matches) || format == Format::Markdown,
     }
 }
 

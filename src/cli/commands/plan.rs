@@ -6,6 +6,7 @@ use engine::plan::{ImportedBy, Mode, Plan};
 use engine::planner::Planning;
 use stores::generated::{target_exists, write_new};
 use syntax::Diagnostic;
+use views::plan::Format;
 use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
@@ -37,6 +38,7 @@ struct Arguments {
     out: Option<String>,
     detailed_exitcode: bool,
     fail_on: Option<String>,
+    junit_xml: Option<String>,
     generate_config_out: Option<String>,
     state: Option<String>,
 }
@@ -44,6 +46,7 @@ struct Arguments {
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.summary();
+        flags.plan_format();
         flags.show_sensitive();
         let modes = ModeFlags::read(flags);
         VariableFlags::read(flags);
@@ -65,6 +68,11 @@ impl FromFlags for Arguments {
                 "fail-on",
                 "KINDS",
                 "Exit with status 3 if the plan has changes of these kinds, such as replace,destroy.",
+            ),
+            junit_xml: flags.value(
+                "junit-xml",
+                "PATH",
+                "Also write a JUnit report to this path. Objects that were changed outside since the last apply are its failures.",
             ),
             generate_config_out: flags.value(
                 "generate-config-out",
@@ -101,7 +109,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         arguments: &operation_arguments,
         options: &options,
         auto_approve: false,
-        only_local: arguments.fail_on.as_ref().map(|_| "-fail-on"),
+        only_local: only_local(session, arguments),
         out: arguments.out.as_deref(),
         generate,
         detailed_exitcode: arguments.detailed_exitcode,
@@ -117,6 +125,14 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         diagnostics: mut problems,
         ..
     } = operation.plan(&options);
+    let style = session.invocation.shown.style(&session.ui);
+    let report = arguments.junit_xml.as_ref().map(|path| {
+        let view = plan.as_ref().map(Plan::view);
+        let sources = &operation.project.sources;
+        let text = views::junit::plan_report(view, &schemas, style, &problems, sources);
+        write_report(path, &text)
+    });
+    problems.extend(report.and_then(Result::err));
     let Some(plan) = plan else {
         let failure = Failure::within(problems, &operation.project.sources);
         return operation.finish(Err(failure));
@@ -133,7 +149,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         Some(stream) => stream.plan(plan.view()),
         None => views::plan::show(&session.ui, plan.view(), &schemas, session.invocation.shown),
     }
-    let guarded = fail_on.and_then(|(kinds, written)| guarded(plan.view(), &kinds, written));
+    let verdict = fail_on.map(|(kinds, written)| guarded(plan.view(), &kinds, written));
+    let guarded = verdict.and_then(|verdict| verdict.reported(session.stream.as_ref()));
     let is_guarded = guarded.is_some();
     problems.extend(guarded);
     let errored = plan.errored || problems.has_errors();
@@ -154,10 +171,30 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         let outcome = outcome.and_problems(problem, &operation.project.sources);
         return operation.finish(Ok(outcome));
     }
-    if applyable && !errored && session.stream.is_none() && !session.env.in_automation() {
+    let as_text = session.stream.is_none() && session.invocation.shown.format == Format::Text;
+    if applyable && !errored && as_text && !session.env.in_automation() {
         outcome = outcome.and_text(next_step(session, generated, out));
     }
     operation.finish(Ok(outcome))
+}
+
+/// Returns the flag that a run on a server cannot regard, if there is one.
+fn only_local(session: &Session, arguments: &Arguments) -> Option<&'static str> {
+    let flags = [
+        ("-fail-on", arguments.fail_on.is_some()),
+        ("-junit-xml", arguments.junit_xml.is_some()),
+        ("-format", session.invocation.shown.format != Format::Text),
+    ];
+    flags.into_iter().find(|(_, is_set)| *is_set).map(|(flag, _)| flag)
+}
+
+fn write_report(path: &str, text: &str) -> Result<(), Diagnostic> {
+    std::fs::write(path, text).map_err(|e| {
+        Diagnostic::error(
+            "Failed to write the report",
+            format!("The file {path} cannot be written: {}.", files::io_reason(&e)),
+        )
+    })
 }
 
 /// Refuses to generate configuration in a mode without imports, or into an existing file.

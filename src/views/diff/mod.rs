@@ -54,6 +54,12 @@ pub fn change_text(plan: PlanView<'_>, schemas: &Schemas, style: Style, change: 
     plan::write_change(plan, schemas, style, change)
 }
 
+/// Renders the change of one object outside of the program, with the comment above it.
+#[must_use]
+pub fn drift_text(plan: PlanView<'_>, schemas: &Schemas, style: Style, change: &ResourceChange) -> String {
+    plan::write_drift(plan, schemas, style, change)
+}
+
 /// Renders the objects and outputs of a state.
 #[must_use]
 pub fn state_text(state: &::state::State, schemas: &Schemas, style: Style) -> String {

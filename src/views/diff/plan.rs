@@ -40,6 +40,14 @@ pub(super) fn write_change(plan: PlanView<'_>, schemas: &Schemas, style: Style, 
     writer.text.out
 }
 
+/// Renders the change of an object outside of the program.
+pub(super) fn write_drift(plan: PlanView<'_>, schemas: &Schemas, style: Style, change: &ResourceChange) -> String {
+    let mut writer = Writer::new(plan, schemas, style, style.program);
+    let compared = writer.compare(change, Paths::All);
+    writer.change(change, &compared, Cause::Drift);
+    writer.text.out
+}
+
 /// Returns true if there is anything to show of a change.
 fn is_shown(change: &ResourceChange) -> bool {
     change.action != Action::NoOp || change.is_moved() || change.importing.is_some()
