@@ -102,6 +102,7 @@ fn text(changes: Changes<'_>, change: &ResourceChange, before: usize) -> String 
     }
     let style = diff::Style {
         colour: false,
+        short: true,
         width: 100,
         ..changes.style
     };

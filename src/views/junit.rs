@@ -67,6 +67,7 @@ pub fn plan_report(
     if let Some(plan) = plan {
         let style = diff::Style {
             colour: false,
+            short: true,
             width: WIDTH,
             ..style
         };

@@ -9,6 +9,7 @@
 //! Golden files hold the output of the views: `goldens`, `diff/tests` and `json/documents`.
 
 pub mod area;
+mod brief;
 pub mod command_line;
 pub mod completion;
 pub mod console;

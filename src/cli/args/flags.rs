@@ -5,7 +5,7 @@
 //! commands use fields of their struct.
 
 use clap::{Arg, ArgAction, ArgMatches};
-use views::plan::Format;
+use views::plan::{Format, Verbosity};
 
 use crate::args::UsageError;
 
@@ -162,6 +162,8 @@ const CONCISE: &str = "concise";
 
 const FORMAT: &str = "format";
 
+const VERBOSITY: &str = "verbosity";
+
 const COMPACT_WARNINGS: &str = "compact-warnings";
 
 /// Flag of commands that write states without a plan. Its value is in the session.
@@ -173,12 +175,20 @@ impl Flags<'_> {
         self.switch(COMPACT_WARNINGS, false, help);
     }
 
-    /// Declares `-summary` of a command that shows a plan, whose value is in the session: see [`summary`].
+    /// Declares `-summary` and `-verbosity` of a command that shows a plan, whose values are in the session: see [`summary`] and
+    /// [`verbosity`].
     pub fn summary(&mut self) {
         self.switch(
             SUMMARY,
             false,
             "Show of the plan only what is replaced and destroyed, and counts of the rest by module and type.",
+        );
+        self.value_or(
+            VERBOSITY,
+            "LEVEL",
+            "normal",
+            "Extent of the plan: \"brief\" for one line an object, with the attributes that change or force its replacement; \"normal\"; \
+             \"full\" with unchanged attributes. On a terminal, \"normal\" shows of long texts what differs.",
         );
     }
 
@@ -233,6 +243,23 @@ pub fn summary(matches: &ArgMatches) -> bool {
     is_set(matches, SUMMARY)
 }
 
+/// Returns the extent of plans.
+///
+/// # Errors
+/// There is no such level.
+pub fn verbosity(matches: &ArgMatches) -> Result<Verbosity, UsageError> {
+    let text = matches.try_get_one::<String>(VERBOSITY).ok().flatten();
+    match text.map(String::as_str) {
+        None | Some("normal") => Ok(Verbosity::Normal),
+        Some("brief") => Ok(Verbosity::Brief),
+        Some("full") => Ok(Verbosity::Full),
+        Some(other) => Err(UsageError::new(
+            "Invalid verbosity",
+            format!("There is no level \"{other}\". The option -verbosity takes \"brief\", \"normal\" or \"full\"."),
+        )),
+    }
+}
+
 /// Returns the format of plans; text for commands without the flag, and for those whose formats are others.
 ///
 /// # Errors
@@ -271,10 +298,12 @@ pub fn concise(matches: &ArgMatches) -> bool {
 #[must_use]
 pub fn for_people(matches: &ArgMatches) -> Option<&'static str> {
     let markdown = plan_format(matches) == Ok(Format::Markdown);
+    let other = verbosity(matches).is_ok_and(|level| level != Verbosity::Normal);
     [SHOW_SENSITIVE, CONCISE]
         .into_iter()
         .find(|name| is_set(matches, name))
         .or(markdown.then_some(FORMAT))
+        .or(other.then_some(VERBOSITY))
 }
 
 fn is_set(matches: &ArgMatches, name: &str) -> bool {

@@ -8,7 +8,7 @@ use engine::planner::Planning;
 use hosted::bookmark::Bookmark;
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
-use views::plan::Form;
+use views::plan::{Form, Verbosity};
 use views::reporter::Done;
 use views::verb::Verb;
 
@@ -74,10 +74,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         saved: positional.first().map(String::as_str),
     };
     if let Some(path) = positional.first() {
-        if session.invocation.shown.form == Form::Summary {
+        let shown = session.invocation.shown;
+        if shown.form == Form::Summary || shown.verbosity != Verbosity::Normal {
             return Err(Failure::usage(
                 "Incompatible options",
-                "A saved plan is applied without being shown, so -summary has nothing to shorten. To see it, use \"show -summary\".",
+                "A saved plan is applied without being shown, so -summary and -verbosity have no effect. To see it, use \"show\" with \
+                 them.",
             ));
         }
         return saved(session, &work, path);
@@ -157,7 +159,10 @@ fn remote(
         arguments: &work.arguments,
         options,
         auto_approve: work.guards.approval.is_automatic(),
-        only_local: work.guards.only_local(),
+        only_local: work.guards.only_local().or_else(|| {
+            let is_set = session.invocation.shown.verbosity != Verbosity::Normal;
+            is_set.then_some("-verbosity")
+        }),
         out: None,
         generate: None,
         detailed_exitcode: false,

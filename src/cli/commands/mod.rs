@@ -47,7 +47,7 @@ use packages::cli_config::CliConfig;
 use syntax::{Diagnostic, SourceMap};
 use views::diagnostics;
 use views::json;
-use views::plan::{Form, Format, Shown};
+use views::plan::{Form, Format, Shown, Verbosity};
 use views::prompt::{Answer, Echo};
 use views::stream::Stream;
 use views::ui::Ui;
@@ -415,19 +415,19 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
         let outcome = wrong_usage(&surroundings, command, failure, as_json);
         return surroundings.render(outcome);
     }
-    let format = match flags::plan_format(&matches) {
-        Ok(format) => format,
+    let shown = match shown(&matches) {
+        Ok(shown) => shown,
         Err(error) => {
             let outcome = wrong_usage(&surroundings, command, error.into(), as_json);
             return surroundings.render(outcome);
         }
     };
     // Standard output has the document only.
-    surroundings.console.form.beside_results |= format == Format::Markdown;
+    surroundings.console.form.beside_results |= shown.format == Format::Markdown;
     if let Some(stream) = surroundings.stream.as_ref().filter(|_| flags::summary(&matches)) {
         stream.leave_out_objects();
     }
-    let session = Session::new(surroundings, invocation(&matches, parsed, format));
+    let session = Session::new(surroundings, invocation(&matches, parsed, shown));
     let outcome = match (command.run)(&session, &matches) {
         Ok(outcome) => outcome,
         Err(failure) if failure.is_usage => wrong_usage(&session, command, failure, as_json),
@@ -449,7 +449,7 @@ fn matches(command: &Command, parsed: &Parsed, program: Program) -> Result<clap:
     })
 }
 
-fn invocation(matches: &clap::ArgMatches, parsed: &Parsed, format: Format) -> crate::session::Invocation {
+fn invocation(matches: &clap::ArgMatches, parsed: &Parsed, shown: Shown) -> crate::session::Invocation {
     crate::session::Invocation {
         typed: parsed.typed.clone(),
         variables: match matches.try_contains_id("var") {
@@ -462,17 +462,29 @@ fn invocation(matches: &clap::ArgMatches, parsed: &Parsed, format: Format) -> cr
             Some(false) => RemoteVersion::Checked,
             Some(true) => RemoteVersion::Ignored,
         },
-        shown: Shown {
-            form: if flags::summary(matches) {
-                Form::Summary
-            } else {
-                Form::Whole
-            },
-            format,
-            sensitive: flags::show_sensitive(matches),
-        },
-        concise: flags::concise(matches) || format == Format::Markdown,
+        shown,
+        concise: flags::concise(matches) || shown.format == Format::Markdown,
     }
+}
+
+/// Returns the display options of plans, states and outputs.
+fn shown(matches: &clap::ArgMatches) -> Result<Shown, UsageError> {
+    let shown = Shown {
+        form: match flags::summary(matches) {
+            true => Form::Summary,
+            false => Form::Whole,
+        },
+        format: flags::plan_format(matches)?,
+        verbosity: flags::verbosity(matches)?,
+        sensitive: flags::show_sensitive(matches),
+    };
+    if shown.verbosity != Verbosity::Normal && (shown.form == Form::Summary || shown.format == Format::Markdown) {
+        return Err(UsageError::new(
+            "Incompatible options",
+            "The option -verbosity is about the text of all changes. Leave out -summary and -format.",
+        ));
+    }
+    Ok(shown)
 }
 
 /// Returns the outcome of a command with wrong arguments.

@@ -6,7 +6,7 @@ use engine::plan::{ImportedBy, Mode, Plan};
 use engine::planner::Planning;
 use stores::generated::{target_exists, write_new};
 use syntax::Diagnostic;
-use views::plan::Format;
+use views::plan::{Format, Verbosity};
 use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
@@ -184,6 +184,7 @@ fn only_local(session: &Session, arguments: &Arguments) -> Option<&'static str> 
         ("-fail-on", arguments.fail_on.is_some()),
         ("-junit-xml", arguments.junit_xml.is_some()),
         ("-format", session.invocation.shown.format != Format::Text),
+        ("-verbosity", session.invocation.shown.verbosity != Verbosity::Normal),
     ];
     flags.into_iter().find(|(_, is_set)| *is_set).map(|(flag, _)| flag)
 }

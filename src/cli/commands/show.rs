@@ -9,7 +9,7 @@ use state::State;
 use stores::planfile;
 use syntax::Diagnostics;
 use views::json;
-use views::plan::{Form, Format};
+use views::plan::{Form, Format, Verbosity};
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
@@ -73,10 +73,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             "The option -format=markdown is about plans in files of this machine. Name one that \"plan -out=FILE\" has written.",
         ));
     }
-    if shown.form == Form::Summary && !paths.first().is_some_and(|path| of_plan(Path::new(path))) {
+    let is_about_plans = shown.form == Form::Summary || shown.verbosity != Verbosity::Normal;
+    if is_about_plans && !paths.first().is_some_and(|path| of_plan(Path::new(path))) {
         return Err(Failure::usage(
             "Incompatible options",
-            "The option -summary is about plans. Name a saved plan that is to be shown.",
+            "The options -summary and -verbosity are about plans. Name a saved plan that is to be shown.",
         ));
     }
     let Some(path) = paths.first().map(Path::new) else {

@@ -10,6 +10,7 @@
 //! text, so that memory holds that text and one object's tree.
 
 mod actions;
+mod alike;
 mod compare;
 mod heading;
 mod paint;
@@ -38,6 +39,10 @@ pub struct Style {
     pub width: usize,
     /// Shows sensitive values.
     pub revealed: bool,
+    /// Writes long texts as differences, and pairs elements of lists by their likeness. Otherwise, the text is Terraform's.
+    pub short: bool,
+    /// Writes unchanged attributes, too.
+    pub unchanged: bool,
     /// Names of the program.
     pub program: Names,
 }

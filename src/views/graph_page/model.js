@@ -2,7 +2,7 @@
 // The graph as data: resources and modules, and which of them are drawn.
 const data = JSON.parse(document.getElementById("data").textContent);
 const KINDS = ["destroy", "replace", "forget", "update", "create", "read", "import"];
-const HEIGHT = 28, GAP = 10, BETWEEN = 60, PAD = 14, HEAD = 26, LETTER = 7.3, LONGEST = 44;
+const HEIGHT = 28, GAP = 10, BETWEEN = 60, PAD = 14, HEAD = 26, LETTER = 7.3, LONGEST = 44, REDUCED = 3000;
 const byId = (id) => document.getElementById(id);
 const gravest = (actions) => KINDS.find((kind) => actions[kind]) || "";
 const words = (actions) => KINDS.filter((kind) => actions[kind])
@@ -70,11 +70,13 @@ function arrange() {
     const key = a.id * 1e6 + b.id;
     if (seen.has(key)) continue;
     seen.add(key);
-    const link = { a, b };
-    links.push(link);
-    a.links.push(link);
-    b.links.push(link);
+    links.push({ a, b });
     lift(a, b);
+  }
+  reduce();
+  for (const link of links) {
+    link.a.links.push(link);
+    link.b.links.push(link);
   }
   if (outer) {
     layOut(outer);
@@ -98,7 +100,7 @@ function frameOf(module, parent, depth) {
 function boxOf(box, frame) {
   const count = Object.values(box.actions).reduce((a, b) => a + b, 0);
   box.note = count > 1 || box.members ? words(box.actions) : "";
-  const letters = box.label.length + (box.note ? box.note.length + 2 : 0);
+  const letters = box.label.length + (box.members ? 2 : 0) + (box.note ? box.note.length + 2 : 0);
   Object.assign(box, { id: boxes.length, parent: frame, links: [], next: [], before: [], w: letters * LETTER + 24, h: HEIGHT });
   if (box.node) box.node.box = box;
   boxes.push(box);
@@ -113,6 +115,27 @@ function closed(module, frame) {
   const box = boxOf({ module, members, label, actions: module.actions, kind: gravest(module.actions) }, frame);
   for (const node of members) node.box = box;
   return box;
+}
+// Leaves out what follows from other edges. The edges of resources are reduced already, those of closed modules are not.
+function reduce() {
+  if (links.length > REDUCED || !boxes.some((box) => box.members)) return;
+  const out = new Map(boxes.map((box) => [box, new Set()]));
+  for (const { a, b } of links) out.get(a).add(b);
+  links = links.filter(({ a, b }) => {
+    const seen = new Set([a]), stack = [...out.get(a)].filter((next) => next !== b);
+    while (stack.length > 0) {
+      const box = stack.pop();
+      if (box === b) {
+        out.get(a).delete(b);
+        return false;
+      }
+      if (!seen.has(box)) {
+        seen.add(box);
+        stack.push(...out.get(box));
+      }
+    }
+    return true;
+  });
 }
 // An edge orders the two parts of the innermost frame around both of its ends.
 function lift(a, b) {

@@ -89,13 +89,13 @@ function describe(node) {
 // The list of what changes, or of what the search finds, the gravest first.
 function tell() {
   const text = search.value.trim().toLowerCase();
-  const list = text ? nodes.filter((node) => matches(node, text)) : changing;
+  const list = text ? nodes.filter((node) => matches(node, text)) : changing.length > 0 ? changing : nodes;
   const groups = [...KINDS, ""].map((kind) => [kind, list.filter((node) => node.kind === kind)]);
   const parts = [];
   let room = LISTED;
   for (const [kind, some] of groups) {
     if (some.length === 0) continue;
-    parts.push(h("h2", {}, h("span", { class: "mark " + kind }), `${kind || "no changes"} (${some.length})`));
+    parts.push(h("h2", {}, h("span", { class: "mark " + kind }), `${kind || (data.plan ? "no changes" : "resources")} (${some.length})`));
     const items = some.slice(0, room).map((node) => {
       const item = link(node);
       item.firstChild.classList.toggle("chosen", node === chosen);
