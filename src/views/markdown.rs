@@ -11,7 +11,6 @@ use engine::plan::{Action, PlanView, ResourceChange};
 use provider::Schemas;
 
 use crate::diff;
-use crate::plan::Form;
 use crate::summary::{counts, reasons};
 
 /// Limit of the text in bytes. GitHub accepts 65,536 characters in a comment; wrappers add a heading and a link.
@@ -29,9 +28,9 @@ const LINES: usize = 60;
 /// Room for the note about changes that are left out.
 const NOTE: usize = 200;
 
-/// Returns the plan as Markdown, of at most [`LIMIT`] bytes. A summary has no single changes.
+/// Returns the plan as Markdown, of at most [`LIMIT`] bytes, with or without the single changes.
 #[must_use]
-pub fn text(plan: PlanView<'_>, schemas: &Schemas, style: diff::Style, form: Form) -> String {
+pub fn text(plan: PlanView<'_>, schemas: &Schemas, style: diff::Style, with_changes: bool) -> String {
     let changes: Vec<(ChangeKind, &ResourceChange)> = plan
         .changes
         .iter()
@@ -82,7 +81,7 @@ pub fn text(plan: PlanView<'_>, schemas: &Schemas, style: diff::Style, form: For
     if !others.is_empty() {
         let _ = writeln!(out, "\nAlso: {}.", others.join(", "));
     }
-    if form == Form::Whole {
+    if with_changes {
         details(&mut out, plan, schemas, style, &changes);
     }
     out

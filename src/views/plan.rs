@@ -71,7 +71,7 @@ pub fn show(ui: &Ui, plan: PlanView<'_>, schemas: &Schemas, shown: Shown) {
             short: true,
             ..shown.style(ui)
         };
-        return ui.out_bytes(markdown::text(plan, schemas, style, shown.form).as_bytes());
+        return ui.out_bytes(markdown::text(plan, schemas, style, shown.form == Form::Whole).as_bytes());
     }
     if shown.form == Form::Summary {
         return ui.out(summary::text(plan));

@@ -119,8 +119,27 @@ impl Progress {
     }
 }
 
+/// Returns true if an event is about an object that is refreshed or read.
+fn is_reading(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::RefreshStart { .. }
+            | Event::OperationStart {
+                action: Action::Read,
+                ..
+            }
+            | Event::OperationComplete {
+                action: Action::Read,
+                ..
+            }
+    )
+}
+
 impl OperationView for Progress {
     fn event(&self, event: &Event) {
+        if self.without_reading && is_reading(event) {
+            return;
+        }
         match event {
             Event::ImportStart { address, target } => self.about(&match target {
                 ImportedBy::Id(id) if self.import => format!("{address}: Importing from ID {:?}...", &**id),
@@ -132,13 +151,6 @@ impl OperationView for Progress {
                 self.about(&format!("{address}: Import complete [{target}]"));
             }
             Event::ListComplete { found } if !found.results.is_empty() => self.ui.line(query::lines(found)),
-            Event::RefreshStart { .. }
-            | Event::OperationStart {
-                action: Action::Read, ..
-            }
-            | Event::OperationComplete {
-                action: Action::Read, ..
-            } if self.without_reading => {}
             Event::RefreshStart { address, id } => self.refresh_start(address, id.as_ref()),
             Event::OperationStart {
                 address,

@@ -130,7 +130,7 @@ fn verbosity() {
     assert!(short.contains(text), "{short}");
     assert!(!short.contains(&"z".repeat(200)), "{short}");
     assert!(
-        short.contains("# (17 unchanged lines hidden)") && !short.contains("line 3\n"),
+        short.contains("(17 unchanged lines hidden)") && !short.contains("line 3\n"),
         "{short}"
     );
     w.run(&["destroy", "-auto-approve", "-verbosity=brief"])

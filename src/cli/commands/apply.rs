@@ -16,7 +16,8 @@ use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{GuardFlags, ModeFlags, OperationFlags, StateFlags, VariableFlags};
 use crate::args::operation::{OperationArguments, plan_options};
-use crate::commands::{Command, confirmed, is_file, output};
+use crate::commands::review::{Decision, Review};
+use crate::commands::{Command, is_file, output};
 use crate::guards::{Approval, Guards};
 use crate::operation::{Applied, Operation};
 use crate::outcome::{Failure, Outcome, Status};
@@ -177,58 +178,86 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
         return Ok(status.into());
     }
     let operation = Operation::begin(session, &work.arguments, options.mode, work.verb)?;
+    let mut options = options.clone();
+    loop {
+        match planned(session, work, &operation, &options) {
+            Ok(Planned::Approved(plan, problems)) => return perform(session, work, operation, &plan, problems),
+            // The user has left something out.
+            Ok(Planned::Again(more)) => options.excludes.extend(more),
+            Ok(Planned::Ended(outcome)) => return operation.finish(Ok(outcome)),
+            Err(failure) => return operation.finish(Err(failure)),
+        }
+    }
+}
+
+/// Result of a plan and of the question whether to apply it.
+enum Planned {
+    Approved(Box<Plan>, Diagnostics),
+    /// Another plan is to be made, without these parts.
+    Again(Vec<addrs::Target>),
+    Ended(Outcome),
+}
+
+/// Makes and shows a plan, and asks for approval.
+fn planned(
+    session: &Session,
+    work: &Work<'_>,
+    operation: &Operation<'_>,
+    options: &PlanOptions,
+) -> Result<Planned, Failure> {
     let Planning {
         plan,
         schemas,
         diagnostics: mut problems,
         ..
     } = operation.plan(options);
-    let failed = |operation: Operation<'_>, problems: Diagnostics| {
-        let failure = Failure::within(problems, &operation.project.sources);
-        operation.finish(Err(failure))
-    };
+    let failed = |problems: Diagnostics| Err(Failure::within(problems, &operation.project.sources));
     let Some(plan) = plan else {
-        return failed(operation, problems);
+        return failed(problems);
     };
     match &session.stream {
         Some(stream) => stream.plan(plan.view()),
         None => views::plan::show(&session.ui, plan.view(), &schemas, session.invocation.shown),
     }
     if problems.has_errors() || plan.errored {
-        return failed(operation, problems);
+        return failed(problems);
     }
     let guards = &work.guards;
     if let Some(problem) = guards.too_many_destroyed(plan.view(), session.stream.as_ref()) {
         problems.push(problem);
-        return failed(operation, problems);
+        return failed(problems);
     }
     let verdict = guards.approval.verdict(plan.view());
     let uncovered = verdict.and_then(|verdict| verdict.reported(session.stream.as_ref()));
     let asked = plan.is_applyable() && (!guards.approval.is_automatic() || uncovered.is_some());
-    if asked {
-        problems.extend(uncovered);
-        if session.stream.is_some() {
-            problems.push(nobody_to_ask());
-            return failed(operation, problems);
-        }
-        // The user must know warnings before answering; without a question they come at the end.
-        session.show_now(&std::mem::take(&mut problems), &operation.project.sources);
-        let (question, explanation) = question(&plan, &operation.workspace, session.ui.program.tool);
-        match confirmed(session, &question, &explanation, "-auto-approve") {
-            Ok(true) => {}
-            Ok(false) => {
-                let what = if plan.mode == Mode::Destroy { "Destroy" } else { "Apply" };
-                let outcome = Outcome::from(1).and_text(format!("{what} cancelled.\n"));
-                return operation.finish(Ok(outcome));
-            }
-            Err(failure) => return operation.finish(Err(failure)),
-        }
-    }
     if !asked {
         // Checks are evaluated again at the end of the apply, and only those results count.
         problems.0.retain(|d| d.extra != syntax::diag::Extra::OfCheck);
+        return Ok(Planned::Approved(Box::new(plan), problems));
     }
-    perform(session, work, operation, &plan, problems)
+    problems.extend(uncovered);
+    if session.stream.is_some() {
+        problems.push(nobody_to_ask());
+        return failed(problems);
+    }
+    // The user must know warnings before answering; without a question they come at the end.
+    session.show_now(&problems, &operation.project.sources);
+    let (question, explanation) = question(&plan, &operation.workspace, session.ui.program.tool);
+    let review = Review {
+        session,
+        operation,
+        options,
+        plan: &plan,
+        schemas: &schemas,
+    };
+    Ok(match review.answer(&question, &explanation)? {
+        Decision::Approved => Planned::Approved(Box::new(plan), Diagnostics::new()),
+        Decision::Again(more) => Planned::Again(more),
+        Decision::Cancelled => {
+            let what = if plan.mode == Mode::Destroy { "Destroy" } else { "Apply" };
+            Planned::Ended(Outcome::from(1).and_text(format!("{what} cancelled.\n")))
+        }
+    })
 }
 
 fn nobody_to_ask() -> Diagnostic {

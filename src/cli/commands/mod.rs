@@ -28,6 +28,7 @@ pub(crate) mod plan;
 mod providers;
 mod query;
 mod refresh;
+mod review;
 mod self_check;
 mod show;
 mod state;
@@ -532,14 +533,21 @@ fn approval(session: &Session, prompt: &str, skip: &str) -> Result<bool, Failure
     session.ui.line("");
     match answer {
         Answer::Line(answer) => Ok(answer.trim_end() == "yes"),
-        Answer::End => Err(Failure::new(
-            "Error asking for approval: EOF",
-            format!("There is no answer: the input has ended. To go on without a question, use {skip}."),
-        )),
-        Answer::Interrupted => Err(Failure::new(
+        other => Err(unanswered(&other, skip)),
+    }
+}
+
+/// Returns the failure of a question without an answer. `skip` is the option that omits the question.
+fn unanswered(answer: &Answer, skip: &str) -> Failure {
+    match answer {
+        Answer::Interrupted => Failure::new(
             "Error asking for approval: interrupted",
             "The question was not answered, and nothing was changed.",
-        )),
+        ),
+        Answer::End | Answer::Line(_) => Failure::new(
+            "Error asking for approval: EOF",
+            format!("There is no answer: the input has ended. To go on without a question, use {skip}."),
+        ),
     }
 }
 

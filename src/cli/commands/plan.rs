@@ -15,7 +15,7 @@ use crate::args::operation::{OperationArguments, plan_options};
 use crate::commands::{Command, no_positional};
 use crate::guards::{GUARDED, Kinds, guarded};
 use crate::operation::Operation;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, Outcome, Status};
 use crate::remote_run;
 use crate::session::Session;
 use views::wrap::wrapped;
@@ -104,18 +104,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         ..StateFlags::default()
     };
     let operation_arguments = OperationArguments::new(files, &arguments.operation);
-    let remote = remote_run::Request {
-        verb: Verb::Plan,
-        arguments: &operation_arguments,
-        options: &options,
-        auto_approve: false,
-        only_local: only_local(session, arguments),
-        out: arguments.out.as_deref(),
-        generate,
-        detailed_exitcode: arguments.detailed_exitcode,
-        saved: None,
-    };
-    if let Some(status) = remote_run::perform(session, &remote)? {
+    if let Some(status) = remote(session, arguments, &operation_arguments, &options)? {
         return Ok(status.into());
     }
     let operation = Operation::begin(session, &operation_arguments, options.mode, Verb::Plan)?;
@@ -125,14 +114,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         diagnostics: mut problems,
         ..
     } = operation.plan(&options);
-    let style = session.invocation.shown.style(&session.ui);
-    let report = arguments.junit_xml.as_ref().map(|path| {
-        let view = plan.as_ref().map(Plan::view);
-        let sources = &operation.project.sources;
+    if let Some(path) = &arguments.junit_xml {
+        let style = session.invocation.shown.style(&session.ui);
+        let (view, sources) = (plan.as_ref().map(Plan::view), &operation.project.sources);
         let text = views::junit::plan_report(view, &schemas, style, &problems, sources);
-        write_report(path, &text)
-    });
-    problems.extend(report.and_then(Result::err));
+        problems.extend(write_report(path, &text).err());
+    }
     let Some(plan) = plan else {
         let failure = Failure::within(problems, &operation.project.sources);
         return operation.finish(Err(failure));
@@ -176,6 +163,27 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         outcome = outcome.and_text(next_step(session, generated, out));
     }
     operation.finish(Ok(outcome))
+}
+
+/// Makes the plan on the server, if the workspace's operations run there.
+fn remote(
+    session: &Session,
+    arguments: &Arguments,
+    of_operation: &OperationArguments,
+    options: &PlanOptions,
+) -> Result<Option<Status>, Failure> {
+    let request = remote_run::Request {
+        verb: Verb::Plan,
+        arguments: of_operation,
+        options,
+        auto_approve: false,
+        only_local: only_local(session, arguments),
+        out: arguments.out.as_deref(),
+        generate: arguments.generate_config_out.as_deref(),
+        detailed_exitcode: arguments.detailed_exitcode,
+        saved: None,
+    };
+    remote_run::perform(session, &request)
 }
 
 /// Returns the flag that a run on a server cannot regard, if there is one.
