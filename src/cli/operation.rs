@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use addrs::Program;
 use cty::Value;
 use engine::apply::Completion;
 use engine::events::{EventSink, NoEvents};
@@ -26,8 +27,10 @@ use stores::workspace;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
 use views::live::{Live, Work};
+use views::plan::Form;
 use views::progress::Progress;
 use views::reporter::{Done, OperationView, Reporter};
+use views::status::StatusLines;
 use views::ui::Ui;
 use views::verb::Verb;
 
@@ -351,8 +354,19 @@ impl<'s> Operation<'s> {
     /// Returns the views for text: lines and, on a terminal, the live area.
     fn showing(&self, progress: impl Fn(Arc<Ui>) -> Progress, work: Work) -> Reporter {
         let ui = &self.session.ui;
-        let mut views: Vec<Arc<dyn OperationView>> =
-            vec![Arc::new(progress(ui.clone()).concise(self.session.invocation.concise))];
+        let invocation = &self.session.invocation;
+        let lines = progress(ui.clone())
+            .concise(invocation.concise)
+            .without_reading(invocation.shown.form == Form::Summary);
+        let mut views: Vec<Arc<dyn OperationView>> = vec![Arc::new(lines)];
+        // Called as terraform, the program writes what Terraform does.
+        if !invocation.concise && ui.program == Program::MONOFORM && !self.session.env.progress_off() {
+            let sections = self.session.env.log_sections();
+            // A summary has no lines that could be folded.
+            let sections = sections.filter(|_| !ui.is_terminal() && invocation.shown.form == Form::Whole);
+            // First, so that a section begins before the lines in it.
+            views.insert(0, Arc::new(StatusLines::new(ui.clone(), work, sections)));
+        }
         if let Some(live) = Live::start(ui, work) {
             views.push(live);
         }

@@ -28,9 +28,9 @@ const LINES: usize = 60;
 /// Room for the note about changes that are left out.
 const NOTE: usize = 200;
 
-/// Returns the plan as Markdown, of at most [`LIMIT`] bytes.
+/// Returns the plan as Markdown, of at most [`LIMIT`] bytes, with or without the single changes.
 #[must_use]
-pub fn text(plan: PlanView<'_>, schemas: &Schemas, style: diff::Style) -> String {
+pub fn text(plan: PlanView<'_>, schemas: &Schemas, style: diff::Style, with_changes: bool) -> String {
     let changes: Vec<(ChangeKind, &ResourceChange)> = plan
         .changes
         .iter()
@@ -81,7 +81,9 @@ pub fn text(plan: PlanView<'_>, schemas: &Schemas, style: diff::Style) -> String
     if !others.is_empty() {
         let _ = writeln!(out, "\nAlso: {}.", others.join(", "));
     }
-    details(&mut out, plan, schemas, style, &changes);
+    if with_changes {
+        details(&mut out, plan, schemas, style, &changes);
+    }
     out
 }
 

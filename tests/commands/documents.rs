@@ -227,6 +227,21 @@ fn fit() {
         ])
         .ok(),
     );
+    let summary = d.record("plan-summary", &w.run(&["show", "-json", "-summary", "replace"]).ok());
+    let streamed = w.run(&["plan", "-json", "-summary", "-fail-on=update,replace", "-var=name=y"]);
+    d.stream(&streamed);
+    assert_eq!(streamed.status, 3, "{}", streamed.all());
+    let lines = streamed
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let lines: Vec<Value> = lines.collect();
+    let of = |ty: &str| lines.iter().filter(|line| line["type"] == ty).collect::<Vec<_>>();
+    assert_eq!(of("plan_summary")[0]["plan_summary"], summary);
+    // Objects are in the summary alone.
+    for left_out in ["refresh_start", "refresh_complete", "planned_change"] {
+        assert!(of(left_out).is_empty(), "{left_out}: {}", streamed.stdout);
+    }
     d.record("graph", &w.run(&["graph", "-json", "-plan=replace"]).ok());
     d.record(
         "graph",

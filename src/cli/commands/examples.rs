@@ -63,6 +63,10 @@ const EXAMPLES: Examples = &[
                 "Of a large plan, show what is replaced and destroyed, and counts of the rest.",
             ),
             (
+                "-verbosity=brief",
+                "Show one line an object, with the attributes that change or force its replacement.",
+            ),
+            (
                 "-detailed-exitcode",
                 "Status 2 if there are changes, 0 if there are none: for CI jobs.",
             ),
@@ -183,7 +187,7 @@ const EXAMPLES: Examples = &[
             ),
             (
                 "-format=html -plan=tfplan > graph.html",
-                "Write a page that can be searched, of the resources with what a saved plan does to each.",
+                "Write a page on which a saved plan can be reviewed in a browser.",
             ),
             (
                 "-json -plan=tfplan",
@@ -335,6 +339,7 @@ const EXAMPLES: Examples = &[
                 "-json tfplan",
                 "Print it for a program, with all values: also sensitive ones.",
             ),
+            ("-format=markdown tfplan", "Print it as a comment for a pull request."),
         ],
     ),
     (

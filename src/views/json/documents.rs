@@ -34,6 +34,7 @@ pub const DOCUMENTS: &[Document] = &[
     document!("modules", "modules -json"),
     document!("output", "output -json"),
     document!("pack-list", "pack -list -json"),
+    document!("plan-summary", "show -summary -json PLAN"),
     document!("providers", "providers -json"),
     document!("providers-schema", "providers schema -json"),
     document!("self-check", "self-check -json"),

@@ -197,6 +197,8 @@ fn values(command: &Command, flag: &clap::Arg, typed: &str, live: &dyn Live) -> 
         ("DIR", ..) => paths(typed, true, live),
         ("'NAME=VALUE'", ..) => plain(live.variables().into_iter().map(|name| name + "=").collect()),
         ("SOURCE", ..) => plain(live.providers()),
+        (_, "plan" | "show", "format") => plain(["markdown", "text"].map(str::to_owned).to_vec()),
+        (_, _, "verbosity") => plain(["brief", "full", "normal"].map(str::to_owned).to_vec()),
         (_, "graph", "format") => plain(["dot", "html", "mermaid"].map(str::to_owned).to_vec()),
         (_, "graph", "type") => plain(
             ["plan", "plan-refresh-only", "plan-destroy", "apply"]
@@ -327,6 +329,8 @@ mod tests {
         assert_eq!(completed("monoform plan -var s"), ["size="]);
         assert_eq!(completed("monoform plan -var=s"), ["-var=size="]);
         assert_eq!(completed("monoform graph -format m"), ["mermaid"]);
+        assert_eq!(completed("monoform plan -format m"), ["markdown"]);
+        assert_eq!(completed("monoform apply -verbosity=f"), ["-verbosity=full"]);
         assert_eq!(completed("monoform workspace new -st"), ["-state"]);
         assert_eq!(
             completed("monoform plan -var-file modules/"),

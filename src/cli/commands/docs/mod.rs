@@ -24,7 +24,7 @@ use page::Kind;
 
 pub const COMMAND: Command = Command {
     path: "docs",
-    about: "Describe functions, and the types of built-in and installed providers",
+    about: "Describe functions, types, providers and provisioners",
     positional: "[NAME]",
     details: "Describes what a configuration can use by its schema, with an example that has what the schema requires: a function of the language, a \
       resource, data source or other type of a provider, a function of one (provider::NAME::FUNCTION), the provider \

@@ -94,13 +94,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         .built_in
         .into_iter()
         .partition(|(provider, _)| provider.is_builtin());
-    for provider in no_packages.keys() {
-        session.ui.line(format!(
-            "- Skipping {} because it is built in to {}",
-            provider.for_display(),
-            session.ui.program.tool
-        ));
-    }
+    no_packages.keys().for_each(|provider| skipped(session, provider));
     let client = session.net();
     let origins = origins(&project.config, &state::State::default());
     let request = |requirements, platforms| Request {
@@ -140,6 +134,14 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     })?;
     let problems: Diagnostics = not_mirrored(&left_out, session.ui.program).into_iter().collect();
     Ok(Outcome::success().and_problems(problems, &project.sources))
+}
+
+fn skipped(session: &Session, provider: &Provider) {
+    session.ui.line(format!(
+        "- Skipping {} because it is built in to {}",
+        provider.for_display(),
+        session.ui.program.tool
+    ));
 }
 
 /// Providers that are installed in plugin directories of the user.
