@@ -16,6 +16,7 @@ mod carried_modules;
 mod commands;
 mod credentials;
 mod downloads;
+mod encryption;
 pub mod env;
 mod guards;
 mod guide;

@@ -243,7 +243,7 @@ impl<'s> Operation<'s> {
         path: &Path,
     ) -> Result<(Operation<'s>, SavedPlan), Failure> {
         warn_of_state_flag(session, &arguments.files);
-        let saved = planfile::read(path, VERSION, session.ui.program)?;
+        let saved = planfile::read(path, VERSION, session.ui.program, &session.plan_codec()?)?;
         let loaded = workdir::load_planned(session, &saved);
         let mut project = Project {
             config: loaded.config,
@@ -505,7 +505,8 @@ impl<'s> Operation<'s> {
             lock_file: std::fs::read(lock_file::FILE_NAME).ok(),
             workspace: self.workspace.clone(),
         };
-        planfile::write(path, &saved, VERSION)
+        let codec = self.session.plan_codec().map_err(|mut problems| problems.0.remove(0))?;
+        planfile::write(path, &saved, VERSION, &codec)
     }
 
     /// Returns true if an interrupt was received.

@@ -17,6 +17,7 @@ use views::plan::Shown;
 use views::ui::Ui;
 
 use crate::TERRAFORM_VERSION;
+use crate::encryption::Configured;
 use crate::env::Env;
 use crate::outcome::{Failure, Outcome, Part, Status};
 use crate::plugin_source::Plugins;
@@ -81,6 +82,8 @@ pub struct Session {
     pub invocation: Invocation,
     /// Variables set by environment, files and flags, once they were read.
     set: Mutex<Option<Arc<SetVariables>>>,
+    /// Encryption of states and plans, once it was needed.
+    pub(crate) encryption: Mutex<Option<Configured>>,
 }
 
 impl Session {
@@ -90,6 +93,7 @@ impl Session {
             surroundings,
             invocation,
             set: Mutex::default(),
+            encryption: Mutex::default(),
         }
     }
 
@@ -133,6 +137,7 @@ impl Session {
     /// Has variables read again, for a command that runs again when files change.
     pub fn forget_variables(&self) {
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.forget_encryption();
     }
 }
 
