@@ -30,6 +30,7 @@ mod planned_variables;
 mod plugin_source;
 mod process;
 mod remote_run;
+mod remote_states;
 mod session;
 mod state_session;
 mod store_context;

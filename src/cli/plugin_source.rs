@@ -17,6 +17,8 @@ use state::State;
 use syntax::{Diagnostics, Range};
 use versions::Constraints;
 
+use crate::remote_states::RemoteStates;
+
 /// Plugins of a working directory, with the schemas of those that were started.
 pub struct Plugins {
     catalog: Catalog,
@@ -24,6 +26,8 @@ pub struct Plugins {
     schemas: Mutex<Schemas>,
     /// Plugins that are not available, which was reported.
     unavailable: Mutex<Unavailable>,
+    /// Reader of the encrypted states of data sources, if there are any.
+    remote_states: Option<RemoteStates>,
 }
 
 #[derive(Default)]
@@ -133,7 +137,14 @@ impl Plugins {
             host,
             schemas: Mutex::default(),
             unavailable: Mutex::default(),
+            remote_states: None,
         }
+    }
+
+    /// Sets the reader of encrypted states.
+    #[must_use]
+    pub fn decrypting(self, remote_states: Option<RemoteStates>) -> Plugins {
+        Plugins { remote_states, ..self }
     }
 
     /// Selects the plugins that a configuration and a state need. Returns warnings.
@@ -256,6 +267,18 @@ impl ProviderSource for Plugins {
             .providers
             .insert(provider.clone(), schema);
         Ok(running)
+    }
+
+    fn for_object(
+        &self,
+        config: &addrs::AbsProviderConfig,
+        object: &addrs::AbsResourceInstance,
+        provider: Arc<dyn Provider>,
+    ) -> Arc<dyn Provider> {
+        match &self.remote_states {
+            Some(remote) => remote.for_object(config, object, provider),
+            None => provider,
+        }
     }
 
     async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, StartError> {

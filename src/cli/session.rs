@@ -22,6 +22,7 @@ use crate::env::Env;
 use crate::outcome::{Failure, Outcome, Part, Status};
 use crate::plugin_source::Plugins;
 use crate::process;
+use crate::remote_states::RemoteStates;
 
 /// Number of threads beside the runtime's workers: for blocking calls, for starting plugins, for saving results, and for ending
 /// by force.
@@ -132,6 +133,11 @@ impl Session {
             })
         };
         set.get_or_insert_with(|| Arc::new(read())).clone()
+    }
+
+    /// Returns the plugins of the working directory, for the engine. They decrypt the states that data sources read.
+    pub fn plugins(&self) -> Result<Plugins, Diagnostics> {
+        Ok(self.surroundings.plugins()?.decrypting(RemoteStates::of(self)?))
     }
 
     /// Has variables read again, for a command that runs again when files change.

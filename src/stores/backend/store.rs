@@ -202,6 +202,19 @@ impl Store {
         Ok(Some(names))
     }
 
+    /// Reads the state of a workspace, without its journal; `None` if there is none.
+    ///
+    /// # Errors
+    /// The state cannot be read.
+    pub fn read(&self, workspace: &str, codec: &Codec) -> Result<Option<State>, Diagnostics> {
+        let text = self.process.wait(self.process.plugin().read(workspace))?;
+        let decoded = codec.decode(&text).map_err(|e| {
+            let detail = format!("The state of the workspace \"{workspace}\" cannot be read: {e}.");
+            Diagnostics::from(Diagnostic::error(e.summary(), detail))
+        })?;
+        Ok(decoded.map(|decoded| decoded.state))
+    }
+
     /// Returns true if a workspace can be called `default`.
     #[must_use]
     pub fn has_default(&self) -> bool {
