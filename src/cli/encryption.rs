@@ -10,10 +10,7 @@ use state::{Cipher, Codec};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::TERRAFORM_VERSION;
-use crate::session::Session;
-
-/// Encryption of a command, once it was needed; `None` if nothing is encrypted.
-pub type Configured = Result<Option<Arc<Encryption>>, Diagnostics>;
+use crate::session::{Configured, Session};
 
 const VARIABLE: &str = "TF_ENCRYPTION";
 

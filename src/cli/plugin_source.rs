@@ -17,7 +17,16 @@ use state::State;
 use syntax::{Diagnostics, Range};
 use versions::Constraints;
 
-use crate::remote_states::RemoteStates;
+/// Replacements of the providers of single objects.
+pub trait Replacements: Send + Sync {
+    /// Returns the provider for an object; `provider` is that of its provider configuration.
+    fn for_object(
+        &self,
+        config: &addrs::AbsProviderConfig,
+        object: &addrs::AbsResourceInstance,
+        provider: Arc<dyn Provider>,
+    ) -> Arc<dyn Provider>;
+}
 
 /// Plugins of a working directory, with the schemas of those that were started.
 pub struct Plugins {
@@ -26,8 +35,8 @@ pub struct Plugins {
     schemas: Mutex<Schemas>,
     /// Plugins that are not available, which was reported.
     unavailable: Mutex<Unavailable>,
-    /// Reader of the encrypted states of data sources, if there are any.
-    remote_states: Option<RemoteStates>,
+    /// Replacements of the providers of single objects, if there are any.
+    replacements: Option<Box<dyn Replacements>>,
 }
 
 #[derive(Default)]
@@ -137,14 +146,14 @@ impl Plugins {
             host,
             schemas: Mutex::default(),
             unavailable: Mutex::default(),
-            remote_states: None,
+            replacements: None,
         }
     }
 
-    /// Sets the reader of encrypted states.
+    /// Sets replacements of the providers of single objects.
     #[must_use]
-    pub fn decrypting(self, remote_states: Option<RemoteStates>) -> Plugins {
-        Plugins { remote_states, ..self }
+    pub fn replacing(self, replacements: Option<Box<dyn Replacements>>) -> Plugins {
+        Plugins { replacements, ..self }
     }
 
     /// Selects the plugins that a configuration and a state need. Returns warnings.
@@ -275,8 +284,8 @@ impl ProviderSource for Plugins {
         object: &addrs::AbsResourceInstance,
         provider: Arc<dyn Provider>,
     ) -> Arc<dyn Provider> {
-        match &self.remote_states {
-            Some(remote) => remote.for_object(config, object, provider),
+        match &self.replacements {
+            Some(replacements) => replacements.for_object(config, object, provider),
             None => provider,
         }
     }

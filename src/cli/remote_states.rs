@@ -19,12 +19,13 @@ use stores::Context;
 use stores::backend::elsewhere;
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::session::Session;
+use crate::plugin_source::{Plugins, Replacements};
+use crate::session::{Session, Surroundings};
 
 const TYPE: &str = "terraform_remote_state";
 
 /// Reader of encrypted states.
-pub struct RemoteStates {
+struct RemoteStates {
     // A mutex, since parts of a session are for one thread at a time.
     session: Arc<Mutex<Session>>,
     encryption: Arc<Encryption>,
@@ -35,7 +36,7 @@ impl RemoteStates {
     ///
     /// # Errors
     /// The configuration of the encryption has errors.
-    pub fn of(session: &Session) -> Result<Option<RemoteStates>, Diagnostics> {
+    fn of(session: &Session) -> Result<Option<RemoteStates>, Diagnostics> {
         let encryption = session
             .encryption()?
             .filter(|encryption| encryption.has_remote_states());
@@ -44,9 +45,11 @@ impl RemoteStates {
             encryption,
         }))
     }
+}
 
-    /// Returns the provider for an object: one that decrypts, if it reads a state that can be encrypted.
-    pub fn for_object(
+impl Replacements for RemoteStates {
+    // One that decrypts, if it reads a state that can be encrypted.
+    fn for_object(
         &self,
         config: &AbsProviderConfig,
         object: &AbsResourceInstance,
@@ -64,6 +67,14 @@ impl RemoteStates {
                 target: target.clone(),
             }),
         }
+    }
+}
+
+impl Session {
+    /// Returns the plugins of the working directory, for the engine. They decrypt the states that data sources read.
+    pub fn plugins(&self) -> Result<Plugins, Diagnostics> {
+        let remote = RemoteStates::of(self)?.map(|remote| Box::new(remote) as Box<dyn Replacements>);
+        Ok(Surroundings::plugins(self)?.replacing(remote))
     }
 }
 

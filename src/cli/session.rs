@@ -17,12 +17,10 @@ use views::plan::Shown;
 use views::ui::Ui;
 
 use crate::TERRAFORM_VERSION;
-use crate::encryption::Configured;
 use crate::env::Env;
 use crate::outcome::{Failure, Outcome, Part, Status};
 use crate::plugin_source::Plugins;
 use crate::process;
-use crate::remote_states::RemoteStates;
 
 /// Number of threads beside the runtime's workers: for blocking calls, for starting plugins, for saving results, and for ending
 /// by force.
@@ -76,6 +74,9 @@ pub struct Invocation {
     /// True with `-concise`: progress lines are left out.
     pub concise: bool,
 }
+
+/// Encryption of a command, once it was needed; `None` if nothing is encrypted.
+pub(crate) type Configured = Result<Option<Arc<::encryption::Encryption>>, Diagnostics>;
 
 /// One run of a command: an invocation in its surroundings. Functions that need no arguments take the [`Surroundings`].
 pub struct Session {
@@ -133,11 +134,6 @@ impl Session {
             })
         };
         set.get_or_insert_with(|| Arc::new(read())).clone()
-    }
-
-    /// Returns the plugins of the working directory, for the engine. They decrypt the states that data sources read.
-    pub fn plugins(&self) -> Result<Plugins, Diagnostics> {
-        Ok(self.surroundings.plugins()?.decrypting(RemoteStates::of(self)?))
     }
 
     /// Has variables read again, for a command that runs again when files change.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ::files::Environment;
 use config::known::KnownRoot;
-use cty::{Type, Value};
-use schema::{AttributeSchema, AttributeType, BlockSchema};
+use cty::Value;
+use schema::BlockSchema;
 use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Diagnostics, Range};
 
@@ -233,19 +233,4 @@ fn unknown_type(ty: &str) -> Diagnostic {
         ),
     };
     Diagnostic::error("Unknown key_provider type", detail)
-}
-
-/// Builds a schema of arguments.
-pub(crate) fn schema_of(attributes: &[(&str, Type, bool)]) -> BlockSchema {
-    let mut schema = BlockSchema::default();
-    for (name, ty, required) in attributes {
-        let attribute = AttributeSchema {
-            ty: AttributeType::Plain(ty.clone()),
-            required: *required,
-            optional: !*required,
-            ..AttributeSchema::default()
-        };
-        schema.attributes.insert((*name).into(), attribute);
-    }
-    schema
 }

@@ -10,6 +10,7 @@
 //!
 //! Where to begin: [`Encryption`], then `target.rs`.
 
+mod arguments;
 mod envelope;
 mod keys;
 mod method;

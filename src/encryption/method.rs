@@ -11,7 +11,7 @@ use cty::Type;
 use schema::BlockSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::schema_of;
+use crate::arguments::schema_of;
 use crate::providers::program::{self, Header};
 use crate::providers::{Arguments, Keys};
 

@@ -34,7 +34,10 @@ pub fn state_is_encrypted(lab: &Lab) {
         .ok()
         .shows(&[SECRET]);
     run(&w, Tool::Monoform, &["plan", "-detailed-exitcode", &word]).ok();
-    let without = lab.directory(Tool::Monoform);
+    let without = lab.without();
+    without.write("backend.tf", &lab.block(""));
+    // It reads the state for the providers that are in it.
+    run(&without, Tool::Monoform, &["init", "-input=false"]).fails_with(&["is encrypted and can not be read"]);
     run(&without, Tool::Monoform, &["state", "list"]).fails_with(&["is encrypted and can not be read"]);
     run(&without, Tool::Monoform, &["apply", "-auto-approve"]).fails_with(&["is encrypted and can not be read"]);
     let pulled = run(&w, Tool::Monoform, &["state", "pull"]).ok();

@@ -158,8 +158,9 @@ fn variables_give_the_passphrase_also_to_a_saved_plan() {
     w.run(&["plan", "-out=plan", "-var=pass=twice this"]).ok();
     refused(&w, &["apply", "-input=false", "plan"], &["Required variable not set"]);
     w.run(&["apply", "-var=pass=twice this", "plan"]).ok();
-    let w = w.env("TF_VAR_pass", "twice this");
-    w.run(&["state", "list"]).ok().shows(&["terraform_data.after"]);
+    w.run(&["state", "list", "-var=pass=twice this"])
+        .ok()
+        .shows(&["terraform_data.after"]);
     hidden(&w);
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::program::{self, Header};
 use super::{Arguments, ProviderError, Source, base64_text};
-use crate::keys::schema_of;
+use crate::arguments::schema_of;
 
 const HEADER: Header = Header {
     magic: "OpenTofu-External-Key-Provider",

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::request::{Trust, post, transport};
 use super::{Arguments, ProviderError, Source, base64_text, metadata, written};
-use crate::keys::schema_of;
+use crate::arguments::schema_of;
 
 pub(super) fn schema() -> BlockSchema {
     schema_of(&[

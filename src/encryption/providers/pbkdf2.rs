@@ -8,7 +8,7 @@ use schema::BlockSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Arguments, Keys, ProviderError, Source, base64_text, metadata, written};
-use crate::keys::schema_of;
+use crate::arguments::schema_of;
 
 const MIN_PASSPHRASE: usize = 16;
 const MIN_ITERATIONS: u32 = 200_000;

@@ -482,10 +482,16 @@ impl SnapshotStore for Snapshots {
         let text = self.process().wait(read).map_err(error)?;
         let decoded = self.codec.decode(&text).map_err(|problem| StateError::Store {
             summary: problem.summary().into(),
-            detail: format!(
+            detail: match problem.is_of_encryption() {
+                true => format!(
+                    "The state of the workspace \"{}\" in the backend \"{}\" cannot be read: {problem}. Nothing was changed.",
+                    self.workspace, self.store.ty
+                ),
+                false => format!(
                 "What the backend \"{}\" has for the workspace \"{}\" is not a state: {problem}. Nothing was changed.",
                 self.store.ty, self.workspace
             ),
+            },
         })?;
         let outdated = decoded.as_ref().is_some_and(|decoded| decoded.outdated);
         let state = decoded.map(|decoded| decoded.state);
