@@ -216,6 +216,13 @@ fn outputs(place: &str, text: &[u8]) -> Result<Option<BTreeMap<Arc<str>, Value>>
                  once with a current release"
             )));
         }
+        None if state.get("encryption_version").is_some() => {
+            return Err(bad(
+                "the state is encrypted. Add a block \"remote_state_data_sources\" for it to the \"encryption\" block of the root \
+                 module"
+                    .to_owned(),
+            ));
+        }
         None => return Err(bad("this is no state file: it has no version".to_owned())),
     }
     let mut found = BTreeMap::new();

@@ -247,7 +247,7 @@ impl<'s> Operation<'s> {
         path: &Path,
     ) -> Result<(Operation<'s>, SavedPlan), Failure> {
         warn_of_state_flag(session, &arguments.files);
-        let saved = planfile::read(path, VERSION, session.ui.program)?;
+        let saved = planfile::read(path, VERSION, session.ui.program, &session.plan_codec()?)?;
         let loaded = workdir::load_planned(session, &saved);
         let mut project = Project {
             config: loaded.config,
@@ -531,7 +531,8 @@ impl<'s> Operation<'s> {
             lock_file,
             workspace: self.workspace.clone(),
         };
-        planfile::write(path, &saved, VERSION).map_err(Diagnostics::from)
+        let codec = self.session.plan_codec()?;
+        planfile::write(path, &saved, VERSION, &codec).map_err(Diagnostics::from)
     }
 
     /// Returns true if an interrupt was received.

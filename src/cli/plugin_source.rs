@@ -17,6 +17,17 @@ use state::State;
 use syntax::{Diagnostics, Range};
 use versions::Constraints;
 
+/// Replacements of the providers of single objects.
+pub trait Replacements: Send + Sync {
+    /// Returns the provider for an object; `provider` is that of its provider configuration.
+    fn for_object(
+        &self,
+        config: &addrs::AbsProviderConfig,
+        object: &addrs::AbsResourceInstance,
+        provider: Arc<dyn Provider>,
+    ) -> Arc<dyn Provider>;
+}
+
 /// Plugins of a working directory, with the schemas of those that were started.
 pub struct Plugins {
     catalog: Catalog,
@@ -24,6 +35,8 @@ pub struct Plugins {
     schemas: Mutex<Schemas>,
     /// Plugins that are not available, which was reported.
     unavailable: Mutex<Unavailable>,
+    /// Replacements of the providers of single objects, if there are any.
+    replacements: Option<Box<dyn Replacements>>,
 }
 
 #[derive(Default)]
@@ -133,7 +146,14 @@ impl Plugins {
             host,
             schemas: Mutex::default(),
             unavailable: Mutex::default(),
+            replacements: None,
         }
+    }
+
+    /// Sets replacements of the providers of single objects.
+    #[must_use]
+    pub fn replacing(self, replacements: Option<Box<dyn Replacements>>) -> Plugins {
+        Plugins { replacements, ..self }
     }
 
     /// Selects the plugins that a configuration and a state need. Returns warnings.
@@ -257,6 +277,18 @@ impl ProviderSource for Plugins {
             .providers
             .insert(provider.clone(), schema);
         Ok(running)
+    }
+
+    fn for_object(
+        &self,
+        config: &addrs::AbsProviderConfig,
+        object: &addrs::AbsResourceInstance,
+        provider: Arc<dyn Provider>,
+    ) -> Arc<dyn Provider> {
+        match &self.replacements {
+            Some(replacements) => replacements.for_object(config, object, provider),
+            None => provider,
+        }
     }
 
     async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, StartError> {

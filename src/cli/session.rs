@@ -75,12 +75,17 @@ pub struct Invocation {
     pub concise: bool,
 }
 
+/// Encryption of a command, once it was needed; `None` if nothing is encrypted.
+pub(crate) type Configured = Result<Option<Arc<::encryption::Encryption>>, Diagnostics>;
+
 /// One run of a command: an invocation in its surroundings. Functions that need no arguments take the [`Surroundings`].
 pub struct Session {
     surroundings: Surroundings,
     pub invocation: Invocation,
     /// Variables set by environment, files and flags, once they were read.
     set: Mutex<Option<Arc<SetVariables>>>,
+    /// Encryption of states and plans, once it was needed.
+    pub(crate) encryption: Mutex<Option<Configured>>,
 }
 
 impl Session {
@@ -90,6 +95,7 @@ impl Session {
             surroundings,
             invocation,
             set: Mutex::default(),
+            encryption: Mutex::default(),
         }
     }
 
@@ -133,6 +139,7 @@ impl Session {
     /// Has variables read again, for a command that runs again when files change.
     pub fn forget_variables(&self) {
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.forget_encryption();
     }
 }
 

@@ -110,7 +110,8 @@ pub fn read_leniently(session: &Session, flag: Option<&str>) -> Result<Option<St
 }
 
 fn read_of(session: &Session, project: &Project, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
-    StatePlace::selected(&session.stores(), Some(&project.config)).and_then(|place| read_source(&source(&place, flag)))
+    let context = session.stores();
+    StatePlace::selected(&context, Some(&project.config)).and_then(|place| read_source(&context, &source(&place, flag)))
 }
 
 /// Returns the location of the selected workspace's state, for a configuration that accepts this version.

@@ -39,6 +39,7 @@ impl Session {
             console: surroundings,
             plugins: surroundings,
             cloud: self,
+            encryption: self,
         }
     }
 

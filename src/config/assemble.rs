@@ -156,6 +156,19 @@ fn add_settings(
             module.backend = Some(backend);
         }
     }
+    for encryption in std::mem::take(&mut file.encryptions) {
+        if let Some(first) = &module.encryption {
+            diagnostics.push(
+                Diagnostic::error(
+                    "Duplicate encryption configuration",
+                    format!("A module has one encryption block; the first is at {}.", first.range),
+                )
+                .at(&encryption.range),
+            );
+        } else {
+            module.encryption = Some(encryption);
+        }
+    }
     for cloud in std::mem::take(&mut file.clouds) {
         if let Some(first) = &module.cloud {
             diagnostics.push(

@@ -1,7 +1,7 @@
 //! Evaluation while the tree of modules is loaded: sources and versions of module calls that are no literals, and the
 //! const variables that they may depend on.
 //!
-//! Only const variables are known here. All other objects are unknown, and a source that depends on one is an error.
+//! Only const variables are known here, unless the scope is that of [`crate::known`]. All other objects are unknown, and a source that depends on one is an error.
 //! Local values are evaluated only when a source, a version or a const variable needs them: a configuration whose
 //! sources are literals costs nothing.
 
@@ -32,6 +32,8 @@ pub(crate) struct EarlyModule<'m> {
     values: ConstValues,
     /// Working directory, as `path.cwd` returns it.
     cwd: &'m str,
+    /// The selected workspace, if all variables are known and everything else is an error.
+    workspace: Option<&'m str>,
     functions: FunctionSettings,
     locals: Mutex<Locals>,
 }
@@ -57,6 +59,7 @@ impl<'m> EarlyModule<'m> {
             module,
             values,
             cwd,
+            workspace: None,
             functions: FunctionSettings {
                 mounts: mounts.cloned(),
                 // A source that changes with every call would never match the
@@ -65,6 +68,16 @@ impl<'m> EarlyModule<'m> {
                 ..FunctionSettings::default()
             },
             locals: Mutex::default(),
+        }
+    }
+
+    /// Creates the scope of a root module with the values of all its variables. A variable without one, and everything
+    /// that is not known before a plan, is an error.
+    pub fn of_root(module: &'m Module, values: ConstValues, cwd: &'m str, workspace: &'m str) -> EarlyModule<'m> {
+        EarlyModule {
+            workspace: Some(workspace),
+            functions: FunctionSettings::default(),
+            ..EarlyModule::new(module, values, cwd, None)
         }
     }
 
@@ -181,7 +194,7 @@ impl<'m> EarlyModule<'m> {
     }
 
     /// Moves the problems of local values to `diagnostics`. Returns true if there were errors.
-    fn take_problems(&self, diagnostics: &mut Diagnostics) -> bool {
+    pub(crate) fn take_problems(&self, diagnostics: &mut Diagnostics) -> bool {
         let problems = std::mem::take(&mut self.locals().problems);
         let failed = problems.has_errors();
         diagnostics.extend(problems);
@@ -194,7 +207,7 @@ impl<'m> EarlyModule<'m> {
     }
 
     /// Evaluates the local values that an expression needs, dependencies first.
-    fn prepare(&self, expr: &Expr) {
+    pub(crate) fn prepare(&self, expr: &Expr) {
         // An explicit stack: recursion would overflow the thread's stack on long chains of local values.
         let mut stack: Vec<(Arc<str>, bool)> = needed_locals(expr);
         while let Some((name, ready)) = stack.pop() {
@@ -358,6 +371,20 @@ fn error(reference: &Reference, summary: &str, detail: String) -> EvaluationErro
     Diagnostic::error(summary, detail).at(&reference.range).into()
 }
 
+/// Creates the error for an object that is not known before a plan.
+fn dynamic(reference: &Reference, subject: &Referenceable) -> EvaluationError {
+    let summary = match subject {
+        Referenceable::Module(_) => "Module output not supported in static context",
+        Referenceable::Terraform(_) => "Invalid attribute in static context",
+        _ => "Dynamic value in static context",
+    };
+    let detail = format!(
+        "{subject} is not known before a plan is made, and this value is needed earlier. Only input variables, local values \
+         made of them, paths, functions and terraform.workspace can be used here."
+    );
+    error(reference, summary, detail)
+}
+
 fn misspelt(reference: &Reference, summary: &str, detail: String, name: &str, near: Option<&Near>) -> EvaluationError {
     let problem = Diagnostic::error(summary, detail).at(&reference.range);
     problem.misspelt(name, &reference.range, near).into()
@@ -378,7 +405,18 @@ impl Scope for EarlyModule<'_> {
                         near.as_ref(),
                     ));
                 };
-                let known = self.values.get(name).filter(|_| variable.is_const).cloned();
+                let all = self.workspace.is_some();
+                let known = self.values.get(name).filter(|_| variable.is_const || all).cloned();
+                if all && known.is_none() {
+                    return Err(error(
+                        reference,
+                        "Required variable not set",
+                        format!(
+                            "The variable \"{name}\" is needed here, and has no usable value. Set it with -var '{name}=…', in a \
+                             variable file, or in the environment as TF_VAR_{name}."
+                        ),
+                    ));
+                }
                 let value = known.unwrap_or_else(|| Value::unknown(variable.value_type()));
                 Ok(value.with_marks(variable.marks()))
             }
@@ -416,6 +454,10 @@ impl Scope for EarlyModule<'_> {
                     format!("There is no path.{other}. The attributes are path.cwd, path.module and path.root."),
                 )),
             },
+            Referenceable::Terraform(name) if &**name == "workspace" && self.workspace.is_some() => {
+                Ok(Value::string(self.workspace.unwrap_or_default()))
+            }
+            other if self.workspace.is_some() => Err(dynamic(reference, other)),
             _ => Ok(Value::unknown(Type::Dynamic)),
         }
     }
@@ -425,7 +467,13 @@ impl Scope for EarlyModule<'_> {
     }
 
     /// Accepts any function: providers are not running yet, so their signatures are unknown.
-    fn provider_function(&self, _provider: &str, _function: &str) -> Result<Arc<Signature>, CallError> {
+    fn provider_function(&self, provider: &str, function: &str) -> Result<Arc<Signature>, CallError> {
+        if self.workspace.is_some() {
+            return Err(CallError::Unknown(Diagnostic::error(
+                "Provider function in static context",
+                format!("No provider is running yet, so \"provider::{provider}::{function}\" cannot be called here."),
+            )));
+        }
         Ok(Arc::new(Signature {
             parameters: Vec::new(),
             variadic: Some(Parameter {

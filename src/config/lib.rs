@@ -16,6 +16,7 @@ mod assemble;
 mod decode;
 mod early;
 pub mod files;
+pub mod known;
 pub mod loader;
 mod losses;
 pub mod manifest;
@@ -33,5 +34,8 @@ pub mod version;
 mod fixture_tests;
 
 pub use early::ConstValues;
-pub use loader::{LoadOptions, Loaded, RootVariables, load, load_for_installation, load_for_tests, load_with_queries};
+pub use loader::{
+    LoadOptions, Loaded, RootModule, RootVariables, load, load_for_installation, load_for_tests, load_root,
+    load_with_queries,
+};
 pub use model::*;

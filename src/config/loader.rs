@@ -158,18 +158,9 @@ enum Purpose {
 
 fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purpose: Purpose) -> Loaded {
     let mut loader = Loader {
-        files,
-        options,
-        modules: BTreeMap::new(),
-        sources: SourceMap::default(),
-        diagnostics: Diagnostics::new(),
-        between: Diagnostics::new(),
-        judged: Diagnostics::new(),
-        missing: Vec::new(),
-        unavailable: Diagnostics::new(),
-        providers_in_doubt: false,
         tests: purpose == Purpose::Tests,
         queries: (purpose == Purpose::Query).then(|| clean(dir)),
+        ..Loader::new(files, options)
     };
     let dir = clean(dir);
     let module = loader.directory(&dir).unwrap_or_else(|error| {
@@ -233,6 +224,41 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
     }
 }
 
+/// The module of a directory alone, without the modules that it calls.
+#[derive(Clone, Debug)]
+pub struct RootModule {
+    pub module: Arc<Module>,
+    /// Text of every file that was read.
+    pub sources: SourceMap,
+    pub diagnostics: Diagnostics,
+}
+
+/// Reads the root module in a directory, for what is needed before everything else.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn load_root(files: &dyn FileSource, dir: &str, tool_version: &str) -> std::io::Result<RootModule> {
+    let manifest = Manifest::default();
+    let options = LoadOptions::new(tool_version, &manifest);
+    let mut loader = Loader::new(files, &options);
+    let module = loader.directory(&clean(dir))?;
+    Ok(RootModule {
+        module,
+        sources: loader.sources,
+        diagnostics: loader.diagnostics,
+    })
+}
+
+/// Lists the configuration files of a directory, and if they are JSON.
+pub(crate) fn configuration_files(files: &dyn FileSource, dir: &str) -> std::io::Result<Vec<(String, bool)>> {
+    let kinds = files
+        .list(dir)?
+        .into_iter()
+        .map(|name| (FileKind::from_name(&name), name));
+    let own = kinds.filter_map(|(kind, name)| Some((join(dir, &name), kind.filter(|kind| !kind.query)?.json)));
+    Ok(own.collect())
+}
+
 /// Returns true if a directory has configuration files.
 pub fn has_configuration(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
     Ok(files
@@ -268,6 +294,25 @@ struct Loader<'l> {
     tests: bool,
     /// Directory whose query files are read besides its configuration files.
     queries: Option<String>,
+}
+
+impl<'l> Loader<'l> {
+    fn new(files: &'l dyn FileSource, options: &'l LoadOptions<'l>) -> Loader<'l> {
+        Loader {
+            files,
+            options,
+            modules: BTreeMap::new(),
+            sources: SourceMap::default(),
+            diagnostics: Diagnostics::new(),
+            between: Diagnostics::new(),
+            judged: Diagnostics::new(),
+            missing: Vec::new(),
+            unavailable: Diagnostics::new(),
+            providers_in_doubt: false,
+            tests: false,
+            queries: None,
+        }
+    }
 }
 
 impl Loader<'_> {

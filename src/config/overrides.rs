@@ -44,6 +44,12 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
         module.cloud = Some(cloud);
         module.backend = None;
     }
+    for encryption in file.encryptions {
+        match &mut module.encryption {
+            Some(base) => base.overrides.push(encryption.body),
+            none => *none = Some(encryption),
+        }
+    }
     for meta in file.provider_metas {
         module
             .provider_meta

@@ -126,6 +126,21 @@ impl<W: Write> Write for Gzip<W> {
     }
 }
 
+/// Decompresses a gzip stream of any writer.
+///
+/// # Errors
+/// The bytes are no gzip stream, or the result is larger than the limit.
+pub fn gunzip(bytes: &[u8], limit: u64) -> io::Result<Vec<u8>> {
+    use io::Read as _;
+    let mut out = Vec::new();
+    let mut reader = flate2::read::MultiGzDecoder::new(bytes).take(limit.saturating_add(1));
+    reader.read_to_end(&mut out)?;
+    match out.len() as u64 > limit {
+        true => Err(io::Error::other("the decompressed data is too large")),
+        false => Ok(out),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Read;

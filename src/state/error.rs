@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::codec::CipherError;
 use crate::held::{LockHeld, StoreLocked};
 
 /// Error of an operation on a state.
@@ -33,6 +34,12 @@ pub enum StateError {
         backup: Option<PathBuf>,
         source: Box<FormatError>,
     },
+    /// A file with states or their changes is encrypted in a way that cannot be undone.
+    #[error("The file {} cannot be read: {source}. Nothing was changed.", path.display())]
+    Sealed { path: PathBuf, source: Box<FormatError> },
+    /// A text cannot be encrypted.
+    #[error("The state cannot be encrypted: {0}. It was not written.")]
+    Cipher(CipherError),
     /// Another process holds the lock.
     #[error("{0}")]
     Locked(Box<LockHeld>),
@@ -84,6 +91,15 @@ pub enum FormatError {
         /// Version of Terraform that wrote the text, if it is recorded.
         terraform_version: Option<String>,
     },
+    /// The text is encrypted, and there is no configuration of encryption.
+    #[error(
+        "the state is encrypted and can not be read without an encryption configuration. Add the \"encryption\" block that it \
+         was written with to the \"terraform\" block, or set TF_ENCRYPTION"
+    )]
+    Encrypted,
+    /// The text cannot be decrypted, or must be encrypted and is not.
+    #[error("{0}")]
+    Cipher(CipherError),
     /// The form is right, but something in the text makes no sense.
     #[error("{place}: {error}")]
     Content {
@@ -184,10 +200,30 @@ impl StateError {
             StateError::Store { summary, .. } => summary,
             StateError::StoreLocked(_) => "Error acquiring the state lock",
             StateError::Io { .. } => "Cannot use the state file",
-            StateError::Format(_) | StateError::File { .. } => "Cannot read the state",
+            StateError::Format(source) => source.summary(),
+            StateError::File { source, .. } | StateError::Sealed { source, .. } => source.summary(),
+            StateError::Cipher(_) => "Encryption failed",
             StateError::Locked(_) => "Error acquiring the state lock",
             StateError::Value { .. } => "Cannot store a value",
             StateError::Unlock(_) => "Cannot release the state lock",
+        }
+    }
+}
+
+impl FormatError {
+    /// Returns true if only a key or a configuration of encryption is missing: the text itself may be whole.
+    #[must_use]
+    pub fn is_of_encryption(&self) -> bool {
+        matches!(self, FormatError::Encrypted | FormatError::Cipher(_))
+    }
+
+    /// Returns the kind of the problem in one line.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        match self {
+            FormatError::Encrypted => "Unsupported state file format",
+            FormatError::Cipher(_) => "Failed to decrypt state",
+            _ => "Cannot read the state",
         }
     }
 }

@@ -9,13 +9,14 @@
 //! versions are turned into it when read ([`upgrade`]). The snapshots of a state are kept by a [`SnapshotStore`].
 //! [`store`] is the one of local files: it detects whether a snapshot is new, sets its serial, writes the backup, and
 //! writes so that neither a crash nor a full disk loses the old snapshot. [`journal`] keeps the results of a run
-//! between two snapshots. [`lock`] locks the file as Terraform does, so that the two exclude each other.
+//! between two snapshots. [`codec`] encrypts all of these where encryption is configured. [`lock`] locks the file as Terraform does, so that the two exclude each other.
 //!
 //! Where to begin: [`model`], then [`store`]. Reading never changes a file, and a file that cannot be read is left as
 //! it is.
 
 pub mod attributes;
 mod beside;
+pub mod codec;
 pub mod document;
 pub mod error;
 mod held;
@@ -32,6 +33,7 @@ pub mod upgrade;
 mod v4;
 
 pub use attributes::{Attributes, RawJson};
+pub use codec::{Cipher, CipherError, Codec};
 pub use error::{ContentError, FormatError, StateError};
 pub use held::{LockHeld, StoreLocked};
 pub use lock::FileLock;

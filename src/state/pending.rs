@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::beside::beside;
-use crate::document::decode;
-use crate::{FormatError, State};
+use crate::{Codec, FormatError, State};
 
 /// Returns the path of the pending snapshot of a state file: `.NAME.pending`.
 pub(crate) fn path_of(state: &Path) -> PathBuf {
@@ -47,13 +46,19 @@ pub enum Unused {
 }
 
 /// Decides between a state file and the pending snapshot beside it.
-pub(crate) fn judge(pending: &[u8], text: Option<&[u8]>, state: &Result<Option<State>, FormatError>) -> Verdict {
+pub(crate) fn judge(
+    pending: &[u8],
+    text: Option<&[u8]>,
+    state: &Result<Option<State>, FormatError>,
+    codec: &Codec,
+) -> Verdict {
     if Some(pending) == text {
         return Verdict::Same;
     }
-    let Ok(Some(snapshot)) = decode(pending) else {
+    let Ok(Some(decoded)) = codec.decode(pending) else {
         return Verdict::Unused(Unused::Unreadable);
     };
+    let snapshot = decoded.state;
     // A state file that is a prefix of the pending snapshot is a write cut short, even if only the line break at the
     // end is missing.
     if text.is_none_or(|text| pending.starts_with(text)) {

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use files::{io_reason, is_replaceable};
 
 use crate::beside::{beside, directory, replace_file};
-use crate::document::{decode, encode};
+use crate::codec::{Codec, Decoded};
 use crate::pending::{self, Verdict};
 use crate::{FormatError, State, StateError};
 
@@ -19,6 +19,8 @@ use crate::{FormatError, State, StateError};
 pub(crate) struct FoundFile {
     /// Snapshot in the state file.
     pub state: Option<State>,
+    /// True if that snapshot would be stored in another way now.
+    pub outdated: bool,
     pub text: Vec<u8>,
     /// Relation of the pending snapshot, if there is one.
     pub pending: Option<Verdict>,
@@ -33,10 +35,14 @@ impl FoundFile {
         }
     }
 
-    pub(crate) fn counting_text(&self) -> Result<Vec<u8>, StateError> {
+    pub(crate) fn counting_text(&self, codec: &Codec) -> Result<Vec<u8>, StateError> {
         match &self.pending {
-            Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => encode(snapshot),
-            _ => Ok(self.text.clone()),
+            Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => codec.encode(snapshot),
+            // The bytes may be plain, from before encryption was configured.
+            _ => match self.state.as_ref().filter(|_| self.outdated) {
+                Some(state) => codec.encode(state),
+                None => Ok(self.text.clone()),
+            },
         }
     }
 
@@ -49,9 +55,9 @@ impl FoundFile {
 }
 
 /// Reads a state file and the pending snapshot beside it.
-pub(crate) fn read_file(path: &Path, locked: bool) -> Result<FoundFile, StateError> {
+pub(crate) fn read_file(path: &Path, locked: bool, codec: &Codec) -> Result<FoundFile, StateError> {
     if !is_replaceable(path) {
-        return read_stream(path);
+        return read_stream(path, codec);
     }
     // Without the lock, another program may write the file while it is read. With it, the first reading is good.
     let mut attempts = if locked { 1 } else { 20 };
@@ -59,9 +65,20 @@ pub(crate) fn read_file(path: &Path, locked: bool) -> Result<FoundFile, StateErr
         attempts -= 1;
         let before = version_of(path);
         let text = read_if_there(path)?;
-        let state = text.as_deref().map_or(Ok(None), decode);
+        let decoded = text.as_deref().map_or(Ok(None), |text| codec.decode(text));
+        let outdated = matches!(&decoded, Ok(Some(decoded)) if decoded.outdated);
+        let state = decoded.map(|decoded| decoded.map(|decoded| decoded.state));
+        // Before the pending file is judged: a state without its key must not be taken for a damaged one, which that would
+        // replace.
+        if let Err(source) = state.as_ref()
+            && source.is_of_encryption()
+            && version_of(path) == before
+        {
+            return Err(unreadable(path, source.clone()));
+        }
         // The pending file is read after the state file, so that it is at least as new.
-        let pending = read_if_there(&pending::path_of(path))?.map(|p| pending::judge(&p, text.as_deref(), &state));
+        let pending =
+            read_if_there(&pending::path_of(path))?.map(|p| pending::judge(&p, text.as_deref(), &state, codec));
         if attempts > 0 && version_of(path) != before {
             std::thread::sleep(Duration::from_millis(5));
             continue;
@@ -73,6 +90,7 @@ pub(crate) fn read_file(path: &Path, locked: bool) -> Result<FoundFile, StateErr
         };
         return Ok(FoundFile {
             state,
+            outdated,
             text: text.unwrap_or_default(),
             pending,
         });
@@ -80,7 +98,7 @@ pub(crate) fn read_file(path: &Path, locked: bool) -> Result<FoundFile, StateErr
 }
 
 /// Reads a state that is not a regular file, once: a pipe until its end; a device has no state.
-fn read_stream(path: &Path) -> Result<FoundFile, StateError> {
+fn read_stream(path: &Path, codec: &Codec) -> Result<FoundFile, StateError> {
     let kind = fs::metadata(path)
         .map_err(|e| StateError::io("cannot read", path, e))?
         .file_type();
@@ -90,8 +108,10 @@ fn read_stream(path: &Path) -> Result<FoundFile, StateError> {
     } else {
         fs::read(path).map_err(|e| StateError::io("cannot read", path, e))?
     };
+    let decoded = codec.decode(&text).map_err(|source| unreadable(path, source))?;
     Ok(FoundFile {
-        state: decode(&text).map_err(|source| unreadable(path, source))?,
+        outdated: decoded.as_ref().is_some_and(|decoded| decoded.outdated),
+        state: decoded.map(|Decoded { state, .. }| state),
         text,
         pending: None,
     })
@@ -104,6 +124,12 @@ pub(crate) fn version_of(path: &Path) -> Option<(u64, u64, SystemTime)> {
 }
 
 fn unreadable(path: &Path, source: FormatError) -> StateError {
+    if source.is_of_encryption() {
+        return StateError::Sealed {
+            path: path.to_owned(),
+            source: Box::new(source),
+        };
+    }
     let backup = Some(beside(path, "", ".backup")).filter(|b| b.exists());
     StateError::File {
         path: path.to_owned(),

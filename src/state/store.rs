@@ -25,6 +25,7 @@ use files::is_replaceable;
 
 use crate::LockInfo;
 use crate::beside::{beside, replace_file};
+use crate::codec::Codec;
 use crate::document::encode;
 use crate::journal::{Base, JournalLocation, JournalReport, JournaledStore, Keeper, Writer};
 use crate::lock::FileLock;
@@ -47,8 +48,11 @@ pub struct LocalStore {
     pending: bool,
     /// Set if the known state has results from a journal that the state file does not have.
     replayed: bool,
+    /// Set if the known state would be stored in another way now, see [`crate::codec::Decoded`].
+    outdated: bool,
     recovery: Option<Recovery>,
     keeper: Keeper,
+    codec: Codec,
 }
 
 impl LocalStore {
@@ -64,8 +68,20 @@ impl LocalStore {
             backed_up: false,
             pending: false,
             replayed: false,
+            outdated: false,
             recovery: None,
             keeper: Keeper::default(),
+            codec: Codec::PLAIN,
+        }
+    }
+
+    /// Sets the form in which the state, its backup and its journal are stored.
+    #[must_use]
+    pub fn stored_as(self, codec: Codec) -> LocalStore {
+        LocalStore {
+            keeper: Keeper::new(codec.clone()),
+            codec,
+            ..self
         }
     }
 
@@ -154,8 +170,9 @@ impl LocalStore {
 
     /// Reads the state file and the pending snapshot beside it.
     fn read_snapshot(&mut self, locked: bool) -> Result<Option<State>, StateError> {
-        let found = read_file(&self.read_path, locked)?;
+        let found = read_file(&self.read_path, locked, &self.codec)?;
         self.pending = false;
+        self.outdated = found.outdated;
         match &found.pending {
             None => {}
             Some(pending) if locked => self.settle(pending, &found)?,
@@ -230,7 +247,7 @@ impl LocalStore {
                 if let Some(kept) = &kept {
                     replace_file(kept, &found.text)?;
                 }
-                write_in_place(&self.path, &encode(snapshot)?)?;
+                write_in_place(&self.path, &self.codec.encode(snapshot)?)?;
                 self.report(RecoveryAction::Completed(snapshot.serial), kept);
             }
             Verdict::Unused(why) => {
@@ -262,7 +279,7 @@ impl LocalStore {
         }
         let known = self.known.as_ref().and_then(Option::as_ref);
         let same = known.is_some_and(|known| known.same_content(state));
-        if same && self.read_path == self.path && !self.replayed {
+        if same && self.read_path == self.path && !self.replayed && !self.outdated {
             return Ok(Written::Unchanged);
         }
         let changed = !same || self.replayed;
@@ -281,13 +298,15 @@ impl LocalStore {
         if self.keeper.is_writing() {
             self.keeper.announce(Base::from_state_text(&snapshot, &text));
         }
-        write_in_place(&self.path, &text)?;
+        let stored = self.codec.seal(&snapshot, text)?;
+        write_in_place(&self.path, &stored)?;
         let serial = snapshot.serial;
         // From now on the state is in the file that was written, and the next snapshot is compared with that.
         self.known = Some(Some(snapshot));
         self.read_path.clone_from(&self.path);
         self.pending = false;
         self.replayed = false;
+        self.outdated = false;
         self.keeper.replaced();
         Ok(Written::Snapshot(serial))
     }
@@ -301,9 +320,9 @@ impl LocalStore {
             // The write destroys what is in the file that is written, not in the one that was read. A pipe or a device
             // loses nothing.
             if is_replaceable(&self.path) {
-                let found = read_file(&self.path, self.lock.is_some())?;
+                let found = read_file(&self.path, self.lock.is_some(), &self.codec)?;
                 if found.counts().is_some_and(|previous| !previous.same_content(snapshot)) {
-                    replace_file(&backup, &found.counting_text()?)?;
+                    replace_file(&backup, &found.counting_text(&self.codec)?)?;
                 }
             }
             self.backed_up = true;
@@ -314,9 +333,10 @@ impl LocalStore {
             return Ok(());
         };
         if !previous.same_content(snapshot) {
-            // A pending snapshot was read instead of the file, which may be damaged.
-            let text = match self.pending {
-                true => encode(previous)?,
+            // A pending snapshot was read instead of the file, which may be damaged; and a plain text from before encryption
+            // was configured must not be copied.
+            let text = match self.pending || self.outdated {
+                true => self.codec.encode(previous)?,
                 false => fs::read(&self.read_path).map_err(|e| StateError::io("cannot read", &self.read_path, e))?,
             };
             replace_file(&backup, &text)?;
@@ -410,11 +430,11 @@ impl SnapshotStore for LocalStore {
 }
 
 /// Writes a state to a file of its own, as it is: for a state that cannot be written to its store.
-pub fn write_copy(path: &Path, state: &State) -> Result<(), StateError> {
-    replace_file(path, &encode(state)?)
+pub fn write_copy(path: &Path, state: &State, codec: &Codec) -> Result<(), StateError> {
+    replace_file(path, &codec.encode(state)?)
 }
 
 /// Reads the state in a file that is not locked; `None` if there is none.
-pub fn read_copy(path: &Path) -> Result<Option<State>, StateError> {
-    Ok(read_file(path, false)?.into_state())
+pub fn read_copy(path: &Path, codec: &Codec) -> Result<Option<State>, StateError> {
+    Ok(read_file(path, false, codec)?.into_state())
 }

@@ -2,6 +2,7 @@
 
 use addrs::Program;
 use plugins::Host;
+use state::Codec;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::runtime::Runtime;
 use versions::{Constraints, Version};
@@ -27,6 +28,7 @@ pub struct Context<'c> {
     pub console: &'c dyn Console,
     pub plugins: &'c dyn Plugins,
     pub cloud: &'c dyn Cloud,
+    pub encryption: &'c dyn Encryption,
 }
 
 impl Context<'_> {
@@ -34,6 +36,21 @@ impl Context<'_> {
     pub fn warn(&self, warning: Diagnostic) {
         self.console.show(&warning.into());
     }
+}
+
+/// Encryption of what is stored, as the configuration and the environment say.
+pub trait Encryption {
+    /// Returns the form in which states are stored.
+    ///
+    /// # Errors
+    /// The configuration of the encryption has errors.
+    fn states(&self) -> Result<Codec, Diagnostics>;
+
+    /// Gets the key for states, so that it is there when results must be saved.
+    ///
+    /// # Errors
+    /// The key is not available.
+    fn prepare_states(&self) -> Result<(), Diagnostics>;
 }
 
 /// A question that is answered by a line.

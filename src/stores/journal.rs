@@ -24,7 +24,7 @@ pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Optio
     };
     if left.matters() {
         let mut detail = left.to_string();
-        if state.is_some_and(|state| is_needless(Path::new(ERRORED_STATE), state)) {
+        if state.is_some_and(|state| is_needless(context, Path::new(ERRORED_STATE), state)) {
             detail.push_str(&format!(
                 "\nAll objects in the file {ERRORED_STATE} are in the state, so that file is not needed any more."
             ));
@@ -39,11 +39,17 @@ pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Optio
 
 /// Returns true if a state that could not be written to its store has objects, and all of them are in this one.
 /// Lineages are not compared: the copy of a first state has another one than the store, which got its own later.
-fn is_needless(copy: &Path, state: &State) -> bool {
-    let Ok(Some(rescued)) = state::store::read_copy(copy) else {
+fn is_needless(context: &Context<'_>, copy: &Path, state: &State) -> bool {
+    let Some(rescued) = read_copy(context, copy) else {
         return false;
     };
     rescued.has_resources() && missing(state, &rescued).is_empty()
+}
+
+/// Reads a copy of a state, if it can be read.
+fn read_copy(context: &Context<'_>, copy: &Path) -> Option<State> {
+    let codec = context.encryption.states().ok()?;
+    state::store::read_copy(copy, &codec).ok().flatten()
 }
 
 /// Returns the instances whose objects in a copy are not those of a state.
@@ -61,7 +67,7 @@ pub fn report_copies(context: &Context<'_>, state: Option<&State>, is_file: bool
     let empty = State::new();
     let state = state.unwrap_or(&empty);
     for copy in copies() {
-        let Ok(Some(rescued)) = state::store::read_copy(&copy) else {
+        let Some(rescued) = read_copy(context, &copy) else {
             continue;
         };
         let same = rescued.lineage == state.lineage && rescued.serial >= state.serial;

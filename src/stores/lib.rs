@@ -19,4 +19,4 @@ mod problem;
 pub mod session;
 pub mod workspace;
 
-pub use context::{Cloud, Console, Context, NoAnswer, Plugins, Question, SelectedProvider, Tone};
+pub use context::{Cloud, Console, Context, Encryption, NoAnswer, Plugins, Question, SelectedProvider, Tone};

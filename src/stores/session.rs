@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use addrs::program::TERRAFORM_VERSION;
 use state::pending::stamped_backup;
 use state::store::{LocalStore, write_copy};
-use state::{LockInfo, SharedStore, SnapshotStore, State};
+use state::{Codec, LockInfo, SharedStore, SnapshotStore, State};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::backend::Source;
@@ -84,6 +84,8 @@ impl<'a> Opening<'a> {
 pub struct StateSession<'s> {
     context: Context<'s>,
     store: SharedStore,
+    /// Form in which the state and its copies are stored.
+    codec: Codec,
     /// Set if the state is a file, which the user can replace by hand.
     is_file: bool,
     /// State that was read; `None` if there is none.
@@ -101,11 +103,19 @@ impl<'s> StateSession<'s> {
     /// # Errors
     /// The lock is held by another process, or the state cannot be read.
     pub fn open(context: Context<'s>, opening: &Opening<'_>) -> Result<StateSession<'s>, Diagnostics> {
+        // Before anything changes: results that cannot be encrypted could not be saved.
+        let codec = context.encryption.states()?;
+        if codec.cipher().is_some() {
+            context.encryption.prepare_states()?;
+        }
         match &opening.source {
-            Source::File(path) => StateSession::of_store(context, opening, local(path, opening), true),
+            Source::File(path) => {
+                let store = local(path, opening).stored_as(codec.clone());
+                StateSession::of_store(context, opening, store, codec, true)
+            }
             Source::Workspace(store, workspace) => {
                 context.cloud.check(store, workspace)?;
-                StateSession::of_store(context, opening, store.open(workspace)?, false)
+                StateSession::of_store(context, opening, store.open(workspace, codec.clone())?, codec, false)
             }
         }
     }
@@ -114,6 +124,7 @@ impl<'s> StateSession<'s> {
         context: Context<'s>,
         opening: &Opening<'_>,
         mut store: impl SnapshotStore + 'static,
+        codec: Codec,
         is_file: bool,
     ) -> Result<StateSession<'s>, Diagnostics> {
         if let Some(timeout) = opening.lock {
@@ -142,6 +153,7 @@ impl<'s> StateSession<'s> {
         Ok(StateSession {
             context,
             store: Arc::new(Mutex::new(store)),
+            codec,
             is_file,
             state,
             origin: origin.unwrap_or_default(),
@@ -232,13 +244,13 @@ impl<'s> StateSession<'s> {
                 tracing::warn!("{} cannot be moved to {}: {e}", copy.display(), renamed.display());
             }
         }
-        let first = match write_copy(&copy, snapshot) {
+        let first = match write_copy(&copy, snapshot, &self.codec) {
             Ok(()) => return self.rescued(ERRORED_STATE, "of the working directory").into(),
             Err(e) => e,
         };
         // A name that nobody can guess: the directory is shared, and another user might put a link there.
         let elsewhere = std::env::temp_dir().join(format!("{}.{ERRORED_STATE}", uuid::Uuid::new_v4()));
-        match write_copy(&elsewhere, snapshot) {
+        match write_copy(&elsewhere, snapshot, &self.codec) {
             Ok(()) => self
                 .rescued(
                     &elsewhere.display().to_string(),
@@ -246,7 +258,7 @@ impl<'s> StateSession<'s> {
                 )
                 .into(),
             Err(e) => {
-                if let Ok(text) = state::document::encode(snapshot) {
+                if let Ok(text) = self.codec.encode(snapshot) {
                     self.context.console.print(&String::from_utf8_lossy(&text));
                 }
                 Diagnostic::error(
@@ -331,10 +343,11 @@ fn local(path: &Path, opening: &Opening<'_>) -> LocalStore {
 ///
 /// # Errors
 /// The state cannot be read.
-pub fn read_source(source: &Source) -> Result<Option<State>, Diagnostics> {
+pub fn read_source(context: &Context<'_>, source: &Source) -> Result<Option<State>, Diagnostics> {
+    let codec = context.encryption.states()?;
     match source {
-        Source::File(path) => LocalStore::new(path).read(),
-        Source::Workspace(store, workspace) => store.open(workspace)?.read(),
+        Source::File(path) => LocalStore::new(path).stored_as(codec).read(),
+        Source::Workspace(store, workspace) => store.open(workspace, codec)?.read(),
     }
     .map_err(|e| problem(&e))
 }

@@ -63,7 +63,9 @@ fn data(graph: &ResourceGraph, changes: Option<Changes<'_>>) -> Json {
     let mut length = 0;
     if let Some(changes) = changes {
         for change in &changes.plan.changes {
-            let Some(kind) = ChangeKind::of(change) else { continue };
+            let Some(kind) = ChangeKind::from_change(change) else {
+                continue;
+            };
             let entry = of_resources.entry(change.address.config()).or_default();
             *entry.counts.entry(kind.as_str()).or_default() += 1;
             let text = text(changes, change, length);

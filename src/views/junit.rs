@@ -129,7 +129,7 @@ fn case(change: &ResourceChange) -> Case {
 /// Describes the planned change of an object; empty if there is none.
 fn planned(change: &ResourceChange) -> String {
     let mut parts = Vec::new();
-    parts.extend(ChangeKind::of(change).map(|kind| format!("planned: {}", kind.as_str())));
+    parts.extend(ChangeKind::from_change(change).map(|kind| format!("planned: {}", kind.as_str())));
     let from = change.previous_address.as_ref().filter(|_| change.is_moved());
     parts.extend(from.map(|from| format!("moved from {from}")));
     parts.join(", ")

@@ -77,6 +77,11 @@ impl Kept {
         self.history.lock().expect("the history").clone()
     }
 
+    /// Makes writes of states fail, or succeed again.
+    pub fn fails(&self, broken: bool) {
+        self.broken.store(broken, Ordering::SeqCst);
+    }
+
     /// Sets the only state, without a lock.
     pub fn restore(&self, state: Option<&[u8]>) {
         let mut states = self.states.lock().expect("states");

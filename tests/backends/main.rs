@@ -32,6 +32,7 @@ mod credentials_kubernetes;
 mod credentials_oracle;
 mod credentials_tencent;
 mod cut;
+mod encryption;
 mod errors;
 mod faults;
 mod gcs;
@@ -195,7 +196,7 @@ fn main() -> ExitCode {
         &credentials_tencent::TABLE,
     ]));
     trials.extend(hcp_runs_tests::trials());
-    for (name, test) in http::TESTS {
+    for (name, test) in http::TESTS.iter().chain(encryption::TESTS) {
         trials.push(Trial::test(format!("http::{name}"), move || {
             test();
             Ok(())

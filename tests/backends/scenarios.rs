@@ -25,6 +25,11 @@ pub const ALL: &[Scenario] = &[
     ("a_saved_plan_is_applied_where_it_was_made_for", saved_plans, false),
     ("states_are_pulled_and_pushed", pull_and_push, false),
     ("outputs_are_read_by_remote_state", remote_state, false),
+    (
+        "an_encrypted_state_is_read_with_its_key_only",
+        crate::encryption::state_is_encrypted,
+        false,
+    ),
     ("changed_settings_must_go_through_init", changed_settings, false),
     ("two_series_of_applies_at_once_follow_each_other", at_once, false),
     ("a_large_state_comes_back_as_it_was", large, false),

@@ -279,7 +279,7 @@ fn color() {
 fn arguments(command: &str) -> &'static [&'static str] {
     match command {
         "apply" | "destroy" => &["-auto-approve"],
-        "explain" | "taint" | "untaint" | "state rm" => &["terraform_data.one"],
+        "explain" | "taint" | "untaint" | "state rm" | "state show" => &["terraform_data.one"],
         "import" => &["terraform_data.new", "x"],
         "state mv" => &["terraform_data.one", "terraform_data.uno"],
         "state replace-provider" => &["-auto-approve", "terraform.io/builtin/terraform", "a/b"],

@@ -1,7 +1,7 @@
 //! Faults of the environment: each has a clear message and the right exit status, and no file changes that should not.
 //!
 //! [`actions`]: actions that are stopped. [`configuration`]: mistakes in configurations. [`arguments`]: mistakes on the command line.
-//! [`states`], [`plans`]: files that are damaged, locked or foreign. [`formatting`]: files that are rewritten. [`writing`]: output that
+//! [`states`], [`plans`]: files that are damaged, locked or foreign. [`encryption`]: encrypted states and plans. [`formatting`]: files that are rewritten. [`writing`]: output that
 //! cannot be written. [`plugins`]: plugins that misbehave. [`interrupts`]: interrupts, gentle or not. [`kills`], [`crashes`]: `kill -9`,
 //! and the knowledge of the next command. [`machine`]: missing resources of the machine. [`clock`]: a wrong clock. [`prompts`]: questions.
 //! [`injected`]: errors and kills at every write. [`suites`]: test suites that are stopped, or leave objects behind. [`panics`]: bugs of
@@ -24,6 +24,7 @@ mod arguments;
 mod clock;
 mod configuration;
 mod crashes;
+mod encryption;
 mod formatting;
 mod injected;
 mod interrupts;

@@ -249,7 +249,7 @@ pub(super) fn of_directory(session: &Session) -> Result<Subject, Failure> {
     let collected = values::collect(&project.config.root.module.clone(), &session.set_variables());
     project.sources.extend(collected.sources);
     let state = stores::backend::StatePlace::selected(&session.stores(), Some(&project.config))
-        .and_then(|place| stores::session::read_source(&place.source()))
+        .and_then(|place| stores::session::read_source(&session.stores(), &place.source()))
         .map(Option::unwrap_or_default);
     let known = match (collected.diagnostics.has_errors(), state) {
         (true, _) => Err(collected.diagnostics),
@@ -267,7 +267,7 @@ pub(super) fn of_directory(session: &Session) -> Result<Subject, Failure> {
 
 /// Loads the configuration and the prior state of a saved plan.
 pub(super) fn of_saved_plan(session: &Session, path: &Path) -> Result<Subject, Failure> {
-    let saved = stores::planfile::read(path, VERSION, session.ui.program)?;
+    let saved = stores::planfile::read(path, VERSION, session.ui.program, &session.plan_codec()?)?;
     let loaded = workdir::load_planned(session, &saved);
     let state = saved.plan.prior_state.clone();
     let schemas = match (loaded.diagnostics.has_errors(), saved.schemas) {

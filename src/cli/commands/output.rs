@@ -8,7 +8,7 @@ use views::json;
 use views::plan::Shown;
 
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::state_to_read;
+use crate::args::groups::{VariableFlags, state_to_read};
 use crate::commands::Command;
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::session::Session;
@@ -34,6 +34,7 @@ struct Arguments {
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.show_sensitive();
+        VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
             state: state_to_read(flags),

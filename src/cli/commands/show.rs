@@ -101,7 +101,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             format!("There is no file {}.", path.display()),
         ));
     }
-    match state::store::read_copy(path) {
+    match state::store::read_copy(path, &session.state_codec()?) {
         Ok(None) => Err(Failure::new(
             "Failed to read the given file as a state or plan file",
             format!("The file {} is empty.", path.display()),
@@ -156,7 +156,7 @@ pub fn state_schemas(session: &Session, state: &State) -> Result<Schemas, Diagno
 }
 
 fn show_plan(session: &Session, path: &Path, as_json: bool) -> Result<Outcome, Failure> {
-    let saved = planfile::read(path, VERSION, session.ui.program)?;
+    let saved = planfile::read(path, VERSION, session.ui.program, &session.plan_codec()?)?;
     let loaded = workdir::load_planned(session, &saved);
     if loaded.diagnostics.has_errors() {
         return Err(Failure::within(loaded.diagnostics, &loaded.sources));

@@ -395,8 +395,8 @@ fn new(session: &Session, arguments: &NewArguments) -> Result<Outcome, Failure> 
             ));
         }
         // The state to copy is read first, so that a wrong path leaves no workspace behind.
-        let seed = arguments.state.as_deref().map(seed).transpose()?;
-        create(&places, name)?;
+        let seed = arguments.state.as_deref().map(|path| seed(session, path)).transpose()?;
+        create(session, &places, name)?;
         let mut unlocked = Outcome::success();
         if let Some(seed) = seed {
             let mut opened = open(session, arguments.lock, places.place.state(name), "workspace-new")?;
@@ -425,12 +425,15 @@ fn open<'s>(
     StateSession::open(session.stores(), &opening).map_err(Failure::from)
 }
 
-fn create(places: &Places, name: &str) -> Result<(), Failure> {
+fn create(session: &Session, places: &Places, name: &str) -> Result<(), Failure> {
     let local = match &places.place {
         Place::Local(local) => local,
         // Opening a workspace of a store creates it.
         Place::Store(store) => {
-            return store.open(name).map(drop).map_err(Failure::from);
+            return store
+                .open(name, session.state_codec()?)
+                .map(drop)
+                .map_err(Failure::from);
         }
     };
     let dir = local.others().join(name);
@@ -442,12 +445,12 @@ fn create(places: &Places, name: &str) -> Result<(), Failure> {
     })
 }
 
-fn seed(path: &str) -> Result<State, Failure> {
+fn seed(session: &Session, path: &str) -> Result<State, Failure> {
     let failed = |detail: String| Failure::new("Failed to read the state to copy", detail);
     if !Path::new(path).exists() {
         return Err(failed(format!("There is no file {path}.")));
     }
-    match state::store::read_copy(Path::new(path)) {
+    match state::store::read_copy(Path::new(path), &session.state_codec()?) {
         Ok(state) => Ok(state.unwrap_or_default()),
         Err(e) => Err(failed(e.to_string())),
     }
@@ -476,7 +479,7 @@ fn select(session: &Session, arguments: &SelectArguments) -> Result<Outcome, Fai
             return Err(unknown(name, &names));
         }
         if !exists {
-            create(&places, name)?;
+            create(session, &places, name)?;
         }
         remember(session, name)?;
         if !exists {

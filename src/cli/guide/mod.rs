@@ -64,6 +64,11 @@ pub const TOPICS: &[Topic] = &[
         "Built-in plugins, and which version is used",
         include_str!("plugins.md"),
     ),
+    guide(
+        "encryption",
+        "Encrypted states and saved plans",
+        include_str!("encryption.md"),
+    ),
     guide("air-gapped", "Work without a network", include_str!("air-gapped.md")),
     guide("ci", "Check, plan and apply in CI", include_str!("ci.md")),
     guide(

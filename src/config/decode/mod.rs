@@ -30,8 +30,8 @@ use syntax::{Diagnostic, Diagnostics, Range};
 use versions::VersionError;
 
 use crate::model::{
-    Action, Backend, Check, Cloud, Import, Local, ModuleCall, Moved, Output, ProviderConfig, ProviderMeta, Removed,
-    RequiredProvider, Resource, Variable,
+    Action, Backend, Check, Cloud, Encryption, Import, Local, ModuleCall, Moved, Output, ProviderConfig, ProviderMeta,
+    Removed, RequiredProvider, Resource, Variable,
 };
 use crate::version::Constraint;
 
@@ -52,6 +52,7 @@ pub(crate) struct FileBlocks {
     pub required_versions: Vec<Constraint>,
     pub backends: Vec<Backend>,
     pub clouds: Vec<Cloud>,
+    pub encryptions: Vec<Encryption>,
     pub required_providers: Vec<(Range, Vec<RequiredProvider>)>,
     pub provider_metas: Vec<ProviderMeta>,
     pub provider_configs: Vec<ProviderConfig>,

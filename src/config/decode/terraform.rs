@@ -8,7 +8,7 @@ use syntax::content::BodySpec;
 use syntax::{Diagnostic, Range};
 
 use super::{Decoder, FileBlocks, constraint, invalid_constraint, parts};
-use crate::model::{Backend, Cloud, ProviderMeta, ProviderRef, RequiredProvider};
+use crate::model::{Backend, Cloud, Encryption, ProviderMeta, ProviderRef, RequiredProvider};
 use crate::version::{Constraint, Dialect};
 
 const TERRAFORM: BodySpec<'static> = BodySpec {
@@ -17,6 +17,7 @@ const TERRAFORM: BodySpec<'static> = BodySpec {
         ("backend", &["type"]),
         ("state_store", &["type"]),
         ("cloud", &[]),
+        ("encryption", &[]),
         ("required_providers", &[]),
         ("provider_meta", &["provider"]),
     ],
@@ -45,6 +46,11 @@ impl Decoder<'_> {
                 "cloud" => out.clouds.push(Cloud {
                     body: Arc::new(block.body),
                     range,
+                }),
+                "encryption" => out.encryptions.push(Encryption {
+                    body: Arc::new(block.body),
+                    range,
+                    overrides: Vec::new(),
                 }),
                 "state_store" => out.backends.extend(self.state_store(block)),
                 "backend" => {

@@ -26,7 +26,7 @@ pub use provider_ref::ProviderRef;
 pub use resource::{
     Connection, IgnoreChanges, Lifecycle, ListArguments, OnFailure, Provisioner, ProvisionerWhen, Resource,
 };
-pub use settings::{Backend, Cloud, StoreProvider};
+pub use settings::{Backend, Cloud, Encryption, StoreProvider};
 pub use test_file::{
     Mock, MockProvider, Override, OverrideKind, RunModule, RunOptions, TestFile, TestProvider, TestRun,
 };

@@ -12,7 +12,7 @@ use crate::model::module_call::ModuleCall;
 use crate::model::moved::{Import, Moved, Removed};
 use crate::model::provider::{ProviderConfig, ProviderMeta, RequiredProvider};
 use crate::model::resource::Resource;
-use crate::model::settings::{Backend, Cloud};
+use crate::model::settings::{Backend, Cloud, Encryption};
 use crate::model::variable::{Local, Output, Variable};
 use crate::version::Constraint;
 
@@ -32,6 +32,8 @@ pub struct Module {
     pub backend: Option<Backend>,
     /// Settings of HCP Terraform; excludes `backend`.
     pub cloud: Option<Cloud>,
+    /// Encryption of states and saved plans; used in the root module only.
+    pub encryption: Option<Encryption>,
     pub required_providers: BTreeMap<Arc<str>, RequiredProvider>,
     /// `provider_meta` blocks, by provider address.
     pub provider_meta: BTreeMap<Provider, ProviderMeta>,

@@ -43,6 +43,16 @@ pub struct StoreProvider {
     pub range: Range,
 }
 
+/// An `encryption` block: the encryption of states and saved plans.
+#[derive(Clone, Debug)]
+pub struct Encryption {
+    pub body: Arc<Body>,
+    /// The header of the block.
+    pub range: Range,
+    /// Bodies of override files, in order.
+    pub overrides: Vec<Arc<Body>>,
+}
+
 /// A `cloud` block.
 #[derive(Clone, Debug)]
 pub struct Cloud {

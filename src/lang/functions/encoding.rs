@@ -16,6 +16,9 @@ pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
+/// Limit of the size of an unpacked text: a small argument could fill the memory.
+const MAX_UNPACKED: u64 = 256 << 20;
+
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("base64decode", &[string("str")], Returns::String, |a, _, _| {
         let encoded = text(a, 0);
@@ -30,6 +33,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     Function::new("base64encode", &[string("str")], Returns::String, |a, _, _| {
         Ok(Value::string(STANDARD.encode(text(a, 0))))
+    }),
+    // Of OpenTofu.
+    Function::new("base64gunzip", &[string("str")], Returns::String, |a, _, _| {
+        // The argument is not quoted: it is often a secret.
+        let packed = decode_base64(text(a, 0)).map_err(|_| CallError::failed("failed to decode base64 data"))?;
+        let unpacked = deflate::gunzip(&packed, MAX_UNPACKED);
+        let unpacked = unpacked.map_err(|e| CallError::failed(format!("failed to gunzip bytestream: {e}")))?;
+        match String::from_utf8(unpacked) {
+            Ok(text) => Ok(Value::string(text)),
+            Err(_) => Err(CallError::failed("the unpacked bytes are not valid UTF-8")),
+        }
     }),
     Function::new("base64gzip", &[string("str")], Returns::String, |a, _, _| {
         let failed = |e: std::io::Error| CallError::failed(e.to_string());
@@ -86,6 +100,43 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Ok(Value::string(STANDARD.encode(bytes)))
         },
     ),
+    // Of OpenTofu; the reverse of `urlencode`.
+    Function::new("urldecode", &[string("str")], Returns::String, |a, _, _| {
+        let mut out = Vec::new();
+        let mut rest = text(a, 0);
+        while let Some(next) = rest.bytes().next() {
+            let taken = match next {
+                b'%' => {
+                    let digits = rest.get(1..3).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
+                    let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) else {
+                        let escape: String = rest.chars().take(3).collect();
+                        return Err(CallError::failed(format!(
+                            "failed to decode URL: invalid URL escape {escape:?}"
+                        )));
+                    };
+                    out.push(byte);
+                    3
+                }
+                b'+' => {
+                    out.push(b' ');
+                    1
+                }
+                other => {
+                    out.push(other);
+                    1
+                }
+            };
+            // After a byte of a longer character, the rest is no text of its own: all its bytes are taken together.
+            let end = (taken..=rest.len())
+                .find(|end| rest.is_char_boundary(*end))
+                .unwrap_or(rest.len());
+            out.extend_from_slice(&rest.as_bytes()[taken..end]);
+            rest = &rest[end..];
+        }
+        String::from_utf8(out)
+            .map(Value::string)
+            .map_err(|_| CallError::failed("the decoded bytes are not valid UTF-8"))
+    }),
     Function::new("urlencode", &[string("str")], Returns::String, |a, _, _| {
         let mut out = String::new();
         for byte in text(a, 0).bytes() {

@@ -7,6 +7,13 @@ use cty::{Type, Value};
 use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, number, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
+    // Of OpenTofu.
+    Function::new(
+        "cidrcontains",
+        &[string("containing_prefix"), string("contained_ip_or_prefix")],
+        Returns::Bool,
+        cidrcontains,
+    ),
     Function::new(
         "cidrhost",
         &[string("prefix"), number("hostnum")],
@@ -68,6 +75,19 @@ impl Network {
         })
     }
 
+    /// Returns the IPv4 network of one whose addresses are IPv4 addresses in the form of IPv6.
+    fn unmapped(self) -> Network {
+        const MAPPED: u128 = 0xffff << 32;
+        if self.width != 128 || self.length < 96 || self.address & mask(96, 128) != MAPPED {
+            return self;
+        }
+        Network {
+            address: self.address & u128::from(u32::MAX),
+            length: self.length - 96,
+            width: 32,
+        }
+    }
+
     fn text(self, address: u128) -> String {
         if self.width == 32 {
             Ipv4Addr::from(u32::try_from(address & u128::from(u32::MAX)).unwrap_or(0)).to_string()
@@ -117,6 +137,27 @@ fn whole(args: &[Value], i: usize, otherwise: &str) -> CallResult<i128> {
     let number = number.ok_or_else(|| CallError::failed(otherwise))?;
     let too_large = || CallError::failed("the number is larger than any that a network has room for");
     number.to_i128().ok_or_else(too_large)
+}
+
+fn cidrcontains(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
+    let (containing, contained) = (text(args, 0), text(args, 1));
+    let outer = Network::parse(containing)?.unmapped();
+    let inner = match contained.contains('/') {
+        true => Network::parse(contained).ok(),
+        false => parse_address(contained).and_then(|address| {
+            let length = if address.is_ipv4() { 32 } else { 128 };
+            Network::parse(&format!("{address}/{length}")).ok()
+        }),
+    };
+    let inner = inner.ok_or_else(|| CallError::failed(format!("invalid IP address or prefix: {contained}")))?;
+    let inner = inner.unmapped();
+    if inner.width != outer.width {
+        return Err(CallError::failed(format!(
+            "address family mismatch: {containing} vs. {contained}"
+        )));
+    }
+    let inside = inner.length >= outer.length && inner.address & mask(outer.length, outer.width) == outer.address;
+    Ok(Value::bool(inside))
 }
 
 fn cidrhost(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {

@@ -165,6 +165,7 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
         "The text that a base64 string stands for, which must be UTF-8.",
     ),
     ("base64encode", "The bytes of a string in UTF-8, as base64."),
+    ("base64gunzip", "The string that base64 of a gzip archive holds."),
     ("base64gzip", "A string packed by gzip, as base64."),
     (
         "base64sha256",
@@ -185,6 +186,10 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     (
         "chunklist",
         "A list cut into lists of a given length; the last one may be shorter.",
+    ),
+    (
+        "cidrcontains",
+        "Whether an address or a network lies in another network.",
     ),
     ("cidrhost", "The address of a host in a network, by its number."),
     ("cidrnetmask", "The mask of an IPv4 network in dotted form."),
@@ -379,6 +384,7 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
         "The value of the first expression that can be evaluated without an error.",
     ),
     ("upper", "A string in upper case."),
+    ("urldecode", "The string that the query of a URL encodes."),
     ("urlencode", "A string encoded for the query of a URL."),
     ("uuid", "A random identifier, another one each time it is called."),
     ("uuidv5", "An identifier that depends only on a namespace and a name."),
@@ -402,6 +408,12 @@ const PARAMETERS: &[(&str, &str, &str)] = &[
         "size",
         "The greatest length of a chunk; 0 for a single chunk.",
     ),
+    (
+        "cidrcontains",
+        "contained_ip_or_prefix",
+        "The address, or the network in CIDR notation.",
+    ),
+    ("cidrcontains", "containing_prefix", "The network, in CIDR notation."),
     (
         "cidrhost",
         "hostnum",

@@ -72,6 +72,42 @@ fn only_the_problems_of_the_deciding_operand_count() {
     ]);
 }
 
+/// The answers are those of OpenTofu 1.12.6, but for bytes that are no text.
+#[test]
+fn functions_of_opentofu_answer_as_it_does() {
+    check(&[
+        ("base64gunzip(base64gzip(\"abc\"))", "\"abc\""),
+        ("base64gunzip(\"x\")", "! Error in function call"),
+        ("base64gunzip(\"YWJj\")", "! Error in function call"),
+        (
+            "base64gunzip(\"H4sIAAAAAAAA/0pMSgYEAAD//w==\")",
+            "! Error in function call",
+        ),
+        ("urldecode(\"a+b%20c%C3%A4ä+\")", "\"a b cää \""),
+        ("urldecode(urlencode(\"ü/?&=% +\"))", "\"ü/?&=% +\""),
+        ("urldecode(\"\")", "\"\""),
+        ("urldecode(\"%zz\")", "! Error in function call"),
+        ("urldecode(\"a%2\")", "! Error in function call"),
+        ("urldecode(\"%ä\")", "! Error in function call"),
+        ("urldecode(\"%ff\")", "! Error in function call"),
+        ("cidrcontains(\"192.168.2.0/20\", \"192.168.2.1\")", "true"),
+        ("cidrcontains(\"192.168.2.0/20\", \"192.168.2.0/22\")", "true"),
+        ("cidrcontains(\"192.168.2.0/20\", \"192.126.2.0/18\")", "false"),
+        ("cidrcontains(\"10.0.0.0/8\", \"10.0.0.0/7\")", "false"),
+        ("cidrcontains(\"10.0.0.5/8\", \"10.0.0.1/8\")", "true"),
+        ("cidrcontains(\"0.0.0.0/0\", \"1.2.3.4/0\")", "true"),
+        ("cidrcontains(\"010.0.0.0/8\", \"10.0.0.1\")", "true"),
+        ("cidrcontains(\"2001:db8::/32\", \"2001:db8::/33\")", "true"),
+        ("cidrcontains(\"::ffff:10.0.0.0/104\", \"10.0.0.1\")", "true"),
+        (
+            "cidrcontains(\"10.0.0.0/8\", \"2001:db8::1\")",
+            "! Error in function call",
+        ),
+        ("cidrcontains(\"10.0.0.0/8\", \"x\")", "! Error in function call"),
+        ("cidrcontains(\"x\", \"10.0.0.1\")", "! Error in function call"),
+    ]);
+}
+
 #[test]
 fn convert_puts_defaults_in_after_the_conversion() {
     check(&[

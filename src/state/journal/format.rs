@@ -6,6 +6,8 @@
 //! Since the head has a sum of its own, the length can be trusted: a frame that is longer than the rest of the file was
 //! cut short while it was written, and any other that does not pass is damaged. The former is dropped, as its operation
 //! does not count as done; the latter is reported.
+//!
+//! Where encryption is configured, the text of each frame is encrypted, and the first line has the number 2.
 
 use std::fmt;
 
@@ -17,6 +19,9 @@ use crate::{ContentError, DeposedKey, InstanceState, StateError, v4};
 
 /// First line of a journal; the number is the version of the format.
 pub(crate) const MAGIC: &[u8] = b"monoform journal 1\n";
+
+/// First line of a journal whose records are encrypted. Readers of the first version refuse it.
+pub(crate) const SEALED_MAGIC: &[u8] = b"monoform journal 2\n";
 
 const HEAD: usize = 12;
 
@@ -288,9 +293,9 @@ fn frame_at(file: &[u8], at: usize) -> Frame<'_> {
 
 /// Splits a journal into its parts, with their offsets. A file that is no journal is one damaged part.
 pub(crate) fn parts(file: &[u8]) -> Vec<(usize, Part<'_>)> {
-    if !file.starts_with(MAGIC) {
+    if !file.starts_with(MAGIC) && !file.starts_with(SEALED_MAGIC) {
         // An incomplete first line means that the creation of the file was cut short.
-        return match MAGIC.starts_with(file) {
+        return match MAGIC.starts_with(file) || SEALED_MAGIC.starts_with(file) {
             true => vec![(0, Part::Torn)],
             false => vec![(0, damaged(0, "this is not the first line of a journal"))],
         };

@@ -9,7 +9,7 @@ use super::location::JournalLocation;
 use super::recovery::{self, Found};
 use super::replay::Verdict;
 use super::{Base, JournalReport, Writer};
-use crate::{State, StateError};
+use crate::{Codec, State, StateError};
 
 /// A store whose state can have a journal, as [`Keeper::replay`] uses it.
 pub trait JournaledStore {
@@ -40,6 +40,7 @@ pub struct Keeper {
     left: Option<Left>,
     /// Snapshot from elsewhere that is about to replace the stored one.
     expected: Option<Base>,
+    codec: Codec,
 }
 
 /// A journal of an earlier run.
@@ -68,6 +69,15 @@ struct Recovered {
 }
 
 impl Keeper {
+    /// Creates a keeper of journals whose records are stored in this form.
+    #[must_use]
+    pub fn new(codec: Codec) -> Keeper {
+        Keeper {
+            codec,
+            ..Keeper::default()
+        }
+    }
+
     /// Finds the journal that an earlier run has left for the state that was read.
     ///
     /// # Errors
@@ -76,7 +86,7 @@ impl Keeper {
         match self.writer {
             // The journal at that path is the one of this run.
             Some(_) => Ok(None),
-            None => place.find(known),
+            None => place.find(known, &self.codec),
         }
     }
 
@@ -206,8 +216,8 @@ impl Keeper {
         operation: &str,
         terraform_version: &str,
     ) -> Result<Writer, StateError> {
-        place.prepare()?;
-        let journal = Writer::create(&place.path(), base, operation, terraform_version)?;
+        place.prepare(&self.codec)?;
+        let journal = Writer::create(&place.path(), base, operation, terraform_version, &self.codec)?;
         self.writer = Some(journal.clone());
         Ok(journal)
     }

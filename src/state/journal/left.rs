@@ -7,7 +7,7 @@ use super::format::InFlight;
 use super::recovery::{JournalReport, Outcomes};
 use super::replay::Verdict;
 use super::{location, recovery};
-use crate::{State, StateError};
+use crate::{Codec, State, StateError};
 
 /// A journal that a dead program has left in a directory.
 #[derive(Debug)]
@@ -63,10 +63,17 @@ impl Left {
 ///
 /// # Errors
 /// The directory or a journal cannot be read.
-pub fn left_in(directory: &Path) -> Result<Vec<Left>, StateError> {
+pub fn left_in(directory: &Path, codec: &Codec) -> Result<Vec<Left>, StateError> {
     let mut out = Vec::new();
     for name in location::names(directory)? {
-        let found = recovery::find(&directory.join(name))?;
+        let found = match recovery::find(&directory.join(&name), codec) {
+            // Without its keys it stays, for a run that has them.
+            Err(e @ StateError::Sealed { .. }) => {
+                tracing::warn!("{e}");
+                continue;
+            }
+            found => found?,
+        };
         let Some(found) = found.filter(|found| !found.alive) else {
             continue;
         };

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::recovery::{self, Found};
 use super::{Base, checksum};
-use crate::{State, StateError};
+use crate::{Codec, State, StateError};
 
 /// Length of the part of a workspace's name that is in the name of its journal.
 const SHOWN: usize = 40;
@@ -57,8 +57,8 @@ impl JournalLocation {
     }
 
     /// Finds the journal for this state.
-    pub(super) fn find(&self, known: Option<&State>) -> Result<Option<Found>, StateError> {
-        let own = recovery::find(&self.path())?;
+    pub(super) fn find(&self, known: Option<&State>, codec: &Codec) -> Result<Option<Found>, StateError> {
+        let own = recovery::find(&self.path(), codec)?;
         let JournalLocation::Among { directory, name } = self else {
             return Ok(own);
         };
@@ -76,7 +76,11 @@ impl JournalLocation {
         // Settings may have changed since the run (see the head of this file), so that the journal has the name of the
         // old ones.
         for other in others.iter().filter(|other| *other != name) {
-            let found = recovery::find(&directory.join(other))?;
+            let found = match recovery::find(&directory.join(other), codec) {
+                // Another state's, with other keys.
+                Err(StateError::Sealed { .. }) => continue,
+                found => found?,
+            };
             // A damaged journal could be for this state or not; only the one under the expected name is worth a report.
             let usable =
                 |found: &Found| !found.alive && found.contents.damage.is_empty() && found.contents.knows(&base);
@@ -89,12 +93,12 @@ impl JournalLocation {
 
     /// Prepares a new journal: creates its directory, and renames a leftover journal of that name. Such a leftover was
     /// reported without the lock, or belongs to another state.
-    pub(super) fn prepare(&self) -> Result<(), StateError> {
+    pub(super) fn prepare(&self, codec: &Codec) -> Result<(), StateError> {
         if let JournalLocation::Among { directory, .. } = self {
             private_directory(directory)?;
         }
         let path = self.path();
-        if recovery::find(&path)?.is_some_and(|found| !found.alive) {
+        if recovery::find(&path, codec)?.is_some_and(|found| !found.alive) {
             let aside = recovery::set_aside(&path)?;
             tracing::warn!("an earlier journal is kept in {}", aside.display());
         }

@@ -14,7 +14,7 @@ use addrs::AbsResourceInstance;
 use super::IntentAction;
 use super::format::{Damage, InFlight};
 use super::replay::{Contents, Foreign, Verdict};
-use crate::{ObjectStatus, State, StateError};
+use crate::{Codec, ObjectStatus, State, StateError};
 
 /// Limit of the addresses in a message.
 const NAMED: usize = 20;
@@ -29,7 +29,7 @@ pub struct Found {
 }
 
 /// Reads the journal at a path, if there is one.
-pub(crate) fn find(path: &Path) -> Result<Option<Found>, StateError> {
+pub(crate) fn find(path: &Path, codec: &Codec) -> Result<Option<Found>, StateError> {
     let cannot = |e| StateError::io("cannot read the journal", path, e);
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => {}
@@ -50,9 +50,13 @@ pub(crate) fn find(path: &Path) -> Result<Option<Found>, StateError> {
     file.read_to_end(&mut bytes).map_err(cannot)?;
     // The writer holds a lock on the file as long as it lives.
     let alive = writable && !system::locks::is_free(&file).map_err(cannot)?;
+    let contents = Contents::read_as(&bytes, codec).map_err(|source| StateError::Sealed {
+        path: path.to_owned(),
+        source: Box::new(source),
+    })?;
     Ok(Some(Found {
         path: path.to_owned(),
-        contents: Contents::read(&bytes),
+        contents,
         alive,
     }))
 }

@@ -6,7 +6,7 @@ use addrs::AbsResourceInstance;
 
 use super::format::{self, Damage, InFlight, Opened, Part, Record};
 use super::{Answers, Base, IntentKey, Outcome};
-use crate::{InstanceState, State, StateError};
+use crate::{Codec, FormatError, InstanceState, State, StateError};
 
 /// Records of a journal, by their meaning.
 #[derive(Debug, Default)]
@@ -64,9 +64,17 @@ pub enum Foreign {
 }
 
 impl Contents {
-    /// Reads the bytes of a journal. Damaged parts are recorded, never an error.
+    /// Reads the bytes of a journal that is not encrypted. Damaged parts are recorded, never an error.
     #[must_use]
     pub fn read(file: &[u8]) -> Contents {
+        Contents::read_as(file, &Codec::PLAIN).unwrap_or_default()
+    }
+
+    /// Reads the bytes of a journal. Damaged parts are recorded.
+    ///
+    /// # Errors
+    /// A record cannot be decrypted.
+    pub fn read_as(file: &[u8], codec: &Codec) -> Result<Contents, FormatError> {
         let mut contents = Contents::default();
         for (at, part) in format::parts(file) {
             match part {
@@ -74,7 +82,7 @@ impl Contents {
                     tracing::info!("the end of the journal, from byte {at}, was cut short while it was written")
                 }
                 Part::Damaged(damage) => contents.damage.push(damage),
-                Part::Text(text) => match format::decode(text) {
+                Part::Text(text) => match format::decode(&codec.open_record(text)?) {
                     Ok(record) => contents.add(record),
                     Err(error) => contents.damage.push(Damage {
                         at,
@@ -83,7 +91,7 @@ impl Contents {
                 },
             }
         }
-        contents
+        Ok(contents)
     }
 
     fn add(&mut self, record: Record) {

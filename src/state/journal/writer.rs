@@ -18,11 +18,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::format::{self, InFlight, MAGIC, Opened, Record};
+use super::format::{self, InFlight, MAGIC, Opened, Record, SEALED_MAGIC};
 use super::queue::{Item, MANY, Queue, Shared, Slot};
 use super::replay::answered;
 use super::{Answers, Base, Intent, IntentAction, IntentKey, Outcome};
-use crate::StateError;
+use crate::{Codec, StateError};
 
 pub use super::queue::{JournalError, Ticket};
 
@@ -38,7 +38,13 @@ impl Writer {
     ///
     /// # Errors
     /// There is a file, or it cannot be created.
-    pub fn create(path: &Path, base: Base, operation: &str, terraform_version: &str) -> Result<Writer, StateError> {
+    pub fn create(
+        path: &Path,
+        base: Base,
+        operation: &str,
+        terraform_version: &str,
+        codec: &Codec,
+    ) -> Result<Writer, StateError> {
         let opened = Opened {
             base,
             operation: operation.to_owned(),
@@ -46,7 +52,7 @@ impl Writer {
             terraform_version: terraform_version.to_owned(),
             ended: false,
         };
-        let bytes = first_bytes(&opened, &[])?;
+        let bytes = first_bytes(&opened, &[], codec)?;
         let cannot = |e| StateError::io("cannot create the journal", path, e);
         let file = create_locked(path).map_err(cannot)?;
         let written = (&file).write_all(&bytes).and_then(|()| file.sync_all());
@@ -57,10 +63,10 @@ impl Writer {
         }
         // Without this, a power cut could leave the records without a name in the directory.
         files::sync_directory_of(path);
-        Writer::start(path, file, opened, bytes.len() as u64).map_err(cannot)
+        Writer::start(path, file, opened, bytes.len() as u64, codec.clone()).map_err(cannot)
     }
 
-    fn start(path: &Path, file: File, opened: Opened, size: u64) -> io::Result<Writer> {
+    fn start(path: &Path, file: File, opened: Opened, size: u64, codec: Codec) -> io::Result<Writer> {
         let shared = Arc::new(Shared {
             path: path.to_owned(),
             queue: Mutex::default(),
@@ -78,6 +84,7 @@ impl Writer {
             backlog: Vec::new(),
             open: BTreeMap::new(),
             recent: VecDeque::new(),
+            codec,
         };
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
@@ -249,11 +256,13 @@ fn create_locked(path: &Path) -> io::Result<File> {
     }
 }
 
-fn first_bytes(opened: &Opened, records: &[&[u8]]) -> Result<Vec<u8>, StateError> {
-    let mut bytes = MAGIC.to_vec();
-    format::frame(&format::encode(&Record::Opened(opened.clone()))?, 0, &mut bytes)?;
+fn first_bytes(opened: &Opened, records: &[&[u8]], codec: &Codec) -> Result<Vec<u8>, StateError> {
+    let magic = if codec.cipher().is_some() { SEALED_MAGIC } else { MAGIC };
+    let mut bytes = magic.to_vec();
+    let opened = format::encode(&Record::Opened(opened.clone()))?;
+    format::frame(&codec.seal_record(&opened)?, 0, &mut bytes)?;
     for record in records {
-        format::frame(record, 0, &mut bytes)?;
+        format::frame(&codec.seal_record(record)?, 0, &mut bytes)?;
     }
     Ok(bytes)
 }
@@ -271,6 +280,7 @@ struct Appender {
     open: BTreeMap<IntentKey, (IntentAction, Vec<u8>)>,
     /// Outcomes that the state file may not have yet, by their numbers.
     recent: VecDeque<(u64, Vec<u8>)>,
+    codec: Codec,
 }
 
 impl Drop for Appender {
@@ -379,7 +389,7 @@ impl Appender {
     fn append(&mut self, texts: &[Vec<u8>]) -> Result<(), StateError> {
         let mut bytes = Vec::new();
         for text in texts {
-            format::frame(text, self.size, &mut bytes)?;
+            format::frame(&self.codec.seal_record(text)?, self.size, &mut bytes)?;
         }
         let written = (&self.file).write_all(&bytes).and_then(|()| self.file.sync_data());
         if let Err(e) = written {
@@ -431,7 +441,7 @@ impl Appender {
         let outcomes = self.recent.iter().map(|(_, text)| text.as_slice());
         // An open intent was begun after the last outcome of its object, and the order of different objects does not
         // matter: so outcomes go first.
-        let bytes = first_bytes(opened, &outcomes.chain(intents).collect::<Vec<_>>())?;
+        let bytes = first_bytes(opened, &outcomes.chain(intents).collect::<Vec<_>>(), &self.codec)?;
         let new = crate::beside::beside(path, "", ".new");
         // A leftover of a killed run; `create_new` would fail on it.
         match fs::remove_file(&new) {

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use addrs::{AbsProviderConfig, Provider};
 use state::pending::{Recovery, RecoveryAction, Unused};
 use state::store::{read_copy, write_copy};
-use state::{Attributes, LocalStore, LockInfo, Object, RawJson, State, Written, document};
+use state::{Attributes, Codec, LocalStore, LockInfo, Object, RawJson, State, Written, document};
 
 fn state(names: &[&str]) -> State {
     let mut state = State::new();
@@ -82,7 +82,7 @@ fn snapshots_are_numbered_and_backed_up_once_a_run() {
     assert_eq!(fs::read(&path).unwrap(), first);
     store.write(&state(&[]), "1.11.4").unwrap();
     store.write(&state(&["c"]), "1.11.4").unwrap();
-    let after = read_copy(&path).unwrap().unwrap();
+    let after = read_copy(&path, &Codec::PLAIN).unwrap().unwrap();
     assert_eq!((after.serial, &after.lineage), (4, &before.lineage));
     assert_eq!(files(dir.path()), ["terraform.tfstate", "terraform.tfstate.backup"]);
     assert_eq!(fs::read(dir.path().join("terraform.tfstate.backup")).unwrap(), first);
@@ -98,6 +98,7 @@ fn another_output_file_starts_from_what_was_read() {
             lineage: "l".into(),
             ..state(&["a"])
         },
+        &Codec::PLAIN,
     )
     .unwrap();
     let original = fs::read(&path).unwrap();
@@ -118,7 +119,7 @@ fn another_output_file_starts_from_what_was_read() {
 fn links_and_modes_of_existing_files_stay() {
     let (dir, path) = place();
     let real = dir.path().join("real");
-    write_copy(&real, &state(&["a"])).unwrap();
+    write_copy(&real, &state(&["a"]), &Codec::PLAIN).unwrap();
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
     symlink("real", &path).unwrap();
     let mut store = locked(&path);
@@ -139,7 +140,12 @@ fn a_file_that_is_no_state_is_left_alone_with_advice() {
         "{error}"
     );
     assert!(error.contains("no backup file"), "{error}");
-    write_copy(&dir.path().join("terraform.tfstate.backup"), &state(&["a"])).unwrap();
+    write_copy(
+        &dir.path().join("terraform.tfstate.backup"),
+        &state(&["a"]),
+        &Codec::PLAIN,
+    )
+    .unwrap();
     let mut store = locked(&path);
     let error = store.write(&state(&["b"]), "1.11.4").unwrap_err().to_string();
     assert!(error.contains("terraform.tfstate.backup"), "{error}");
@@ -171,7 +177,7 @@ fn interrupted_write_is_completed_by_the_next_read() {
         Some(text.len() - 1),
         Some(text.len()),
     ] {
-        write_copy(&path, &old).unwrap();
+        write_copy(&path, &old, &Codec::PLAIN).unwrap();
         fs::File::options()
             .write(true)
             .open(&path)
@@ -191,7 +197,7 @@ fn interrupted_write_is_completed_by_the_next_read() {
                 .set_modified(later)
                 .unwrap();
         }
-        let without_lock = read_copy(&path).unwrap().unwrap();
+        let without_lock = read_copy(&path, &Codec::PLAIN).unwrap().unwrap();
         assert!(without_lock.serial == 2 && without_lock.same_content(&new), "{cut:?}");
         let mut store = locked(&path);
         let with_lock = store.read().unwrap().unwrap();
@@ -203,7 +209,7 @@ fn interrupted_write_is_completed_by_the_next_read() {
         if cut.is_none() {
             // The older snapshot is preserved, and the report names its path.
             let kept = recovery.unwrap().kept.unwrap();
-            assert_eq!(read_copy(&kept).unwrap().unwrap().serial, 1);
+            assert_eq!(read_copy(&kept, &Codec::PLAIN).unwrap().unwrap().serial, 1);
             fs::remove_file(kept).unwrap();
             left = files(dir.path());
         } else if cut == Some(text.len()) {
@@ -220,11 +226,11 @@ fn interrupted_write_is_completed_by_the_next_read() {
 /// a lock.
 fn beside_pending(written: &State, pending: &[u8]) -> (tempfile::TempDir, State, Recovery) {
     let (dir, path) = place();
-    write_copy(&path, written).unwrap();
+    write_copy(&path, written, &Codec::PLAIN).unwrap();
     let old = SystemTime::now() - Duration::from_secs(10);
     fs::File::open(&path).unwrap().set_modified(old).unwrap();
     fs::write(dir.path().join(".terraform.tfstate.pending"), pending).unwrap();
-    assert_eq!(read_copy(&path).unwrap().unwrap().serial, written.serial);
+    assert_eq!(read_copy(&path, &Codec::PLAIN).unwrap().unwrap().serial, written.serial);
     let mut store = locked(&path);
     let found = store.read().unwrap().unwrap();
     let recovery = store.take_recovery().unwrap();
@@ -262,7 +268,12 @@ fn a_pending_snapshot_that_is_not_newer_by_its_serial_is_kept_and_not_used() {
 fn a_pending_snapshot_replaces_a_damaged_state_which_is_kept() {
     let (dir, path) = place();
     fs::write(&path, "not a state").unwrap();
-    write_copy(&dir.path().join(".terraform.tfstate.pending"), &state(&["a"])).unwrap();
+    write_copy(
+        &dir.path().join(".terraform.tfstate.pending"),
+        &state(&["a"]),
+        &Codec::PLAIN,
+    )
+    .unwrap();
     let mut store = locked(&path);
     assert!(store.read().unwrap().unwrap().same_content(&state(&["a"])));
     let kept = store.take_recovery().unwrap().kept.unwrap();
@@ -272,7 +283,7 @@ fn a_pending_snapshot_replaces_a_damaged_state_which_is_kept() {
 #[test]
 fn a_state_in_a_pipe_or_device_is_written_into() {
     let (dir, path) = place();
-    write_copy(&path, &state(&["a"])).unwrap();
+    write_copy(&path, &state(&["a"]), &Codec::PLAIN).unwrap();
     let fifo = dir.path().join("fifo");
     assert!(
         std::process::Command::new("mkfifo")
@@ -323,14 +334,19 @@ fn a_pipe_in_place_of_the_lock_information_is_refused() {
 #[test]
 fn a_crash_before_the_first_state_loses_nothing_either() {
     let (dir, path) = place();
-    write_copy(&dir.path().join(".terraform.tfstate.pending"), &state(&["a"])).unwrap();
+    write_copy(
+        &dir.path().join(".terraform.tfstate.pending"),
+        &state(&["a"]),
+        &Codec::PLAIN,
+    )
+    .unwrap();
     let mut store = LocalStore::new(&path);
     assert!(store.read().unwrap().is_some());
     // A run without a lock leaves a readable backup.
     store.write(&state(&["b"]), "1.11.4").unwrap();
     assert_eq!(files(dir.path()), ["terraform.tfstate", "terraform.tfstate.backup"]);
     assert!(
-        read_copy(&dir.path().join("terraform.tfstate.backup"))
+        read_copy(&dir.path().join("terraform.tfstate.backup"), &Codec::PLAIN)
             .unwrap()
             .unwrap()
             .same_content(&state(&["a"]))
@@ -350,7 +366,9 @@ fn readers_without_a_lock_never_see_a_state_half_written() {
         move || {
             let mut last = 0;
             while last < 40 {
-                let state = read_copy(&path).unwrap().expect("there is always a state");
+                let state = read_copy(&path, &Codec::PLAIN)
+                    .unwrap()
+                    .expect("there is always a state");
                 assert!(state.serial >= last);
                 assert_eq!(
                     state.instance_count(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use state::store::read_copy;
-use state::{LocalStore, LockInfo, ObjectStatus, StateError, document};
+use state::{Codec, LocalStore, LockInfo, ObjectStatus, StateError, document};
 
 const CONFIG: &str = r#"
 resource "terraform_data" "a" {
@@ -222,7 +222,7 @@ fn a_terraform_that_waits_for_our_lock_goes_on_from_our_state() {
     let address = addrs::parse::resource_instance("terraform_data.a[1]").unwrap();
     ours.remove_instance(&address);
     store.write(&ours, "1.11.4").unwrap();
-    let serial = read_copy(&path).unwrap().unwrap().serial;
+    let serial = read_copy(&path, &Codec::PLAIN).unwrap().unwrap().serial;
     store.unlock().unwrap();
 
     let output = waiting.wait_with_output().unwrap();
@@ -231,6 +231,6 @@ fn a_terraform_that_waits_for_our_lock_goes_on_from_our_state() {
         "{}",
         output_text(&output)
     );
-    let after = read_copy(&path).unwrap().unwrap();
+    let after = read_copy(&path, &Codec::PLAIN).unwrap().unwrap();
     assert!(after.serial > serial && after.current(&address).is_some());
 }

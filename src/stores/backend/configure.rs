@@ -250,7 +250,9 @@ impl Change<'_> {
             let file = source.state(&workspace);
             if matches!(place, Place::Local(local) if same_file(&file, &local.state(&workspace))) {
                 shares_files = true;
-            } else if read_source(&Source::File(file.clone()))?.is_some_and(|state| !state.is_empty()) {
+            } else if read_source(self.migration.context, &Source::File(file.clone()))?
+                .is_some_and(|state| !state.is_empty())
+            {
                 moved.push(file);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use state::State;
+use state::{Codec, State};
 use syntax::{Diagnostic, Diagnostics};
 
 use super::local::same_file;
@@ -133,7 +133,7 @@ impl Pair<'_> {
     /// Migrates one state after the user has agreed. Another question is asked only if the new backend has another
     /// state.
     pub fn one_agreed(&self, from: &str, to: &str) -> Result<bool, Diagnostics> {
-        let there = read_source(&self.to.state(to))?.is_some_and(|state| !state.is_empty());
+        let there = read_source(self.how.context, &self.to.state(to))?.is_some_and(|state| !state.is_empty());
         self.one_to(from, to, !there)
     }
 
@@ -144,7 +144,7 @@ impl Pair<'_> {
         if matches!(&source, Source::File(path) if !path.exists()) {
             return Ok(true);
         }
-        Ok(read_source(&source)?.is_none_or(|state| state.is_empty()))
+        Ok(read_source(self.how.context, &source)?.is_none_or(|state| state.is_empty()))
     }
 
     /// Asks for a new name for the workspace `default`, where the new backend does not allow that name.
@@ -171,11 +171,13 @@ impl Pair<'_> {
         if matches!(&from, Source::File(path) if !path.exists()) {
             return Ok(false);
         }
-        let Some(existing) = read_source(&from)?.filter(|state| !state.is_empty()) else {
+        let Some(existing) = read_source(self.how.context, &from)?.filter(|state| !state.is_empty()) else {
             return Ok(false);
         };
         // Both may be the same state with the same lock: there is nothing to copy, and locking it twice would fail.
-        if read_source(&to)?.is_some_and(|there| existing.same_content(&there) && existing.lineage == there.lineage) {
+        if read_source(self.how.context, &to)?
+            .is_some_and(|there| existing.same_content(&there) && existing.lineage == there.lineage)
+        {
             return Ok(true);
         }
         let mut source = self.open(&from, "migration source state")?;
@@ -236,7 +238,7 @@ impl Pair<'_> {
                  state, or \"no\" to begin with an empty one."
             ),
             Some(there) => {
-                copies = to_compare([(old, existing), (new, there)])?;
+                copies = to_compare([(old, existing), (new, there)], &self.how.context.encryption.states()?)?;
                 format!(
                     "Both backends have a state. To compare them, there are copies until you answer:\n\n  Previous (\"{old}\"): \
                      {}\n  New (\"{new}\"): {}\n\nEnter \"yes\" to replace the state in the new backend with the previous one, or \
@@ -255,7 +257,7 @@ impl Pair<'_> {
 }
 
 /// Writes both states into a temporary directory, for the user who has to decide between them.
-fn to_compare(states: [(&str, &State); 2]) -> Result<tempfile::TempDir, Diagnostics> {
+fn to_compare(states: [(&str, &State); 2], codec: &Codec) -> Result<tempfile::TempDir, Diagnostics> {
     let failed = |e: String| {
         Diagnostics::from(Diagnostic::error(
             "Failed to create temporary files",
@@ -269,7 +271,7 @@ fn to_compare(states: [(&str, &State); 2]) -> Result<tempfile::TempDir, Diagnost
         .map_err(|e| failed(files::io_reason(&e)))?;
     for (i, (ty, state)) in states.into_iter().enumerate() {
         let path = dir.path().join(format!("{}-{ty}.tfstate", i + 1));
-        state::store::write_copy(&path, state).map_err(|e| failed(e.to_string()))?;
+        state::store::write_copy(&path, state, codec).map_err(|e| failed(e.to_string()))?;
     }
     Ok(dir)
 }

@@ -10,6 +10,7 @@
 //! either.
 
 pub mod configure;
+pub mod elsewhere;
 pub mod local;
 pub mod migrate;
 mod owner;

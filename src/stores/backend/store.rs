@@ -13,7 +13,7 @@ use provider::state_store::{LockFailure, LockRequest, WorkspaceSupport};
 use provider::{Answer, PluginDiagnostic};
 use schema::Schema;
 use state::journal::{Base, JournalLocation, JournalReport, JournaledStore, Keeper, Writer};
-use state::{LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
+use state::{Codec, LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -223,6 +223,19 @@ impl Store {
         Ok(Some(names))
     }
 
+    /// Reads the state of a workspace, without its journal; `None` if there is none.
+    ///
+    /// # Errors
+    /// The state cannot be read.
+    pub fn read(&self, workspace: &str, codec: &Codec) -> Result<Option<State>, Diagnostics> {
+        let text = self.process.wait(self.process.plugin().read(workspace))?;
+        let decoded = codec.decode(&text).map_err(|e| {
+            let detail = format!("The state of the workspace \"{workspace}\" cannot be read: {e}.");
+            Diagnostics::from(Diagnostic::error(e.summary(), detail))
+        })?;
+        Ok(decoded.map(|decoded| decoded.state))
+    }
+
     /// Returns true if a workspace can be called `default`.
     #[must_use]
     pub fn has_default(&self) -> bool {
@@ -249,7 +262,7 @@ impl Store {
     ///
     /// # Errors
     /// The store has no such workspaces, or the empty state cannot be written.
-    pub fn open(self: &Arc<Store>, workspace: &str) -> Result<Snapshots, Diagnostics> {
+    pub fn open(self: &Arc<Store>, workspace: &str, codec: Codec) -> Result<Snapshots, Diagnostics> {
         let saved = self.saved()?;
         let mut identity = serde_json::to_string(&saved.config).unwrap_or_default();
         if let Some(provider) = &saved.provider {
@@ -262,7 +275,9 @@ impl Store {
             lock_id: None,
             known: None,
             replayed: false,
-            keeper: Keeper::default(),
+            outdated: false,
+            keeper: Keeper::new(codec.clone()),
+            codec,
             place: JournalLocation::among(self.journals.clone(), workspace, &format!("{}\0{identity}", self.ty)),
         };
         let is_default = workspace == DEFAULT;
@@ -340,7 +355,10 @@ pub struct Snapshots {
     known: Option<Option<State>>,
     /// Set if the known state has results from a journal that the store does not have.
     replayed: bool,
+    /// Set if the known state would be stored in another way now.
+    outdated: bool,
     keeper: Keeper,
+    codec: Codec,
     /// Location of the journal.
     place: JournalLocation,
 }
@@ -483,15 +501,24 @@ impl SnapshotStore for Snapshots {
     fn read(&mut self) -> Result<Option<State>, StateError> {
         let read = self.process().plugin().read(&self.workspace);
         let text = self.process().wait(read).map_err(error)?;
-        let state = state::document::decode(&text).map_err(|problem| StateError::Store {
-            summary: "Cannot read the state".into(),
-            detail: format!(
+        let decoded = self.codec.decode(&text).map_err(|problem| StateError::Store {
+            summary: problem.summary().into(),
+            detail: match problem.is_of_encryption() {
+                true => format!(
+                    "The state of the workspace \"{}\" in the backend \"{}\" cannot be read: {problem}. Nothing was changed.",
+                    self.workspace, self.store.ty
+                ),
+                false => format!(
                 "What the backend \"{}\" has for the workspace \"{}\" is not a state: {problem}. Nothing was changed.",
                 self.store.ty, self.workspace
             ),
+            },
         })?;
+        let outdated = decoded.as_ref().is_some_and(|decoded| decoded.outdated);
+        let state = decoded.map(|decoded| decoded.state);
         let found = self.keeper.find(&self.place, state.as_ref())?;
         self.known = Some(state);
+        self.outdated = outdated;
         self.replayed = false;
         if let Some(found) = found {
             // Only the holder of the lock may save what the journal adds.
@@ -506,10 +533,11 @@ impl SnapshotStore for Snapshots {
             self.read()?;
         }
         let known = self.known();
-        if known.is_some_and(|known| known.same_content(state)) && !self.replayed {
+        let same = known.is_some_and(|known| known.same_content(state)) && !self.replayed;
+        if same && !self.outdated {
             return Ok(Written::Unchanged);
         }
-        let snapshot = state.next_snapshot(known, terraform_version, true);
+        let snapshot = state.next_snapshot(known, terraform_version, !same);
         self.write_snapshot(snapshot)
     }
 
@@ -519,11 +547,13 @@ impl SnapshotStore for Snapshots {
             // Before the write: at every instant, the store must have a snapshot that the journal knows.
             self.keeper.announce(Base::from_state_text(&snapshot, &text));
         }
-        let write = self.process().plugin().write(&self.workspace, text);
+        let stored = self.codec.seal(&snapshot, text)?;
+        let write = self.process().plugin().write(&self.workspace, stored);
         self.process().wait(write).map_err(error)?;
         let serial = snapshot.serial;
         self.known = Some(Some(snapshot));
         self.replayed = false;
+        self.outdated = false;
         self.keeper.replaced();
         Ok(Written::Snapshot(serial))
     }

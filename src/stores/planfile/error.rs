@@ -20,6 +20,15 @@ pub enum PlanFileError {
         /// Command name of this program.
         command: &'static str,
     },
+    /// The plan is encrypted, and there is no configuration of encryption.
+    #[error(
+        "it is encrypted, and needs a valid encryption configuration: the \"encryption\" block or the variable TF_ENCRYPTION \
+         that it was made with"
+    )]
+    Encrypted,
+    /// The plan cannot be decrypted.
+    #[error(transparent)]
+    Cipher(#[from] state::CipherError),
     /// Another version has saved the plan.
     #[error("it was saved by version {saved} of Monoform, and only that can apply it; this is {this}")]
     OtherVersion { saved: String, this: String },

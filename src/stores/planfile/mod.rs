@@ -17,7 +17,7 @@ mod error;
 mod schemas;
 
 use std::collections::BTreeMap;
-use std::io::{Read, Seek, Write};
+use std::io::{Cursor, Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,7 +29,8 @@ use engine::plan::Plan;
 use plugins::planned;
 use provider::Schemas;
 use serde::{Deserialize, Serialize};
-use state::State;
+use state::codec::is_sealed_plan;
+use state::{Codec, State};
 use syntax::Diagnostic;
 use zip::write::SimpleFileOptions;
 
@@ -106,7 +107,7 @@ impl Document<'_> {
 
 /// Writes a plan to a file that only its owner may read. The file appears complete or not at all; a pipe or a device is
 /// written into.
-pub fn write(path: &Path, saved: &SavedPlan, tool_version: &str) -> Result<(), Diagnostic> {
+pub fn write(path: &Path, saved: &SavedPlan, tool_version: &str, codec: &Codec) -> Result<(), Diagnostic> {
     let failed = |e: &dyn std::fmt::Display| {
         Diagnostic::error(
             "Failed to write plan file",
@@ -114,7 +115,15 @@ pub fn write(path: &Path, saved: &SavedPlan, tool_version: &str) -> Result<(), D
         )
     };
     let mut output = files::Output::create(path, files::Policy::SECRET).map_err(|e| failed(&e))?;
-    write_archive(&mut output, saved, tool_version).map_err(|e| failed(&e))?;
+    match codec.cipher() {
+        None => write_archive(&mut output, saved, tool_version).map_err(|e| failed(&e))?,
+        Some(cipher) => {
+            let mut archive = Cursor::new(Vec::new());
+            write_archive(&mut archive, saved, tool_version).map_err(|e| failed(&e))?;
+            let sealed = cipher.seal(archive.into_inner(), None).map_err(|e| failed(&e))?;
+            output.write_all(&sealed).map_err(|e| failed(&::files::io_reason(&e)))?;
+        }
+    }
     output.commit().map_err(|e| failed(&e))
 }
 
@@ -154,18 +163,23 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
     Ok(zip.finish()?.flush()?)
 }
 
-/// Returns true if a file begins as a zip archive does: it is a saved plan, rather than a state.
+/// Returns true if a file is a saved plan, rather than a state: it begins as a zip archive does, or it is encrypted and has
+/// no lineage.
 #[must_use]
 pub fn looks_like_plan(path: &Path) -> bool {
     let mut magic = [0; 4];
-    std::fs::File::open(path)
-        .and_then(|mut f| f.read_exact(&mut magic))
-        .is_ok()
-        && magic == *b"PK\x03\x04"
+    let Ok(mut file) = std::fs::File::open(path) else {
+        return false;
+    };
+    match file.read_exact(&mut magic) {
+        Ok(()) if magic.starts_with(b"{") => std::fs::read(path).is_ok_and(|text| is_sealed_plan(&text)),
+        Ok(()) => magic == *b"PK\x03\x04",
+        Err(_) => false,
+    }
 }
 
-pub fn read(path: &Path, tool_version: &str, program: Program) -> Result<SavedPlan, Diagnostic> {
-    read_archive(path, tool_version, program).map_err(|e| {
+pub fn read(path: &Path, tool_version: &str, program: Program, codec: &Codec) -> Result<SavedPlan, Diagnostic> {
+    open(path, tool_version, program, codec).map_err(|e| {
         Diagnostic::error(
             "Failed to read plan file",
             format!("The plan file {} cannot be read: {e}.", path.display()),
@@ -173,9 +187,34 @@ pub fn read(path: &Path, tool_version: &str, program: Program) -> Result<SavedPl
     })
 }
 
-fn read_archive(path: &Path, tool_version: &str, program: Program) -> Result<SavedPlan, PlanFileError> {
-    let file = std::fs::File::open(path)?;
-    let mut zip = zip::ZipArchive::new(std::io::BufReader::new(file)).map_err(|_| PlanFileError::NoArchive)?;
+fn open(path: &Path, tool_version: &str, program: Program, codec: &Codec) -> Result<SavedPlan, PlanFileError> {
+    let mut file = std::fs::File::open(path)?;
+    let mut magic = [0; 1];
+    // An encrypted plan is a JSON document.
+    let sealed = file.read(&mut magic)? == 1 && magic == *b"{";
+    file.rewind()?;
+    match codec.cipher() {
+        None if sealed => match is_sealed_plan(&std::fs::read(path)?) {
+            true => Err(PlanFileError::Encrypted),
+            false => Err(PlanFileError::NoArchive),
+        },
+        Some(cipher) if sealed => {
+            let text = std::fs::read(path)?;
+            if !is_sealed_plan(&text) {
+                return Err(PlanFileError::NoArchive);
+            }
+            read_archive(Cursor::new(cipher.open(&text)?.text), tool_version, program)
+        }
+        Some(cipher) => {
+            cipher.accept_plain()?;
+            read_archive(std::io::BufReader::new(file), tool_version, program)
+        }
+        None => read_archive(std::io::BufReader::new(file), tool_version, program),
+    }
+}
+
+fn read_archive(file: impl Read + Seek, tool_version: &str, program: Program) -> Result<SavedPlan, PlanFileError> {
+    let mut zip = zip::ZipArchive::new(file).map_err(|_| PlanFileError::NoArchive)?;
     if zip.index_for_name(DOCUMENT).is_none() {
         return Err(match zip.index_for_name("tfplan") {
             Some(_) => PlanFileError::Foreign {

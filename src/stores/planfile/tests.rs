@@ -6,7 +6,7 @@ use engine::execgraph::{ExecGraph, Operation};
 use engine::invocation::{ActionInvocation, InvocationTrigger, LifecycleTrigger};
 use engine::plan::{Action, IdentityChange, ImportedBy, Mode, OutputChange, Reason, ResourceChange};
 
-use state::{CheckResult, CheckStatus, CheckedObject};
+use state::{CheckResult, CheckStatus, CheckedObject, Codec};
 
 use super::*;
 
@@ -136,13 +136,13 @@ fn a_saved_plan_comes_back_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("p");
     let saved = sample();
-    write(&path, &saved, "1.0.0").unwrap();
+    write(&path, &saved, "1.0.0", &Codec::PLAIN).unwrap();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
-    let back = read(&path, "1.0.0", Program::MONOFORM).unwrap();
+    let back = read(&path, "1.0.0", Program::MONOFORM, &Codec::PLAIN).unwrap();
     let (a, b) = (&saved.plan.changes[0], &back.plan.changes[0]);
     assert_eq!(
         (&a.address, &a.after, &a.private, &a.replace_paths),
@@ -160,11 +160,11 @@ fn a_saved_plan_comes_back_as_it_was() {
     assert_eq!(back.plan.graph.edges, saved.plan.graph.edges);
     assert_eq!(back.lock_file.as_deref(), Some(&b"# lock"[..]));
     assert!(
-        read(&path, "1.0.1", Program::MONOFORM).is_err(),
+        read(&path, "1.0.1", Program::MONOFORM, &Codec::PLAIN).is_err(),
         "another version must not apply it"
     );
     let other = dir.path().join("q");
-    write(&other, &sample(), "1.0.0").unwrap();
+    write(&other, &sample(), "1.0.0", &Codec::PLAIN).unwrap();
     assert_eq!(
         std::fs::read(&path).unwrap(),
         std::fs::read(&other).unwrap(),
@@ -176,16 +176,19 @@ fn a_saved_plan_comes_back_as_it_was() {
 fn damaged_and_foreign_files_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("p");
-    write(&path, &sample(), "1.0.0").unwrap();
+    write(&path, &sample(), "1.0.0", &Codec::PLAIN).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     for cut in [0, 3, 100, bytes.len() / 2, bytes.len() - 1] {
         std::fs::write(&path, &bytes[..cut]).unwrap();
-        assert!(read(&path, "1.0.0", Program::MONOFORM).is_err(), "cut at {cut}");
+        assert!(
+            read(&path, "1.0.0", Program::MONOFORM, &Codec::PLAIN).is_err(),
+            "cut at {cut}"
+        );
     }
     let mut zip = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
     zip.start_file("tfplan", SimpleFileOptions::default()).unwrap();
     zip.finish().unwrap();
-    let Err(error) = read(&path, "1.0.0", Program::MONOFORM) else {
+    let Err(error) = read(&path, "1.0.0", Program::MONOFORM, &Codec::PLAIN) else {
         panic!("read")
     };
     assert!(error.detail.contains("saved by Terraform"), "{}", error.detail);
@@ -216,7 +219,7 @@ fn plan_of_another_version_or_format_names_the_version() {
         zip.start_file(DOCUMENT, SimpleFileOptions::default()).unwrap();
         write!(zip, r#"{{"format":{format},"tool_version":"{version}"}}"#).unwrap();
         zip.finish().unwrap();
-        let Err(error) = read(&path, "1.0.0", Program::MONOFORM) else {
+        let Err(error) = read(&path, "1.0.0", Program::MONOFORM, &Codec::PLAIN) else {
             panic!("read")
         };
         let expected =
@@ -272,7 +275,7 @@ fn rewritten(path: &Path, schemas: Option<&[u8]>) -> SavedPlan {
         zip.write_all(content).unwrap();
     }
     zip.finish().unwrap();
-    read(&new, "1.0.0", Program::MONOFORM).unwrap()
+    read(&new, "1.0.0", Program::MONOFORM, &Codec::PLAIN).unwrap()
 }
 
 #[test]
@@ -286,8 +289,11 @@ fn schemas_of_the_types_in_a_plan_are_saved_with_it_and_others_are_not() {
         &config::LoadOptions::new("1.16.0", &saved.snapshot.manifest()),
     );
     saved.schemas = Some(schemas_of(&schemas(), &loaded.config, &saved.plan));
-    write(&path, &saved, "1.0.0").unwrap();
-    let back = read(&path, "1.0.0", Program::MONOFORM).unwrap().schemas.unwrap();
+    write(&path, &saved, "1.0.0", &Codec::PLAIN).unwrap();
+    let back = read(&path, "1.0.0", Program::MONOFORM, &Codec::PLAIN)
+        .unwrap()
+        .schemas
+        .unwrap();
     let provider = &back.providers[&Provider::default_for("t")];
     let names = |map: &provider::SchemaMap<schema::Schema>| map.keys().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(names(&provider.resources), ["t"]);

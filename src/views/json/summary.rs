@@ -13,7 +13,7 @@ pub fn document(plan: PlanView<'_>) -> Json {
     let changes: Vec<(ChangeKind, &ResourceChange)> = plan
         .changes
         .iter()
-        .filter_map(|change| Some((ChangeKind::of(change)?, change)))
+        .filter_map(|change| Some((ChangeKind::from_change(change)?, change)))
         .collect();
     let totals: Map<String, Json> = ChangeKind::ALL
         .into_iter()

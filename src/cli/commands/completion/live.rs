@@ -52,7 +52,7 @@ impl WorkingDirectory<'_> {
         let read = || {
             let workspace = workspace::selected(&self.0.stores()).ok()?;
             let path = self.local()?.state(&workspace);
-            stores::session::read_source(&Source::File(path)).ok()?
+            stores::session::read_source(&self.0.stores(), &Source::File(path)).ok()?
         };
         read().unwrap_or_default()
     }

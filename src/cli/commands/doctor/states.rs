@@ -41,7 +41,7 @@ pub(super) fn check(session: &Session, found: &mut Findings) -> BTreeSet<String>
     packages(session, found);
     match StatePlace::selected(&session.stores(), Some(&project.config)) {
         Ok(place) => match &place.place {
-            Place::Local(local) => local_state(&local.state(&place.workspace), session.ui.program.command, found),
+            Place::Local(local) => local_state(session, &local.state(&place.workspace), found),
             Place::Store(_) => found.ok(
                 "state",
                 format!(
@@ -101,7 +101,8 @@ fn dangling(dir: &Path, depth: usize, broken: &mut Vec<PathBuf>) {
     broken.sort();
 }
 
-fn local_state(path: &Path, command: &str, found: &mut Findings) {
+fn local_state(session: &Session, path: &Path, found: &mut Findings) {
+    let command = session.ui.program.command;
     const SUBJECT: &str = "state";
     let shown = path.display();
     let facts = match fs::metadata(path) {
@@ -119,7 +120,13 @@ fn local_state(path: &Path, command: &str, found: &mut Findings) {
             return;
         }
     };
-    match state::store::read_copy(path) {
+    let read = session.state_codec().map_err(|problems| {
+        let first = problems.iter().find(|problem| problem.is_error());
+        first.map_or_else(String::new, |problem| {
+            format!("{}: {}", problem.summary, problem.detail.trim_end_matches('.'))
+        })
+    });
+    match read.and_then(|codec| state::store::read_copy(path, &codec).map_err(|e| e.to_string())) {
         Ok(_) => found.ok(SUBJECT, shown.to_string()),
         Err(error) => found.problem(
             SUBJECT,

@@ -123,7 +123,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 /// There is no such resource.
 pub(super) fn of_subject(session: &Session, subject: &Subject, address: &str) -> Result<String, Failure> {
     let (explanation, _) = explained(subject, &resource(address)?)?;
-    Ok(text::of(&explanation, session.ui.style()))
+    Ok(text::render(&explanation, session.ui.style()))
 }
 
 /// Parses the address of a resource or of an instance.

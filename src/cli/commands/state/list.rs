@@ -7,7 +7,7 @@ use views::json::{Object, instance_key};
 
 use super::{edit, no_state};
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::state_to_read;
+use crate::args::groups::{VariableFlags, state_to_read};
 use crate::commands::Command;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
@@ -32,6 +32,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
             state: state_to_read(flags),

@@ -62,7 +62,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 
 fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome, Failure> {
     // Read before the state is locked: standard input may take long.
-    let new = source(path)?;
+    let new = source(session, path)?;
     let mut opened = state_session::open_for_push(session, arguments.lock, &new)?;
     let existing = opened.state.take();
     // Replacing an empty state loses nothing.
@@ -89,7 +89,7 @@ fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome,
     })
 }
 
-fn source(path: &str) -> Result<State, Failure> {
+fn source(session: &Session, path: &str) -> Result<State, Failure> {
     let text = if path == "-" {
         let mut text = Vec::new();
         std::io::stdin().lock().read_to_end(&mut text).map(|_| text)
@@ -102,8 +102,13 @@ fn source(path: &str) -> Result<State, Failure> {
             format!("The state file cannot be read: {}.", ::files::io_reason(&e)),
         )
     })?;
-    match state::document::decode(&text) {
-        Ok(Some(state)) => Ok(state),
+    // A copy that was kept because the state could not be written is encrypted as the state is; any other is plain.
+    let codec = match state::codec::is_sealed(&text) {
+        true => session.state_codec()?,
+        false => state::Codec::PLAIN,
+    };
+    match codec.decode(&text) {
+        Ok(Some(decoded)) => Ok(decoded.state),
         Ok(None) => Err(Failure::new(
             format!("Error reading source state \"{path}\""),
             "There is no state in it: it is empty.",

@@ -7,7 +7,7 @@ use views::json;
 
 use super::{nearest, no_state};
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::state_to_read;
+use crate::args::groups::{VariableFlags, state_to_read};
 use crate::commands::Command;
 use crate::commands::show::state_schemas;
 use crate::outcome::{Failure, Outcome};
@@ -33,6 +33,7 @@ struct Arguments {
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.show_sensitive();
+        VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
             state: state_to_read(flags),

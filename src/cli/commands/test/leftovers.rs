@@ -7,7 +7,7 @@ use addrs::{AbsProviderConfig, AbsResourceInstance};
 use async_trait::async_trait;
 use engine::results::ResultSink;
 use state::journal::{Answers, Base, Intent, Outcome, Writer, left};
-use state::{InstanceState, State};
+use state::{Codec, InstanceState, State};
 use syntax::{Diagnostic, Diagnostics};
 use testing::suite::{Leftovers, Recorder};
 
@@ -23,6 +23,7 @@ const NAMED: usize = 20;
 /// Keeps leftover states beside the configuration, and the journals of running tests in the data directory.
 pub(super) struct Beside {
     journals: PathBuf,
+    codec: Codec,
 }
 
 /// Returns the directory of the journals of tests.
@@ -45,7 +46,7 @@ fn stem(file: &str, key: &str) -> String {
 }
 
 /// Writes a leftover state file with this first part of its name, and returns its path.
-fn keep(stem: &str, state: &State) -> Result<PathBuf, Diagnostics> {
+fn keep(stem: &str, state: &State, codec: &Codec) -> Result<PathBuf, Diagnostics> {
     // Leftovers of earlier suites must not be overwritten.
     let free = (1..=MOST_LEFTOVERS)
         .map(|n| match n {
@@ -67,7 +68,7 @@ fn keep(stem: &str, state: &State) -> Result<PathBuf, Diagnostics> {
     if state.lineage.is_empty() {
         state.lineage = uuid::Uuid::new_v4().to_string();
     }
-    state::store::write_copy(Path::new(&path), &state).map_err(|e| {
+    state::store::write_copy(Path::new(&path), &state, codec).map_err(|e| {
         Diagnostics::from(Diagnostic::error(
             "Failed to keep the state of what was left behind",
             format!("The state file {path} cannot be written: {e}."),
@@ -77,10 +78,11 @@ fn keep(stem: &str, state: &State) -> Result<PathBuf, Diagnostics> {
 }
 
 impl Beside {
-    pub fn new(session: &Session) -> Beside {
-        Beside {
+    pub fn new(session: &Session) -> Result<Beside, Diagnostics> {
+        Ok(Beside {
             journals: journals(session),
-        }
+            codec: session.state_codec()?,
+        })
     }
 }
 
@@ -89,8 +91,15 @@ impl Leftovers for Beside {
         // A unique name, because several test runs may use the directory at the same time.
         let name = format!("{}.{}.journal", stem(file, key), uuid::Uuid::new_v4());
         let path = self.journals.join(name);
-        let begun = left::prepare(&self.journals)
-            .and_then(|()| Writer::create(&path, Base::default(), &format!("test of {file}"), TERRAFORM_VERSION));
+        let begun = left::prepare(&self.journals).and_then(|()| {
+            Writer::create(
+                &path,
+                Base::default(),
+                &format!("test of {file}"),
+                TERRAFORM_VERSION,
+                &self.codec,
+            )
+        });
         match begun {
             Ok(writer) => Ok(Arc::new(Journal(writer))),
             Err(e) => Err(Diagnostic::warning(
@@ -104,7 +113,7 @@ impl Leftovers for Beside {
     }
 
     fn keep(&self, file: &str, key: &str, state: &State) -> Result<PathBuf, Diagnostics> {
-        keep(&stem(file, key), state)
+        keep(&stem(file, key), state, &self.codec)
     }
 }
 
@@ -161,7 +170,11 @@ pub(super) fn tidy(session: &Session) {
 
 /// Reports leftover objects of killed tests, and keeps them in state files.
 pub(super) fn recover(session: &Session) {
-    let found = match left::left_in(&journals(session)) {
+    // Without a usable configuration of the encryption, the tests report it.
+    let Ok(codec) = session.state_codec() else {
+        return;
+    };
+    let found = match left::left_in(&journals(session), &codec) {
         Ok(found) => found,
         Err(e) => {
             // Not an error: the tests of this run do not depend on what an earlier one has left.
@@ -170,13 +183,13 @@ pub(super) fn recover(session: &Session) {
         }
     };
     for left in found {
-        if let Some(problem) = recovered(&left) {
+        if let Some(problem) = recovered(&left, &codec) {
             session.warn_now(problem);
         }
     }
 }
 
-fn recovered(left: &left::Left) -> Option<Diagnostic> {
+fn recovered(left: &left::Left, codec: &Codec) -> Option<Diagnostic> {
     let name = left.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let stem = name.strip_suffix(".journal").unwrap_or(&name);
     // The last part of the name only keeps the journals of one state apart.
@@ -189,7 +202,7 @@ fn recovered(left: &left::Left) -> Option<Diagnostic> {
         None => "An earlier run was killed before its end.".to_owned(),
     };
     if !objects.is_empty() {
-        match keep(stem, &left.state) {
+        match keep(stem, &left.state, codec) {
             Ok(path) => text.push_str(&format!(
                 " It left these objects, which need to be cleaned up manually. They are recorded in the state file {}:",
                 path.display()

@@ -261,7 +261,7 @@ fn execute(
     let set_in_tests = set.with_flags(&Disk, &files_of_tests(dir));
     let views = Views::new(session, arguments, &loaded.sources);
     let report = Report::new(views.view(), loaded.sources.clone());
-    let beside = Beside::new(session);
+    let beside = Beside::new(session)?;
     let result = runtime.block_on(async {
         interrupt::listen_telling(session.ui.clone(), session.stream.clone(), stop.clone(), Arc::default());
         suite::run(Suite {

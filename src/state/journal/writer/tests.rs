@@ -39,7 +39,7 @@ fn on_a_full_disk(path: &Path) -> Writer {
         terraform_version: "1.0.0".into(),
         ended: false,
     };
-    Writer::start(path, file, opened, 0).unwrap()
+    Writer::start(path, file, opened, 0, Codec::PLAIN).unwrap()
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn what_a_full_disk_refuses_does_not_begin_and_no_outcome_is_lost() {
 fn those_who_wait_at_the_same_time_are_answered_once_each() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal");
-    let writer = Writer::create(&path, Base::default(), "apply", "1.0.0").unwrap();
+    let writer = Writer::create(&path, Base::default(), "apply", "1.0.0", &Codec::PLAIN).unwrap();
     let threads: Vec<_> = (0..20)
         .map(|i| {
             let writer = writer.clone();
@@ -124,7 +124,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 fn an_intent_is_written_however_many_operations_run() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal");
-    let writer = Writer::create(&path, Base::default(), "apply", "1.0.0").unwrap();
+    let writer = Writer::create(&path, Base::default(), "apply", "1.0.0", &Codec::PLAIN).unwrap();
     let in_flight = || Contents::read(&fs::read(&path).unwrap()).in_flight().count();
     for running in 1..=3 * MANY {
         block_on(writer.begin(&intent(&format!("a.b[{running}]")))).unwrap();
@@ -141,7 +141,14 @@ fn an_intent_is_written_however_many_operations_run() {
 #[test]
 fn after_the_end_tickets_fail_instead_of_waiting() {
     let dir = tempfile::tempdir().unwrap();
-    let writer = Writer::create(&dir.path().join("journal"), Base::default(), "apply", "1.0.0").unwrap();
+    let writer = Writer::create(
+        &dir.path().join("journal"),
+        Base::default(),
+        "apply",
+        "1.0.0",
+        &Codec::PLAIN,
+    )
+    .unwrap();
     writer.stop();
     let (sender, answered) = std::sync::mpsc::channel();
     std::thread::spawn(move || sender.send(writer.sync().wait()).unwrap());

@@ -1,0 +1,119 @@
+//! Encryption of states and saved plans: from the configuration of the working directory and `TF_ENCRYPTION`.
+
+use std::sync::{Arc, PoisonError};
+
+use config::files::Disk;
+use config::known::{KnownRoot, may_encrypt};
+use encryption::Encryption;
+use encryption::settings::Settings;
+use state::{Cipher, Codec};
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::TERRAFORM_VERSION;
+use crate::session::{Configured, Session};
+
+const VARIABLE: &str = "TF_ENCRYPTION";
+
+impl Session {
+    /// Returns the configuration of the encryption, which is read when the first state or plan is. Warnings about it are
+    /// shown then.
+    ///
+    /// # Errors
+    /// The configuration has errors.
+    pub fn encryption(&self) -> Configured {
+        let mut known = self.encryption.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*known {
+            return known.clone();
+        }
+        let read = self.read_encryption();
+        *known = Some(read.clone());
+        read
+    }
+
+    fn read_encryption(&self) -> Configured {
+        let of_environment = self.env.get(VARIABLE).map(Settings::of_environment).transpose();
+        let of_environment = of_environment?.flatten();
+        // Most configurations have no such block: for them, this is all.
+        let may = may_encrypt(&Disk, ".").map_err(|e| unreadable(&e))?;
+        if of_environment.is_none() && !may {
+            return Ok(None);
+        }
+        // By itself, as commands that know no configuration need it, too: only the root module, and only this of it.
+        let root = config::load_root(&Disk, ".", TERRAFORM_VERSION).map_err(|e| unreadable(&e))?;
+        let block = root.module.encryption.clone();
+        let broken = !root.module.losses.broken.is_empty() || block.is_none();
+        if may && broken && root.diagnostics.has_errors() {
+            // Without the block, a state would be written in clear text.
+            return Err(root.diagnostics.into_iter().filter(Diagnostic::is_error).collect());
+        }
+        let mut settings: Option<Settings> = None;
+        let bodies = block
+            .iter()
+            .flat_map(|block| std::iter::once(&block.body).chain(&block.overrides));
+        let decoded = bodies.map(|body| Settings::decode(body)).collect::<Result<Vec<_>, _>>();
+        for more in decoded?.into_iter().chain(of_environment) {
+            settings = Some(match settings {
+                Some(base) => base.with(more),
+                None => more,
+            });
+        }
+        let Some(settings) = settings else {
+            return Ok(None);
+        };
+        let workspace = stores::workspace::selected(&self.stores())?;
+        let cwd = self.original_dir.to_str().unwrap_or(".");
+        let known = KnownRoot::new(root.module, &self.set_variables(), cwd, &workspace);
+        let found = Encryption::new(settings, known, &self.env)?;
+        self.show_now(found.warnings(), &root.sources);
+        Ok(Some(Arc::new(found)))
+    }
+
+    /// Has the encryption read again, for a command that runs again when files change.
+    pub fn forget_encryption(&self) {
+        *self.encryption.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Returns the form in which states are stored.
+    ///
+    /// # Errors
+    /// The configuration of the encryption has errors.
+    pub fn state_codec(&self) -> Result<Codec, Diagnostics> {
+        let encryption = self.encryption()?;
+        let target = encryption.as_ref().and_then(|encryption| encryption.state());
+        Ok(target.map_or(Codec::PLAIN, |target| Codec::new(target.clone() as Arc<dyn Cipher>)))
+    }
+
+    /// Returns the form in which plans are saved.
+    ///
+    /// # Errors
+    /// The configuration of the encryption has errors.
+    pub fn plan_codec(&self) -> Result<Codec, Diagnostics> {
+        let encryption = self.encryption()?;
+        let target = encryption.as_ref().and_then(|encryption| encryption.plan());
+        Ok(target.map_or(Codec::PLAIN, |target| Codec::new(target.clone() as Arc<dyn Cipher>)))
+    }
+}
+
+fn unreadable(error: &std::io::Error) -> Diagnostics {
+    Diagnostic::error(
+        "Failed to read module directory",
+        format!(
+            "The configuration in the working directory cannot be read, so it is not known if states are encrypted: {}.",
+            ::files::io_reason(error)
+        ),
+    )
+    .into()
+}
+
+impl stores::Encryption for Session {
+    fn states(&self) -> Result<Codec, Diagnostics> {
+        self.state_codec()
+    }
+
+    fn prepare_states(&self) -> Result<(), Diagnostics> {
+        match self.encryption()?.as_ref().and_then(|encryption| encryption.state()) {
+            Some(target) => target.prepare(),
+            None => Ok(()),
+        }
+    }
+}

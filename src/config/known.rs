@@ -1,0 +1,188 @@
+//! Values that are known before everything else: what the settings of a root module can be made of.
+//!
+//! The encryption of states is configured before a state is read. Its arguments can depend on input variables, on local
+//! values that are made of these, on paths and on functions.
+
+use std::sync::Arc;
+
+use cty::Value;
+use lang::body::decode_body;
+use lang::eval::Context;
+use schema::BlockSchema;
+use syntax::Diagnostics;
+use syntax::ast::Body;
+
+use crate::early::{ConstValues, EarlyModule};
+use crate::files::FileSource;
+use crate::loader::configuration_files;
+use crate::model::Module;
+use crate::values::{self, SetVariables};
+
+/// Returns true if a file of a root module may have an `encryption` block, by its text alone: to parse every module for a block
+/// that few have would take time.
+///
+/// # Errors
+/// The directory or a file cannot be read.
+pub fn may_encrypt(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
+    const BLOCK: &[u8] = b"encryption";
+    for (path, json) in configuration_files(files, dir)? {
+        let text = files.read(&path)?;
+        // JSON can hide any letter behind an escape.
+        if json && text.windows(2).any(|part| part == b"\\u") {
+            return Ok(true);
+        }
+        let found = |at: usize| {
+            let before = at.checked_sub(1).map(|at| text[at]);
+            let after = text[at + BLOCK.len()..]
+                .iter()
+                .find(|byte| !matches!(byte, b' ' | b'\t'));
+            let whole = before.is_none_or(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'-'));
+            whole && matches!(after, Some(b'{' | b'"' | b'/'))
+        };
+        if (0..text.len().saturating_sub(BLOCK.len())).any(|at| text[at..].starts_with(BLOCK) && found(at)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A root module, and the values of its variables.
+pub struct KnownRoot {
+    module: Arc<Module>,
+    values: ConstValues,
+    /// Working directory, as `path.cwd` returns it.
+    cwd: String,
+    workspace: String,
+}
+
+/// Prints no values: they may be secrets without a mark.
+impl std::fmt::Debug for KnownRoot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KnownRoot").finish_non_exhaustive()
+    }
+}
+
+impl KnownRoot {
+    /// Collects the values of a root module's variables. A missing or invalid one is an error only where it is used.
+    #[must_use]
+    pub fn new(module: Arc<Module>, set: &SetVariables, cwd: &str, workspace: &str) -> KnownRoot {
+        let collected = values::collect(&module, set).values.into_iter();
+        KnownRoot {
+            values: collected.map(|(name, variable)| (name, variable.value)).collect(),
+            module,
+            cwd: cwd.to_owned(),
+            workspace: workspace.to_owned(),
+        }
+    }
+
+    /// Evaluates a body to an object of its schema. `variables` are further names that it can refer to.
+    #[must_use]
+    pub fn decode(&self, body: &Body, schema: &BlockSchema, variables: &[(Arc<str>, Value)]) -> (Value, Diagnostics) {
+        let scope = EarlyModule::of_root(&self.module, self.values.clone(), &self.cwd, &self.workspace);
+        prepare(&scope, body);
+        let context = Context::new(&scope);
+        let (value, problems) = decode_body(body, schema, context.with_variables(variables));
+        // The problems of local values come first: those of the body may only be their consequences.
+        let mut all = Diagnostics::new();
+        scope.take_problems(&mut all);
+        all.extend(problems);
+        (value, all)
+    }
+}
+
+fn prepare(scope: &EarlyModule<'_>, body: &Body) {
+    for attribute in &body.attributes {
+        scope.prepare(&attribute.expr);
+    }
+    for block in &body.blocks {
+        prepare(scope, &block.body);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cty::Type;
+    use schema::{AttributeSchema, AttributeType};
+
+    use super::*;
+    use crate::files::MemoryFiles;
+
+    fn evaluate(config: &str) -> Result<Value, String> {
+        let files: MemoryFiles = [("main.tf", config)].into_iter().collect();
+        let root = crate::load_root(&files, ".", "1.16.0").unwrap();
+        assert!(!root.diagnostics.has_errors(), "{:?}", root.diagnostics);
+        let body = root.module.encryption.clone().unwrap().body;
+        let known = KnownRoot::new(root.module, &SetVariables::default(), "/work", "blue");
+        let attribute = AttributeSchema {
+            ty: AttributeType::Plain(Type::String),
+            optional: true,
+            ..AttributeSchema::default()
+        };
+        let mut schema = BlockSchema::default();
+        schema.attributes.insert("x".into(), attribute);
+        let (value, problems) = known.decode(&body, &schema, &[("extra".into(), Value::string("more"))]);
+        match problems.0.iter().find(|d| d.is_error()) {
+            Some(problem) => Err(problem.summary.to_string()),
+            None => Ok(value.get("x").cloned().unwrap()),
+        }
+    }
+
+    #[test]
+    fn variables_locals_and_the_workspace_are_known() {
+        let value = evaluate(
+            r#"
+            variable "a" { default = "one" }
+            locals {
+              b = upper(var.a)
+              c = "${local.b}-${terraform.workspace}"
+            }
+            terraform {
+              encryption { x = "${local.c}-${extra}" }
+            }
+            "#,
+        );
+        assert_eq!(value.unwrap(), Value::string("ONE-blue-more"));
+    }
+
+    #[test]
+    fn blocks_are_found_by_their_text() {
+        let may = |name: &str, text: &str| {
+            let files: MemoryFiles = [(name, text)].into_iter().collect();
+            may_encrypt(&files, ".").unwrap()
+        };
+        for text in [
+            "terraform {\n  encryption {\n",
+            "encryption{",
+            "terraform{\nencryption /* x */ {}}",
+        ] {
+            assert!(may("main.tf", text), "{text}");
+        }
+        assert!(may("main.tf.json", "{\"terraform\": {\"encryption\": {}}}"));
+        assert!(may("main.tf.json", "{\"terraform\": {\"\\u0065ncryption\": {}}}"));
+        for text in [
+            "encryption = true",
+            "server_side_encryption {",
+            "resource \"x\" \"encryption_at_rest\" {",
+            "# encryption",
+        ] {
+            assert!(!may("main.tf", text), "{text}");
+        }
+    }
+
+    #[test]
+    fn objects_of_a_plan_are_errors() {
+        let of = |x: &str| {
+            let text = format!(
+                "variable \"unset\" {{}}\nlocals {{\n  a = local.b\n  b = local.a\n}}\nresource \"terraform_data\" \"r\" {{}}\n\
+                 module \"m\" {{ source = \"./m\" }}\nterraform {{\n  encryption {{ x = {x} }}\n}}\n"
+            );
+            evaluate(&text).unwrap_err()
+        };
+        assert_eq!(of("terraform_data.r.id"), "Dynamic value in static context");
+        assert_eq!(of("module.m.out"), "Module output not supported in static context");
+        assert_eq!(of("terraform.applying"), "Invalid attribute in static context");
+        assert_eq!(of("var.unset"), "Required variable not set");
+        assert_eq!(of("provider::a::b()"), "Provider function in static context");
+        assert!(of("local.a").starts_with("Cycle"));
+    }
+}

@@ -1,0 +1,122 @@
+//! Encryption of states and saved plans, in the formats of OpenTofu.
+//!
+//! The `encryption` block of the root module and the variable `TF_ENCRYPTION` say how ([`settings`]). Key providers
+//! (`providers`) derive keys, methods (`method`) encrypt with them. A [`Target`] is a chain of methods: the first one
+//! encrypts, all of them are tried for decryption, so that a key can be replaced by another one. Its result is a JSON
+//! document around the encrypted text (`envelope`), which OpenTofu reads and writes as well.
+//!
+//! What is encrypted here is text: of states, their copies, journals and plans. The crate `state` decides where that
+//! happens, through its trait `Cipher`.
+//!
+//! Where to begin: [`Encryption`], then `target.rs`.
+
+mod arguments;
+mod envelope;
+mod keys;
+mod method;
+mod providers;
+pub mod settings;
+mod target;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use ::files::Environment;
+use config::known::KnownRoot;
+use syntax::{Diagnostic, Diagnostics};
+
+use keys::Builder;
+use settings::{Settings, TargetSettings};
+pub use target::Target;
+
+/// Configuration of the encryption of a working directory.
+#[derive(Debug)]
+pub struct Encryption {
+    state: Option<Arc<Target>>,
+    plan: Option<Arc<Target>>,
+    remote_default: Option<Arc<Target>>,
+    remote: Vec<(Arc<str>, Arc<Target>)>,
+    warnings: Diagnostics,
+}
+
+impl Encryption {
+    /// Checks settings, and resolves the methods that they name. No key provider is used yet.
+    ///
+    /// # Errors
+    /// A target names no declared method, or one that it forbids.
+    pub fn new(settings: Settings, root: KnownRoot, environment: &Environment) -> Result<Encryption, Diagnostics> {
+        let unencrypted = settings
+            .methods
+            .iter()
+            .filter(|method| &*method.ty == method::UNENCRYPTED);
+        let warnings = unencrypted.map(|method| {
+            Diagnostic::warning(
+                "Unencrypted method configured",
+                format!(
+                    "The method \"{0}\" \"{1}\" stores or accepts data that is not encrypted. Keep it only while states and plans \
+                     are brought into or out of encryption.",
+                    method.ty, method.name
+                ),
+            )
+            .at(&method.range)
+        });
+        let warnings = warnings.collect();
+        let builder = Arc::new(Builder::new(settings, root, environment.clone()));
+        let settings = builder.settings();
+        let mut problems = Diagnostics::new();
+        let mut target = |name: &str, target: Option<&TargetSettings>| {
+            let methods = settings.chain(target?, &mut problems);
+            Some(Arc::new(Target::new(name.to_owned(), builder.clone(), methods)))
+        };
+        let (state, plan) = (
+            target("state", settings.state.as_ref()),
+            target("plan", settings.plan.as_ref()),
+        );
+        let remote_default = target("remote.default", settings.remote_default.as_ref());
+        let mut remote = Vec::new();
+        for (name, named) in &settings.remote {
+            remote.extend(target(&format!("remote.{name}"), Some(named)).map(|target| (name.clone(), target)));
+        }
+        problems.into_result(Encryption {
+            state,
+            plan,
+            remote_default,
+            remote,
+            warnings,
+        })
+    }
+
+    /// Encryption of states; `None` if they are stored in clear text.
+    #[must_use]
+    pub fn state(&self) -> Option<&Arc<Target>> {
+        self.state.as_ref()
+    }
+
+    /// Encryption of saved plans; `None` if they are stored in clear text.
+    #[must_use]
+    pub fn plan(&self) -> Option<&Arc<Target>> {
+        self.plan.as_ref()
+    }
+
+    /// Encryption of the states that a `terraform_remote_state` data source reads. The name is that of the data source,
+    /// after the names and keys of its modules: `NAME`, `MODULE.NAME`, `MODULE.NAME[KEY]`.
+    #[must_use]
+    pub fn remote_state(&self, name: &str) -> Option<&Arc<Target>> {
+        let named = self.remote.iter().find(|(label, _)| &**label == name);
+        named.map(|(_, target)| target).or(self.remote_default.as_ref())
+    }
+
+    /// Returns true if states of data sources can be encrypted.
+    #[must_use]
+    pub fn has_remote_states(&self) -> bool {
+        self.remote_default.is_some() || !self.remote.is_empty()
+    }
+
+    /// Warnings about the configuration.
+    #[must_use]
+    pub fn warnings(&self) -> &Diagnostics {
+        &self.warnings
+    }
+}

@@ -1,0 +1,198 @@
+//! Key providers: where keys come from.
+//!
+//! A provider makes a new key for each run that writes, with metadata that are stored beside what the key encrypts.
+//! From these it finds the key again.
+
+mod external;
+mod openbao;
+mod pbkdf2;
+pub(crate) mod program;
+mod request;
+
+use ::files::Environment;
+use cty::{Type, Value};
+use schema::BlockSchema;
+use serde::de::DeserializeOwned;
+
+/// Types of key providers.
+pub(crate) const TYPES: &[&str] = &["external", "openbao", "pbkdf2"];
+/// Types that OpenTofu has and this program has not.
+pub(crate) const NOT_YET: &[&str] = &["aws_kms", "azure_vault", "gcp_kms"];
+
+/// Reason why a provider has no key, as a clause.
+#[derive(Debug)]
+pub(crate) enum ProviderError {
+    Configuration(String),
+    /// The stored metadata make no sense.
+    Metadata(String),
+    Failure(String),
+}
+
+impl std::fmt::Display for ProviderError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (ProviderError::Configuration(text) | ProviderError::Metadata(text) | ProviderError::Failure(text)) = self;
+        f.write_str(text.trim_end().trim_end_matches('.'))
+    }
+}
+
+/// Arguments of a block, without marks and unknown values.
+pub(crate) struct Arguments(pub Value);
+
+impl Arguments {
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name).filter(|value| !value.is_null())
+    }
+
+    /// Returns a text; `None` if it is not set or empty.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    /// Returns a whole number.
+    pub fn number(&self, name: &str) -> Result<Option<u32>, ProviderError> {
+        let Some(number) = self.get(name).and_then(Value::as_number) else {
+            return Ok(None);
+        };
+        let number = number.to_string();
+        match number.parse() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(ProviderError::Configuration(format!(
+                "\"{name}\" must be a positive whole number, and is {number}"
+            ))),
+        }
+    }
+
+    /// Returns a list of texts.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        let items = self.get(name).and_then(Value::as_seq).unwrap_or_default();
+        items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// Returns a list of byte numbers.
+    pub fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+        self.get(name).map(|value| bytes(value, name)).transpose()
+    }
+
+    /// Returns the output of a key provider, or an object of that form.
+    pub fn keys(&self, name: &str) -> Result<Option<Keys>, String> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        let part = |part: &str| value.get(part).filter(|value| !value.is_null());
+        let Some(encryption) = part("encryption_key") else {
+            return Err(format!(
+                "\"{name}\" must be the output of a key provider: an object with \"encryption_key\""
+            ));
+        };
+        Ok(Some(Keys {
+            encryption: bytes(encryption, "encryption_key")?,
+            decryption: part("decryption_key")
+                .map(|value| bytes(value, "decryption_key"))
+                .transpose()?,
+        }))
+    }
+}
+
+fn bytes(value: &Value, name: &str) -> Result<Vec<u8>, String> {
+    let invalid = || format!("\"{name}\" must be a list of numbers from 0 to 255");
+    let items = value.as_seq().ok_or_else(invalid)?;
+    let byte = |value: &Value| value.as_number()?.to_string().parse().ok();
+    items.iter().map(|value| byte(value).ok_or_else(invalid)).collect()
+}
+
+/// Output of a key provider.
+pub(crate) struct Keys {
+    pub encryption: Vec<u8>,
+    /// `None` if nothing can be decrypted.
+    pub decryption: Option<Vec<u8>>,
+}
+
+impl Keys {
+    /// Returns the keys as expressions see them.
+    pub fn to_value(&self) -> Value {
+        let list = |bytes: &[u8]| {
+            let numbers = bytes.iter().map(|byte| Value::number(i64::from(*byte)));
+            Value::list(Type::Number, numbers.collect())
+        };
+        let none = || Value::null(Type::List(std::sync::Arc::new(Type::Number)));
+        Value::object([
+            ("encryption_key", list(&self.encryption)),
+            ("decryption_key", self.decryption.as_deref().map_or_else(none, list)),
+        ])
+    }
+}
+
+/// A configured key provider.
+pub(crate) trait Source {
+    /// Makes a new key; returns it with its metadata, in JSON.
+    fn new_key(&self) -> Result<(Vec<u8>, Vec<u8>), ProviderError>;
+
+    /// Finds the key of stored metadata.
+    fn stored_key(&self, metadata: &[u8]) -> Result<Vec<u8>, ProviderError>;
+
+    /// Length of the keys in bytes, where the configuration says it.
+    fn key_length(&self) -> usize {
+        32
+    }
+}
+
+/// Type of a key provider.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KeyProvider {
+    External,
+    Openbao,
+    Pbkdf2,
+}
+
+impl KeyProvider {
+    pub fn of_type(ty: &str) -> Option<KeyProvider> {
+        match ty {
+            "external" => Some(KeyProvider::External),
+            "openbao" => Some(KeyProvider::Openbao),
+            "pbkdf2" => Some(KeyProvider::Pbkdf2),
+            _ => None,
+        }
+    }
+
+    pub fn schema(self) -> BlockSchema {
+        match self {
+            KeyProvider::External => external::schema(),
+            KeyProvider::Openbao => openbao::schema(),
+            KeyProvider::Pbkdf2 => pbkdf2::schema(),
+        }
+    }
+
+    pub fn build(self, arguments: &Arguments, environment: &Environment) -> Result<Box<dyn Source>, ProviderError> {
+        Ok(match self {
+            KeyProvider::External => Box::new(external::External::new(arguments)?),
+            KeyProvider::Openbao => Box::new(openbao::Openbao::new(arguments, environment)?),
+            KeyProvider::Pbkdf2 => Box::new(pbkdf2::Pbkdf2::new(arguments)?),
+        })
+    }
+}
+
+/// Parses stored metadata.
+fn metadata<T: DeserializeOwned>(text: &[u8]) -> Result<T, ProviderError> {
+    serde_json::from_slice(text).map_err(|e| ProviderError::Metadata(::files::json_reason(e)))
+}
+
+/// Writes metadata.
+fn written(metadata: &impl serde::Serialize) -> Result<Vec<u8>, ProviderError> {
+    serde_json::to_vec(metadata).map_err(|e| ProviderError::Failure(e.to_string()))
+}
+
+/// Bytes as base64 in JSON.
+mod base64_text {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        let text = Option::<String>::deserialize(from)?.unwrap_or_default();
+        STANDARD.decode(text).map_err(serde::de::Error::custom)
+    }
+}
