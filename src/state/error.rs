@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::codec::CipherError;
+use crate::cipher::CipherError;
 use crate::held::{LockHeld, StoreLocked};
 
 /// Error of an operation on a state.

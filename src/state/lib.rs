@@ -16,6 +16,7 @@
 
 pub mod attributes;
 mod beside;
+mod cipher;
 pub mod codec;
 pub mod document;
 pub mod error;
