@@ -110,7 +110,9 @@ fn text(changes: Changes<'_>, change: &ResourceChange, before: usize) -> String 
     };
     let mut text = diff::change_text(changes.plan.view(), changes.schemas, style, change);
     if text.len() > CHANGE_LIMIT {
-        let end = text[..text.floor_char_boundary(CHANGE_LIMIT)].rfind('\n').unwrap_or(0);
+        // The last line that ends within the limit. A line break is always a boundary of characters.
+        let lines = text.match_indices('\n').map(|(at, _)| at);
+        let end = lines.take_while(|at| *at <= CHANGE_LIMIT).last().unwrap_or(0);
         text.truncate(end);
         text.push_str("\n# the rest is left out");
     }

@@ -14,6 +14,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("live_area::is_gone_after_an_interrupt", interrupted),
     ("live_area::is_gone_before_a_question_and_after_an_error", asked),
     ("live_area::can_be_turned_off", off),
+    ("live_area::log_of_a_job_has_a_section_of_refreshed_objects", section),
 ];
 
 /// Configuration of three objects whose creation waits for a file `go`, and thirty others.
@@ -111,6 +112,30 @@ fn what_runs() {
         "{}",
         ran.all()
     );
+}
+
+fn section() {
+    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
+    w.run(&["apply", "-auto-approve"]).ok();
+    let w = w.env("GITHUB_ACTIONS", "true");
+    let planned = w.run(&["plan"]).ok().stdout;
+    assert!(
+        planned.starts_with("::group::Refreshing state\nterraform_data.a: Refreshing state..."),
+        "{planned}"
+    );
+    assert!(planned.contains("]\n::endgroup::\n\nNo changes."), "{planned}");
+    // Scripts that call it terraform get what Terraform writes, and so do those that want less.
+    let link = w.dir().join("terraform");
+    std::os::unix::fs::symlink(monoform(), &link).expect("a link");
+    let as_terraform = w.run_program(&link, &["plan"]).ok().stdout;
+    assert!(
+        as_terraform.starts_with("terraform_data.a: Refreshing"),
+        "{as_terraform}"
+    );
+    for arguments in [&["plan", "-concise"][..], &["plan", "-summary"], &["plan", "-json"]] {
+        let other = w.run(arguments).ok().stdout;
+        assert!(!other.contains("::group::"), "{other}");
+    }
 }
 
 fn narrow() {

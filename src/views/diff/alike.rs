@@ -139,7 +139,7 @@ fn entries(value: &Value) -> Option<Vec<&str>> {
     if matches!(value.kind(), Kind::Null | Kind::Unknown(_)) {
         return None;
     }
-    Some(value.entries()?.into_iter().map(|(name, _)| &**name).collect())
+    Some(value.entries()?.map(|(name, _)| &**name).collect())
 }
 
 #[cfg(test)]
