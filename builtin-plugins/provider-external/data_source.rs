@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Output, Stdio};
 use std::time::Duration;
 
@@ -164,7 +163,7 @@ async fn whole(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
 }
 
 fn failure(name: &str, errors: &str, status: ExitStatus) -> Diagnostic {
-    let state = match (status.code(), status.signal()) {
+    let state = match (status.code(), system::processes::signal(&status)) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => status.to_string(),
