@@ -199,6 +199,7 @@ fn link(dir: &Path) -> Result<String, LinkError> {
             let package = dir.join(package);
             std::fs::create_dir_all(&package).map_err(|error| LinkError::Directory(package.clone(), error))?;
             let path = package.join(format!("terraform-provider-{}_v{version}", plugin.name));
+            let path = system::Os::CURRENT.executable(&path);
             replace_link(&executable, &path).map_err(|error| LinkError::Link(path.clone(), error))?;
             out.push_str(&format!("{}\n", path.display()));
         }
@@ -206,21 +207,10 @@ fn link(dir: &Path) -> Result<String, LinkError> {
     Ok(out)
 }
 
-/// Makes a symbolic link and replaces an existing one. Anything else at the path stays, and is an error.
-#[cfg(unix)]
+/// Makes a link to a program and replaces an existing one. Anything else at the path stays, and is an error.
 fn replace_link(target: &Path, path: &Path) -> std::io::Result<()> {
-    if path.symlink_metadata().is_ok_and(|m| m.file_type().is_symlink()) {
+    if system::files::is_program_link(path) {
         std::fs::remove_file(path)?;
     }
-    std::os::unix::fs::symlink(target, path)
-}
-
-/// Makes a hard link and replaces an existing file: symbolic links need a privilege on Windows.
-#[cfg(not(unix))]
-fn replace_link(target: &Path, path: &Path) -> std::io::Result<()> {
-    let path = path.with_extension("exe");
-    if path.exists() {
-        std::fs::remove_file(&path)?;
-    }
-    std::fs::hard_link(target, path)
+    system::files::link_program(target, path)
 }

@@ -36,13 +36,14 @@ fn main() -> ExitCode {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let full = full.strip_suffix(".exe").unwrap_or(&full);
+    let full = system::Os::CURRENT.program_name(&full);
     if let Some(plugin) = builtins::named_by_executable(full) {
         return internal::serve(plugin);
     }
     if args.first().is_some_and(|a| a == "internal-plugin") {
         return internal::run(&args[1..]);
     }
+    system::console::prepare();
     cli::main(cli::Invocation {
         builtins: builtins::table(),
         args,

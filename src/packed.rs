@@ -1,12 +1,12 @@
 //! `internal-plugin packed`: runs a provider of the pack from memory (`memfd_create`, `execveat`) if there is no directory to unpack
 //! it into. Only its executable exists there, not the other files of its package.
 
-use crate::builtins::own_executable;
-
 /// Replaces this process by the provider. Returns only if that fails, with the error message.
 #[cfg(target_os = "linux")]
 pub fn run(address: &str, version: &str) -> String {
     use std::os::unix::ffi::OsStringExt as _;
+
+    use crate::builtins::own_executable;
     let run = || -> Result<std::convert::Infallible, String> {
         #[expect(
             clippy::disallowed_methods,

@@ -71,14 +71,14 @@ impl Settings {
     }
 }
 
-/// Socket path of the SSH agent (`SSH_AUTH_SOCK`).
+/// Socket path of the SSH agent (`SSH_AUTH_SOCK`); on Windows, that of OpenSSH's service otherwise.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place where this crate reads the environment"
 )]
 fn agent_socket() -> Option<PathBuf> {
-    let path = std::env::var_os("SSH_AUTH_SOCK")?;
-    (!path.is_empty()).then(|| path.into())
+    let set = std::env::var_os("SSH_AUTH_SOCK").filter(|path| !path.is_empty());
+    set.map(PathBuf::from).or_else(system::user::ssh_agent)
 }
 
 #[derive(Default)]

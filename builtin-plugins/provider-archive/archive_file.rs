@@ -1,13 +1,13 @@
 //! `archive_file`, as a data source and as a managed resource.
 
 use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use monoform_sdk::schema::{Attribute, block, computed, optional, required};
 use monoform_sdk::{
     Attr, Context, DataSource, Diagnostic, Resource, Result, Schema, Set, Validator, async_trait, blocking, model,
 };
+use system::files::DirBuilderExt as _;
 
 use crate::error::ArchiveError;
 use crate::select::{self, Selection};

@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read};
-use std::os::unix::fs::MetadataExt;
+
+use system::files::MetadataExt as _;
 
 use crate::error::ArchiveError;
 use crate::select::{Content, Entry};

@@ -1,12 +1,11 @@
 //! Contents of an archive and their order.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use gotext::glob::Pattern;
+use system::files::{Identity, bytes_of};
 
 use crate::error::ArchiveError;
 
@@ -60,10 +59,7 @@ pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, ArchiveError> 
             if path.is_dir() {
                 return Err(ArchiveError::FileIsDirectory(path));
             }
-            let name = path
-                .file_name()
-                .map(|name| name.as_bytes().to_vec())
-                .unwrap_or_default();
+            let name = path.file_name().map(|name| bytes_of(name).to_vec()).unwrap_or_default();
             let content = Content::File(path);
             Ok(vec![Entry { name, content }])
         }
@@ -89,14 +85,13 @@ pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, ArchiveError> 
                 excludes: patterns.collect::<Result<_, _>>()?,
                 follow,
                 // Compared by inode: the archive may have another path, through a link.
-                output: fs::metadata(output).ok().map(|found| identity(&found)),
+                output: Identity::at(&output).ok(),
                 above: Vec::new(),
                 found: Vec::new(),
             };
             let linked = fs::symlink_metadata(&root).is_ok_and(|found| found.is_symlink());
             if !walk.is_excluded(b".") && (follow || !linked) {
-                let metadata = metadata(&root)?;
-                walk.directory(&root, b"", &metadata)?;
+                walk.directory(&root, b"")?;
             }
             if walk.found.is_empty() {
                 return Err(ArchiveError::Empty(root));
@@ -106,13 +101,8 @@ pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, ArchiveError> 
     }
 }
 
-/// Device and inode, which identify a file or directory.
-fn identity(found: &Metadata) -> (u64, u64) {
-    (found.dev(), found.ino())
-}
-
-fn metadata(path: &Path) -> Result<Metadata, ArchiveError> {
-    fs::metadata(path).map_err(|e| unreadable(path, e))
+fn identity(path: &Path) -> Result<Identity, ArchiveError> {
+    Identity::at(path).map_err(|e| unreadable(path, e))
 }
 
 fn unreadable(path: &Path, source: std::io::Error) -> ArchiveError {
@@ -125,9 +115,9 @@ fn unreadable(path: &Path, source: std::io::Error) -> ArchiveError {
 struct Walk {
     excludes: Vec<Pattern>,
     follow: bool,
-    output: Option<(u64, u64)>,
+    output: Option<Identity>,
     /// Directories that are being walked, outermost first. A link to one of them would never end.
-    above: Vec<(u64, u64)>,
+    above: Vec<Identity>,
     found: Vec<Entry>,
 }
 
@@ -137,11 +127,12 @@ impl Walk {
         self.excludes.iter().any(|pattern| pattern.matches(&name))
     }
 
-    fn directory(&mut self, dir: &Path, name: &[u8], found: &Metadata) -> Result<(), ArchiveError> {
-        if self.above.contains(&identity(found)) {
+    fn directory(&mut self, dir: &Path, name: &[u8]) -> Result<(), ArchiveError> {
+        let own = identity(dir)?;
+        if self.above.contains(&own) {
             return Err(ArchiveError::LinkCycle(dir.to_owned()));
         }
-        self.above.push(identity(found));
+        self.above.push(own);
         let listed = fs::read_dir(dir).and_then(|entries| entries.map(|e| e.map(|e| e.file_name())).collect());
         let mut names: Vec<_> = listed.map_err(|e| unreadable(dir, e))?;
         // The order of a directory depends on the file system, and the archive must not.
@@ -152,17 +143,17 @@ impl Walk {
             if !name.is_empty() {
                 name.push(b'/');
             }
-            name.extend(base.into_vec());
+            name.extend(bytes_of(&base));
             if self.is_excluded(&name) {
                 continue;
             }
             let is_link = fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink());
-            let found = metadata(&path)?;
+            let found = fs::metadata(&path).map_err(|e| unreadable(&path, e))?;
             if found.is_dir() {
                 if self.follow || !is_link {
-                    self.directory(&path, &name, &found)?;
+                    self.directory(&path, &name)?;
                 }
-            } else if self.output != Some(identity(&found)) {
+            } else if self.output.is_none() || self.output != Some(identity(&path)?) {
                 let content = Content::File(path);
                 self.found.push(Entry { name, content });
             }

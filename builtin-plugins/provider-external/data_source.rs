@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Output};
 
 use monoform_sdk::schema::{computed, optional, required};
@@ -123,7 +122,7 @@ async fn run(mut command: Command, input: Vec<u8>, mut stop: Stop) -> io::Result
 }
 
 fn failure(name: &str, errors: &str, status: ExitStatus) -> Diagnostic {
-    let state = match (status.code(), status.signal()) {
+    let state = match (status.code(), system::processes::signal(&status)) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => status.to_string(),

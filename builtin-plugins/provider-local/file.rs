@@ -2,7 +2,6 @@
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -11,6 +10,7 @@ use monoform_sdk::schema::{Attribute, optional, required};
 use monoform_sdk::{
     Attr, Check, Context, Diagnostic, Resource, Result, Schema, Validator, async_trait, blocking, model,
 };
+use system::files::{DirBuilderExt as _, OpenOptionsExt as _};
 
 use crate::checksums::{Checksums, sha1};
 

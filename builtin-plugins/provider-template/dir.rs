@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use monoform_sdk::schema::{optional, required};
 use monoform_sdk::{
     Attr, Context, Diagnostic, Diagnostics, Plan, Resource, Result, Schema, async_trait, blocking, model,
 };
+use system::files::{MetadataExt as _, OpenOptionsExt as _};
 
 use crate::render::render;
 use crate::{Vars, image, values};
@@ -80,7 +80,6 @@ fn create(source: &Path, destination: &Path, vars: &BTreeMap<String, String>) ->
             .map_err(|_| failed("reading", &template, &"it is not text in UTF-8, which templates are"))?;
         let mode = fs::symlink_metadata(&template)
             .map_err(|e| failed("reading", &template, &e))?
-            .permissions()
             .mode();
         let text = render(&text, vars).map_err(|problem| {
             Diagnostic::error(
@@ -180,6 +179,8 @@ impl Resource for TemplateDir {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use monoform_sdk::cty::{Type, Value};
     use monoform_sdk_testing::Harness;
 

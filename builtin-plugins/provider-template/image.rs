@@ -6,12 +6,11 @@
 
 use std::fs::{self, Metadata};
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
 use sha1::{Digest, Sha1};
+use system::files::{MetadataExt as _, bytes_of};
 
 const BLOCK: usize = 512;
 
@@ -42,7 +41,7 @@ fn entry(path: &Path, name: &str, owners: &Owners, hash: &mut Sha1) -> io::Resul
         let mut entries = fs::read_dir(path)?
             .map(|e| e.map(|e| e.path()))
             .collect::<io::Result<Vec<_>>>()?;
-        entries.sort_by(|a, b| a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes()));
+        entries.sort_by(|a, b| bytes_of(a.as_os_str()).cmp(bytes_of(b.as_os_str())));
         for path in entries {
             let own = path
                 .file_name()
@@ -54,7 +53,7 @@ fn entry(path: &Path, name: &str, owners: &Owners, hash: &mut Sha1) -> io::Resul
         return Ok(());
     }
     if metadata.is_symlink() {
-        hash.update(fs::read_link(path)?.as_os_str().as_bytes());
+        hash.update(bytes_of(fs::read_link(path)?.as_os_str()));
     }
     let mut file = fs::File::open(path)?;
     let mut buffer = vec![0; 1 << 16];

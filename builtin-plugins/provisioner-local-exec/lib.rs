@@ -16,8 +16,9 @@ use monoform_sdk::schema::{optional, required};
 use monoform_sdk::{
     Attr, Diagnostic, Diagnostics, HANDSHAKE_VARIABLES, Output, Provisioner, Result, Stop, async_trait, model,
 };
+use system::Os;
+use system::streams::{self, PipeStream};
 use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 
 /// Name of the provisioner in configurations.
@@ -34,7 +35,7 @@ model! {
     pub struct Config {
         /// The command to run.
         pub command: Attr<String> = required(),
-        /// The program that runs the command, and arguments in front of it: `/bin/sh -c` by default.
+        /// The program that runs the command, and arguments in front of it: `/bin/sh -c` by default, `cmd /C` on Windows.
         pub interpreter: Attr<Vec<Attr<String>>> = optional(),
         /// The directory it runs in.
         pub working_dir: Attr<String> = optional(),
@@ -73,7 +74,7 @@ impl Provisioner for LocalExec {
         }
         let mut words: Vec<String> = match config.interpreter {
             Attr::Known(list) if !list.is_empty() => list.into_iter().filter_map(Attr::into_known).collect(),
-            _ => vec!["/bin/sh".into(), "-c".into()],
+            _ => Os::CURRENT.shell().map(str::to_owned).to_vec(),
         };
         words.push(text.clone());
 
@@ -120,8 +121,7 @@ fn failure(command: &str, problem: &str, output: &str) -> Diagnostics {
 
 /// Describes the end of a command in the words of Go's `os/exec`, which people search for.
 fn ending(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-    match (status.code(), status.signal()) {
+    match (status.code(), system::processes::signal(&status)) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(9)) => "signal: killed".to_owned(),
         (None, Some(2)) => "signal: interrupt".to_owned(),
@@ -139,7 +139,7 @@ async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut sto
     let mut running = Running::start(&mut command)?;
     // The command object holds a writing end, without which the pipe would never end.
     drop(command);
-    let mut reader = Receiver::from_owned_fd(reader.into())?;
+    let mut reader = streams::pipe(reader)?;
 
     let mut lines = Lines::new();
     let mut buffer = vec![0; 16 * 1024];
@@ -163,7 +163,7 @@ async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut sto
     };
     // The output of the command is in the pipe by now; more can only come from background processes.
     if open {
-        drain(&reader, &mut lines, output, tail).await?;
+        drain(&mut reader, &mut lines, output, tail).await?;
     }
     if let Some(line) = lines.rest() {
         output.show(line).await;
@@ -174,7 +174,7 @@ async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut sto
 /// Ends the command and all that it started, and shows their output meanwhile.
 async fn end(
     running: &mut Running,
-    reader: &mut Receiver,
+    reader: &mut PipeStream,
     lines: &mut Lines,
     output: &Output,
     tail: &mut Tail,
@@ -195,14 +195,12 @@ async fn end(
 
 /// Shows the content of the pipe without waiting for more. A pipe holds far less than is read here; the limit is for processes
 /// that go on writing.
-async fn drain(reader: &Receiver, lines: &mut Lines, output: &Output, tail: &mut Tail) -> io::Result<()> {
+async fn drain(reader: &mut PipeStream, lines: &mut Lines, output: &Output, tail: &mut Tail) -> io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     for _ in 0..64 {
-        match reader.try_read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(n) => show(lines, &buffer[..n], output, tail).await,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            Err(error) => return Err(error),
+        match streams::read_now(reader, &mut buffer).await? {
+            None | Some(0) => return Ok(()),
+            Some(n) => show(lines, &buffer[..n], output, tail).await,
         }
     }
     Ok(())

@@ -1,8 +1,7 @@
 //! Plugins that a person started: how others find them.
 
-use std::path::Path;
-
 use monoform_sdk::Json;
+use system::listening::Socket;
 
 use crate::handshake::Asked;
 
@@ -14,15 +13,16 @@ impl Asked {
             client_certificate: None,
             socket_dir: None,
             socket_group: None,
+            ports: (0, 0),
         }
     }
 }
 
 /// Text for the user: how to set the variable, as a shell takes it.
-pub(crate) fn invitation(address: &str, version: u32, socket: &Path) -> String {
+pub(crate) fn invitation(address: &str, version: u32, socket: &Socket) -> String {
     let socket = Json::object([
-        ("Network", "unix".to_owned()),
-        ("String", socket.to_string_lossy().into_owned()),
+        ("Network", socket.network.to_owned()),
+        ("String", socket.address.clone()),
     ]);
     let entry = Json::object([
         ("Protocol", "grpc".into()),

@@ -1,9 +1,9 @@
 //! The first words between a plugin and the program that started it: the environment it reads, the line it answers.
 
-use std::path::Path;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use system::SocketRequest;
+use system::listening::Socket;
 
 /// A variable that only programs set which know how to talk to this kind of plugin. It is no secret.
 const COOKIE_NAME: &str = "TF_PLUGIN_MAGIC_COOKIE";
@@ -29,6 +29,8 @@ pub(crate) struct Asked {
     pub socket_dir: Option<String>,
     /// The group that may use the socket.
     pub socket_group: Option<String>,
+    /// The first and the last port to listen at, where plugins do not use Unix sockets.
+    pub ports: (u16, u16),
 }
 
 impl Asked {
@@ -43,8 +45,24 @@ impl Asked {
             client_certificate: set("PLUGIN_CLIENT_CERT"),
             socket_dir: set("PLUGIN_UNIX_SOCKET_DIR"),
             socket_group: set("PLUGIN_UNIX_SOCKET_GROUP"),
+            // Without them, any port.
+            ports: (port(set("PLUGIN_MIN_PORT")), port(set("PLUGIN_MAX_PORT"))),
         })
     }
+
+    /// Returns what is asked of the socket.
+    pub fn socket(&self) -> SocketRequest {
+        SocketRequest {
+            dir: self.socket_dir.as_ref().map(Into::into),
+            group: self.socket_group.clone(),
+            ports: self.ports.0..=self.ports.1,
+            secured: self.client_certificate.is_some(),
+        }
+    }
+}
+
+fn port(text: Option<String>) -> u16 {
+    text.and_then(|text| text.trim().parse().ok()).unwrap_or_default()
 }
 
 /// The highest version that both sides have. If there is none, the lowest of ours: the other side then says what
@@ -60,10 +78,15 @@ fn choose(wanted: Option<&str>, served: &[u32]) -> u32 {
 }
 
 /// The line that tells the other side where to connect, and which certificate it will meet there.
-pub(crate) fn line(version: u32, socket: &Path, certificate: Option<&[u8]>) -> String {
+pub(crate) fn line(version: u32, socket: &Socket, certificate: Option<&[u8]>) -> String {
     // Without padding, since go-plugin decodes this field strictly so.
     let certificate = certificate.map(|der| STANDARD_NO_PAD.encode(der)).unwrap_or_default();
-    format!("{CORE_VERSION}|{version}|unix|{}|grpc|{certificate}", socket.display())
+    let (network, address) = (socket.network, &*socket.address);
+    text(version, network, address, &certificate)
+}
+
+fn text(version: u32, network: &str, address: &str, certificate: &str) -> String {
+    format!("{CORE_VERSION}|{version}|{network}|{address}|grpc|{certificate}")
 }
 
 #[cfg(test)]
@@ -104,7 +127,10 @@ mod tests {
 
     #[test]
     fn the_line_has_six_fields() {
-        assert_eq!(line(5, Path::new("/tmp/x/s"), None), "1|5|unix|/tmp/x/s|grpc|");
-        assert_eq!(line(6, Path::new("/s"), Some(&[1, 2, 3, 4])), "1|6|unix|/s|grpc|AQIDBA");
+        assert_eq!(text(5, "unix", "/tmp/x/s", ""), "1|5|unix|/tmp/x/s|grpc|");
+        assert_eq!(
+            text(6, "tcp", "127.0.0.1:10000", "AQIDBA"),
+            "1|6|tcp|127.0.0.1:10000|grpc|AQIDBA"
+        );
     }
 }

@@ -14,15 +14,17 @@ use proto::go_plugin::grpc_controller_server::GrpcControllerServer;
 use proto::go_plugin::grpc_stdio_server::GrpcStdioServer;
 use proto::health::health_server::HealthServer;
 use proto::tfplugin5;
-use tokio::net::UnixListener;
-use tokio::signal::unix::{SignalKind, signal};
+use system::Interrupt;
+use system::listening::{Listener, Socket};
+use system::processes::Parent;
+use system::signals::Interrupts;
 use tonic::service::Routes;
 use tonic::transport::Server;
 
 use crate::auxiliary::{Auxiliary, Shutdown};
 use crate::handshake::{self, Asked};
 use crate::limits::{CONNECTION_WINDOW, MESSAGE_LIMIT, STREAM_WINDOW};
-use crate::listen::{self, Socket};
+use crate::listen;
 use crate::state_store::OneStore;
 use crate::tls::{Tls, TlsError};
 use crate::{debug, log, provider, provisioner_service};
@@ -193,7 +195,7 @@ fn start(
         .build()
         .map_err(ServeError::Runtime)?;
     let result = runtime.block_on(async {
-        let socket = Socket::open(asked).map_err(ServeError::Socket)?;
+        let socket = Socket::open(&asked.socket()).map_err(ServeError::Socket)?;
         let tls = asked.client_certificate.as_deref().map(Tls::new).transpose()?;
         let shutdown = Shutdown::new();
         let services = services(asked.version, shutdown.clone());
@@ -202,8 +204,8 @@ fn start(
 
         let certificate = tls.as_ref().map(|tls| tls.certificate.as_slice());
         let mut line = match by_hand_for {
-            Some(address) => debug::invitation(address, asked.version, &socket.path),
-            None => handshake::line(asked.version, &socket.path, certificate),
+            Some(address) => debug::invitation(address, asked.version, &socket),
+            None => handshake::line(asked.version, &socket, certificate),
         };
         // At once: who has read what it waits for may hang up.
         line.push('\n');
@@ -225,7 +227,7 @@ fn start(
 
 /// Serves until the end is asked for.
 async fn run(
-    listener: UnixListener,
+    listener: Listener,
     tls: Option<Tls>,
     services: Services,
     auxiliary: Auxiliary,
@@ -270,25 +272,17 @@ async fn run(
 fn watch_for_the_end(shutdown: Shutdown, by_hand: bool) -> Result<(), ServeError> {
     // Handlers replace the default action of these signals, which would end the plugin in
     // the middle of a call when somebody presses Ctrl-C at the host's terminal.
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Signals)?;
-    let mut hangup = signal(SignalKind::hangup()).map_err(ServeError::Signals)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Signals)?;
+    let mut interrupts = Interrupts::listen().map_err(ServeError::Signals)?;
     // Read before the host can know of this process: whoever adopts an orphan later has another number.
-    let parent = std::os::unix::process::parent_id();
+    let parent = Parent::of_this_process();
     tokio::spawn(async move {
         // Polled: Linux sends its signal for the death of a parent when the
         // thread ends that started the child, and macOS has none.
         let mut check = tokio::time::interval(Duration::from_secs(1));
         loop {
             tokio::select! {
-                _ = interrupt.recv() => if by_hand { break },
-                _ = hangup.recv() => if by_hand { break },
-                _ = terminate.recv() => break,
-                _ = check.tick() => {
-                    if !by_hand && std::os::unix::process::parent_id() != parent {
-                        break;
-                    }
-                }
+                received = interrupts.next() => if by_hand || received == Interrupt::Terminate { break },
+                _ = check.tick() => if !by_hand && parent.is_gone() { break },
             }
         }
         shutdown.begin();

@@ -56,7 +56,7 @@ fn default_file() -> Option<PathBuf> {
     }
     let folder = match env::var("CLOUDSDK_CONFIG") {
         Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env::var("HOME")?).join(".config/gcloud"),
+        None => PathBuf::from(env::home()?).join(".config/gcloud"),
     };
     Some(folder.join("application_default_credentials.json")).filter(|path| path.exists())
 }

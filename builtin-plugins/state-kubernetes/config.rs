@@ -197,7 +197,11 @@ impl Config {
             return paths.iter().map(|path| env::expand_home(path.text())).collect();
         }
         let paths = env::var("KUBE_CONFIG_PATHS").unwrap_or_default();
-        let separated = paths.split(if cfg!(windows) { ';' } else { ':' });
+        let separated = paths.split(if system::Os::CURRENT == system::Os::Windows {
+            ';'
+        } else {
+            ':'
+        });
         separated
             .filter(|path| !path.is_empty())
             .map(env::expand_home)

@@ -263,13 +263,13 @@ impl TlsFiles {
 
 /// Refuses a private key file that others can read, as libpq does. The group may read a file of root.
 fn private(key: &str) -> Result<(), SettingsError> {
-    use std::os::unix::fs::MetadataExt as _;
+    use system::files::MetadataExt as _;
     let Ok(found) = env::expand_home(key).metadata() else {
         // The error is reported where the file is read.
         return Ok(());
     };
     let readable = if found.uid() == 0 { 0o037 } else { 0o077 };
-    match found.mode() & readable {
+    match system::files::rights_of_others(&found) & readable {
         0 => Ok(()),
         _ => Err(SettingsError::ReadableKey(key.to_owned())),
     }
@@ -339,23 +339,15 @@ fn parse_words(text: &str) -> Result<Parameters, SettingsError> {
 }
 
 fn system_user() -> Option<String> {
-    let uid = rustix::process::getuid().as_raw().to_string();
-    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let known = users.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == uid).then(|| name.to_owned())
-    });
-    known.or_else(|| env::var("USER"))
+    system::user::name().or_else(|| env::var("USER"))
 }
 
 /// Returns the password in the password file for a host, a port, a database and a user.
 fn stored_password(file: Option<&str>, wanted: [&String; 4]) -> Option<String> {
-    use std::os::unix::fs::PermissionsExt as _;
     let path: PathBuf = env::expand_home(file.unwrap_or("~/.pgpass"));
-    let mode = path.metadata().ok()?.permissions().mode();
+    let others = system::files::rights_of_others(&path.metadata().ok()?);
     // Like libpq, a password file that others can read is ignored.
-    if mode & 0o077 != 0 {
+    if others != 0 {
         tracing::warn!(
             "the file of passwords {} is not used: others can read it",
             path.display()

@@ -9,6 +9,8 @@ use std::io::{self, BufReader, Read, Seek};
 use std::path::{Component, Path, PathBuf};
 
 use files::io_reason;
+use system::Os;
+use system::files::OpenOptionsExt as _;
 
 use crate::limits::Budget;
 use crate::{Error, Format, Limits};
@@ -75,6 +77,9 @@ pub fn entry_path(name: &str) -> Result<PathBuf, Error> {
         let mut components = Path::new(part).components();
         match (components.next(), components.next()) {
             (None, _) | (Some(Component::CurDir), None) => {}
+            (Some(Component::Normal(_)), None) if Os::CURRENT.is_reserved_name(part) => {
+                return Err(Error::Reserved(name.to_owned()));
+            }
             (Some(Component::Normal(step)), None) if !part.contains('\0') => path.push(step),
             _ => return Err(bad()),
         }
@@ -153,14 +158,8 @@ impl Target<'_> {
                 false
             }
         };
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt;
-            // Other bits of a mode could make files unreadable, or writable for everyone.
-            options.mode(if executable || mode & 0o111 != 0 { 0o777 } else { 0o666 });
-        }
-        #[cfg(not(unix))]
-        let _ = (mode, executable);
+        // Other bits of a mode could make files unreadable, or writable for everyone.
+        options.mode(if executable || mode & 0o111 != 0 { 0o777 } else { 0o666 });
         let mut file = options.open(self.root.join(path)).map_err(&failed)?;
         // One byte more than allowed shows that the limit is exceeded. Declared sizes are not trusted.
         let written = io::copy(&mut content.take(self.bytes_left.saturating_add(1)), &mut file).map_err(failed)?;
@@ -252,12 +251,12 @@ impl Target<'_> {
                     }
                 }
             }
-            #[cfg(unix)]
-            std::os::unix::fs::symlink(target, self.root.join(path)).map_err(failed)?;
-            #[cfg(not(unix))]
-            {
-                let _ = (target, failed);
-                return Err(Error::LinkNotSupported(path.display().to_string()));
+            match system::files::symlink(target, self.root.join(path)) {
+                // Links need a privilege there.
+                Err(_) if Os::CURRENT == Os::Windows => {
+                    return Err(Error::LinkNotSupported(path.display().to_string()));
+                }
+                linked => linked.map_err(failed)?,
             }
         }
         Ok(())

@@ -3,24 +3,22 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Programs that open an address in the default browser.
-const OPENERS: &[&str] = if cfg!(target_os = "macos") {
-    &["open"]
-} else {
-    &["xdg-open", "wslview"]
-};
-
 /// Time in which an opener reports that it failed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Opens an address; returns true if that seems to have worked. An opener that is still running after [`PATIENCE`] has succeeded.
 #[must_use]
 pub fn open(url: &str) -> bool {
-    OPENERS.iter().any(|opener| opened_by(opener, url))
+    let openers = system::Os::CURRENT.openers();
+    openers.iter().any(|opener| opened_by(opener, url))
 }
 
-fn opened_by(opener: &str, url: &str) -> bool {
-    let started = Command::new(opener)
+fn opened_by(opener: &[&str], url: &str) -> bool {
+    let [program, arguments @ ..] = opener else {
+        return false;
+    };
+    let started = Command::new(program)
+        .args(arguments)
         .arg(url)
         // Openers write warnings of the desktop, which are of no use beside the command's output.
         .stdin(Stdio::null())

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use engine::stop::Stop;
 use state::SharedStore;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use system::Interrupt;
+use system::signals::Interrupts;
 use views::stream::Stream;
 use views::ui::Ui;
 
@@ -69,25 +70,15 @@ pub fn listen(ui: Arc<Ui>, stop: Stop) {
 pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last_resort: Arc<LastResort>) {
     views::prompt::listened();
     // The handlers are installed before this returns, so that no interrupt is missed.
-    let signals =
-        signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
-    let Ok((mut interrupt, mut terminate)) = signals else {
+    // Under nohup, a command goes on after its terminal is gone.
+    let Ok(mut interrupts) = Interrupts::listen_as_started() else {
         tracing::warn!("signals cannot be listened for");
         return;
-    };
-    let mut hangup = if system::signals::hangup_is_ignored() {
-        None
-    } else {
-        signal(SignalKind::hangup()).ok()
     };
     tokio::spawn(async move {
         let mut received = 0;
         loop {
-            let hung_up = tokio::select! {
-                _ = interrupt.recv() => false,
-                _ = terminate.recv() => false,
-                () = next(&mut hangup) => true,
-            };
+            let hung_up = interrupts.next().await == Interrupt::Hangup;
             if views::prompt::is_asking() {
                 // The question ends, and with it the command.
                 stop.request();
@@ -140,31 +131,14 @@ No further operation begins. Running providers and commands are asked to stop.
 /// Completes when an interrupt is received, for a command that runs until then. The handlers are installed before this returns.
 pub fn received() -> impl Future<Output = ()> {
     views::prompt::listened();
-    let signals =
-        signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
     // Under nohup, a command goes on after its terminal is gone.
-    let mut hangup = if system::signals::hangup_is_ignored() {
-        None
-    } else {
-        signal(SignalKind::hangup()).ok()
-    };
+    let interrupts = Interrupts::listen_as_started();
     async move {
-        let Ok((mut interrupt, mut terminate)) = signals else {
+        let Ok(mut interrupts) = interrupts else {
             tracing::warn!("signals cannot be listened for");
             return std::future::pending().await;
         };
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            () = next(&mut hangup) => {}
-        }
-    }
-}
-
-async fn next(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
+        interrupts.next().await;
     }
 }
 

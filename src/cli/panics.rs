@@ -9,12 +9,13 @@ use std::backtrace::Backtrace;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use system::files::OpenOptionsExt as _;
 
 /// Exit status after a panic, as in Terraform.
 pub const STATUS: u8 = 11;

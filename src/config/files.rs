@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use files::mounts::Mounts;
+use system::{Os, paths};
 
 /// The file system operations that loading needs. Paths are relative to the working directory, with `/` between steps.
 pub trait FileSource: Sync {
@@ -57,10 +58,7 @@ fn follow(path: &str) -> Option<String> {
     const MAX_LINKS: usize = 255;
     let mut links = 0;
     let mut done = String::new();
-    let mut rest: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
-    if path.starts_with('/') {
-        done.push('/');
-    }
+    let mut rest = steps(path, &mut done);
     while let Some(step) = rest.pop() {
         if step.is_empty() || step == "." {
             continue;
@@ -74,15 +72,22 @@ fn follow(path: &str) -> Option<String> {
                 if links > MAX_LINKS {
                     return None;
                 }
-                if target.starts_with('/') {
-                    "/".clone_into(&mut done);
-                }
-                rest.extend(target.split('/').rev().map(str::to_owned));
+                rest.extend(steps(target, &mut done));
             }
             Err(_) => done = next,
         }
     }
     Some(if done.is_empty() { ".".to_owned() } else { done })
+}
+
+/// Returns the steps of a path, the first one last. An absolute path changes where they begin.
+fn steps(path: &str, begin: &mut String) -> Vec<String> {
+    let path = paths::to_slash(Os::CURRENT, path);
+    let (volume, rest) = paths::split_volume(Os::CURRENT, &path);
+    if paths::is_absolute(Os::CURRENT, &path) {
+        *begin = format!("{volume}/");
+    }
+    rest.split('/').rev().map(str::to_owned).collect()
 }
 
 /// A file source with directories in memory mounted over it.
@@ -197,27 +202,7 @@ impl FileSource for MemoryFiles {
 /// beginning.
 #[must_use]
 pub fn clean(path: &str) -> String {
-    let absolute = path.starts_with('/');
-    let mut steps: Vec<&str> = Vec::new();
-    for step in path.split('/') {
-        match step {
-            "" | "." => {}
-            ".." => match steps.last() {
-                Some(&last) if last != ".." => {
-                    steps.pop();
-                }
-                // The root is its own parent.
-                _ if absolute => {}
-                _ => steps.push(".."),
-            },
-            step => steps.push(step),
-        }
-    }
-    match (absolute, steps.is_empty()) {
-        (true, _) => format!("/{}", steps.join("/")),
-        (false, true) => ".".into(),
-        (false, false) => steps.join("/"),
-    }
+    paths::clean(Os::CURRENT, path)
 }
 
 /// Returns true if a file or directory name is ignored: hidden ones, and backup files of editors.
@@ -229,7 +214,7 @@ pub fn is_ignored(name: &str) -> bool {
 /// Joins a directory and a path, and cleans the result.
 #[must_use]
 pub fn join(dir: &str, path: &str) -> String {
-    clean(&format!("{dir}/{path}"))
+    paths::join(Os::CURRENT, dir, path)
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use system::Os;
+
 #[derive(Clone, Debug, Default)]
 pub struct Environment(BTreeMap<String, String>);
 
@@ -38,14 +40,30 @@ impl Environment {
     /// Returns the value of a variable; `None` if it is unset or empty.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        self.find(Os::CURRENT, name).filter(|value| !value.is_empty())
+    }
+
+    /// Finds a variable by the rules of a system: Windows ignores the case of names.
+    fn find(&self, os: Os, name: &str) -> Option<&str> {
+        let exact = self.0.get(name);
+        let similar = || self.0.iter().find(|(known, _)| os.same_variable(known, name));
+        exact.or_else(|| Some(similar()?.1)).map(String::as_str)
     }
 
     /// Returns the user's home directory.
     #[must_use]
     pub fn home(&self) -> Option<PathBuf> {
         #[expect(clippy::disallowed_methods, reason = "without HOME, the system knows the directory")]
-        self.get("HOME").map(PathBuf::from).or_else(std::env::home_dir)
+        self.get(Os::CURRENT.home_variable())
+            .map(PathBuf::from)
+            .or_else(std::env::home_dir)
+    }
+
+    /// Returns the file of the user's CLI configuration, and the directory with more of it.
+    #[must_use]
+    pub fn cli_configuration(&self) -> Option<(PathBuf, PathBuf)> {
+        let variable = |name: &str| self.get(name).map(str::to_owned);
+        Os::CURRENT.cli_configuration(self.home().as_deref(), &variable)
     }
 
     /// Replaces `$NAME` and `${NAME}`. Unset variables become empty; the second result has their names.
@@ -67,7 +85,7 @@ impl Environment {
             };
             if name.is_empty() {
                 out.push('$');
-            } else if let Some(value) = self.0.get(name) {
+            } else if let Some(value) = self.find(Os::CURRENT, name) {
                 out.push_str(value);
             } else {
                 missing.push(name.to_owned());
@@ -89,5 +107,13 @@ mod tests {
         assert_eq!(environment.expand("$HOME/x${HOME}y$HOME").0, "/h/x/hy/h");
         assert_eq!(environment.expand("$ a $$"), ("$ a $$".to_owned(), vec![]));
         assert_eq!(environment.expand("$NO/x"), ("/x".to_owned(), vec!["NO".to_owned()]));
+    }
+
+    #[test]
+    fn names_differ_by_case_but_on_windows() {
+        let environment = Environment::from([("Path".to_owned(), "/p".to_owned()), ("x".to_owned(), "1".to_owned())]);
+        assert_eq!(environment.find(Os::Windows, "PATH"), Some("/p"));
+        assert_eq!(environment.find(Os::Unix, "PATH"), None);
+        assert_eq!(environment.find(Os::Unix, "Path"), Some("/p"));
     }
 }

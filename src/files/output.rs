@@ -2,9 +2,9 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Cursor, Read as _, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
+use system::files::MetadataExt as _;
 use tempfile::NamedTempFile;
 
 use crate::temporary;
@@ -75,7 +75,7 @@ impl Output {
             Ok(_) if !is_replaceable(path) => Target::Into(Cursor::default()),
             Ok(old) => {
                 // The link stays a link: the rename is at its target.
-                let place = fs::canonicalize(path)?;
+                let place = system::files::canonicalize(path)?;
                 match begin(&place, policy, Some(&old)) {
                     Ok(new) => Target::Replaced { new, place },
                     Err(e) if keeps_names(&e) => Target::Into(Cursor::default()),
@@ -188,8 +188,7 @@ pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<
         }
         Err(e) if keeps_names(&e) && old.is_some() => {
             // The file may have been replaced by a link meanwhile.
-            let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-            let file = OpenOptions::new().write(true).custom_flags(flags).open(path)?;
+            let file = system::files::no_follow(OpenOptions::new().write(true)).open(path)?;
             write_into_file(file, contents)
         }
         Err(e) => Err(e),
@@ -223,15 +222,11 @@ fn keeps_names(error: &io::Error) -> bool {
 fn begin(place: &Path, policy: Policy, old: Option<&fs::Metadata>) -> io::Result<NamedTempFile> {
     let new = temporary::file(directory(place), policy.mode)?;
     if let Some(old) = old {
-        let made = new.as_file().metadata()?;
-        if (old.uid(), old.gid()) != (made.uid(), made.gid()) {
-            // Only root may change the owner. For other users, the writer becomes the owner.
-            let _ = fchown(new.as_file(), Some(old.uid()), Some(old.gid()));
-        }
+        // Only root may change the owner. For other users, the writer becomes the owner.
+        let _ = system::files::take_owner(new.as_file(), old);
         // After the owner: a change of owner clears the setuid and setgid bits.
         if policy.keep_mode {
-            let mode = fs::Permissions::from_mode(old.mode() & 0o7777);
-            new.as_file().set_permissions(mode)?;
+            system::files::set_mode_of(new.as_file(), old.mode() & 0o7777)?;
         }
     }
     Ok(new)
@@ -280,7 +275,7 @@ pub fn sync_directory_of(file: &Path) {
 /// Syncs the names in a directory to the disk. Failure is not an error: some file systems cannot, and only the latest
 /// write could be lost.
 fn sync_directory(dir: &Path) {
-    if let Err(e) = File::open(dir).and_then(|dir| dir.sync_all()) {
+    if let Err(e) = system::files::sync_directory(dir) {
         tracing::debug!("cannot sync {}: {e}", dir.display());
     }
 }
@@ -289,7 +284,7 @@ fn sync_directory(dir: &Path) {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use std::os::unix::fs::{FileTypeExt as _, symlink};
+    use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 
     use super::*;
 

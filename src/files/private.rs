@@ -2,12 +2,13 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+use system::files::{DirBuilderExt as _, is_own, no_follow_and_no_wait, rights_of_others};
 
 /// Returns true if a file or directory belongs to this user, and others cannot write to it.
 fn is_ours(meta: &fs::Metadata) -> bool {
-    meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
+    is_own(meta) && rights_of_others(meta) & 0o022 == 0
 }
 
 /// Creates a directory, with those above it, that only this user can use. One that is there must be of that kind already.
@@ -30,11 +31,7 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
 /// is not a regular file.
 pub fn open_private(path: &Path) -> io::Result<File> {
     // A pipe in its place must not keep us waiting.
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
+    let file = no_follow_and_no_wait(OpenOptions::new().read(true)).open(path)?;
     let meta = file.metadata()?;
     if meta.is_file() && is_ours(&meta) {
         Ok(file)
@@ -47,7 +44,7 @@ pub fn open_private(path: &Path) -> io::Result<File> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
     use super::*;
 

@@ -8,12 +8,13 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use tempfile::{NamedTempFile, TempDir};
+use system::files::{is_own, no_follow, open_directory, open_for_removal, permissions, set_mode};
+use system::locks::try_mark;
+use tempfile::{Builder, NamedTempFile, TempDir};
 
 const PREFIX: &str = ".monoform-";
 const SUFFIX: &str = ".tmp";
@@ -25,8 +26,9 @@ const AGE: Duration = Duration::from_secs(60);
 /// A directory that only this user can use, whatever the umask. Removed when dropped.
 #[derive(Debug)]
 pub struct PrivateDirectory {
-    dir: TempDir,
+    // Before the directory, which could not be removed on Windows while it is open.
     _lock: Option<File>,
+    dir: TempDir,
 }
 
 impl PrivateDirectory {
@@ -36,16 +38,11 @@ impl PrivateDirectory {
     /// Returns an error if no directory can be created there.
     pub fn create_in(parent: &Path) -> io::Result<PrivateDirectory> {
         sweep_once(parent);
-        let mode = fs::Permissions::from_mode(0o700);
-        let dir = tempfile::Builder::new()
-            .prefix(PREFIX)
-            .suffix(SUFFIX)
-            .permissions(mode.clone())
-            .tempdir_in(parent)?;
+        let dir = named(&mut Builder::new(), 0o700).tempdir_in(parent)?;
         // The umask may have removed permissions of the owner, too.
-        fs::set_permissions(dir.path(), mode)?;
-        let lock = File::open(dir.path()).ok().filter(|file| file.try_lock().is_ok());
-        Ok(PrivateDirectory { dir, _lock: lock })
+        set_mode(dir.path(), 0o700)?;
+        let lock = open_directory(dir.path()).ok().filter(try_mark);
+        Ok(PrivateDirectory { _lock: lock, dir })
     }
 
     #[must_use]
@@ -57,14 +54,19 @@ impl PrivateDirectory {
 /// Creates a temporary file in a directory, to be renamed later, and removes leftovers from the directory.
 pub(crate) fn file(dir: &Path, mode: u32) -> io::Result<NamedTempFile> {
     sweep_once(dir);
-    let file = tempfile::Builder::new()
-        .prefix(PREFIX)
-        .suffix(SUFFIX)
-        .permissions(fs::Permissions::from_mode(mode))
-        .tempfile_in(dir)?;
+    let file = named(&mut Builder::new(), mode).tempfile_in(dir)?;
     // Without support of locks, leftovers stay.
-    let _ = file.as_file().try_lock();
+    try_mark(file.as_file());
     Ok(file)
+}
+
+/// Sets the form of the names, and the mode.
+fn named<'a>(builder: &'a mut Builder<'static, 'static>, mode: u32) -> &'a mut Builder<'static, 'static> {
+    builder.prefix(PREFIX).suffix(SUFFIX);
+    if let Some(permissions) = permissions(mode) {
+        builder.permissions(permissions);
+    }
+    builder
 }
 
 /// Removes the leftovers in a directory, once in a process.
@@ -111,14 +113,16 @@ fn remove_leftover(path: &Path) -> io::Result<bool> {
         .is_some_and(|age| age >= AGE);
     // In a shared directory a name proves nothing: other users can create it, as a link for example.
     let kind = found.file_type();
-    if !old || found.uid() != rustix::process::getuid().as_raw() || !(kind.is_file() || kind.is_dir()) {
+    if !old || !is_own(&found) || !(kind.is_file() || kind.is_dir()) {
         return Ok(false);
     }
     // The entry may have become a link since.
-    let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
-    let file = OpenOptions::new().read(true).custom_flags(nofollow).open(path)?;
+    let file = match kind.is_dir() {
+        true => open_for_removal(path)?,
+        false => no_follow(OpenOptions::new().read(true)).open(path)?,
+    };
     // A process that holds the lock still runs, perhaps in another container.
-    if file.try_lock().is_err() {
+    if !try_mark(&file) {
         return Ok(false);
     }
     if kind.is_dir() {
@@ -132,6 +136,8 @@ fn remove_leftover(path: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use system::files::MetadataExt as _;
 
     use super::*;
 

@@ -1,6 +1,7 @@
 //! HTTP transport: the client of the library below, and redirects.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -165,7 +166,7 @@ impl Transport {
             builder = builder.http1_only();
         }
         if let Some(socket) = &self.settings.unix_socket {
-            builder = builder.unix_socket(socket.as_path());
+            builder = on_socket(builder, socket).map_err(|e| failed(&e))?;
         }
         builder = match &self.settings.proxy {
             Proxy::None => builder.no_proxy(),
@@ -404,6 +405,21 @@ fn referer(from: &Url, to: &Url) -> Option<HeaderValue> {
     let _ = from.set_password(None);
     from.set_fragment(None);
     HeaderValue::from_str(from.as_str()).ok()
+}
+
+/// Sends all requests to a socket of this machine.
+#[cfg(unix)]
+fn on_socket(builder: reqwest::ClientBuilder, socket: &Path) -> io::Result<reqwest::ClientBuilder> {
+    Ok(builder.unix_socket(socket))
+}
+
+/// Refuses: the library has no such sockets on Windows.
+#[cfg(not(unix))]
+fn on_socket(_builder: reqwest::ClientBuilder, socket: &Path) -> io::Result<reqwest::ClientBuilder> {
+    Err(io::Error::other(format!(
+        "the socket {} cannot be used: this system has no Unix sockets for HTTP",
+        socket.display()
+    )))
 }
 
 #[cfg(test)]

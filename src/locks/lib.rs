@@ -38,7 +38,7 @@ impl LockInfo {
         LockInfo {
             id: uuid::Uuid::new_v4().to_string(),
             operation: operation.to_owned(),
-            who: format!("{}@{}", user(), rustix::system::uname().nodename().to_string_lossy()),
+            who: format!("{}@{}", user(), system::user::machine()),
             version: version.to_owned(),
             created: jiff::Timestamp::now().to_string(),
             ..LockInfo::default()
@@ -118,18 +118,11 @@ impl fmt::Display for LockInfo {
 /// Returns the current user's name, or the user ID if no name is known.
 fn user() -> String {
     // The system comes before the environment, whose variables stay those of another user under `sudo` and `su`.
-    let uid = rustix::process::getuid().as_raw().to_string();
-    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let known = users.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == uid).then(|| name.to_owned())
-    });
     let variable = |name| std::env::var(name).ok().filter(|name| !name.is_empty());
-    known
+    system::user::name()
         .or_else(|| variable("USER"))
         .or_else(|| variable("LOGNAME"))
-        .unwrap_or(uid)
+        .unwrap_or_else(system::user::id)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use files::mounts::Mounts;
+use system::Os;
 
 /// Names that belong to a working copy and not to a module.
 const LEFT_BEHIND: [&str; 2] = [".git", ".terraform"];
@@ -47,10 +48,13 @@ fn copy_without(from: &Path, to: &Path, except: &Path) -> io::Result<()> {
             }
         // Links are copied as links: a relative one keeps its target inside the copy.
         } else if kind.is_symlink() {
-            #[cfg(unix)]
-            std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
-            #[cfg(not(unix))]
-            fs::copy(entry.path(), &target).map(drop)?;
+            match system::files::symlink(fs::read_link(entry.path())?, &target) {
+                // Links need a privilege on Windows.
+                Err(_) if Os::CURRENT == Os::Windows && entry.path().is_file() => {
+                    fs::copy(entry.path(), &target).map(drop)?;
+                }
+                linked => linked?,
+            }
         } else {
             fs::copy(entry.path(), &target)?;
         }

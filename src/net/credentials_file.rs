@@ -55,8 +55,8 @@ impl Reason {
 #[must_use]
 pub fn path(environment: &Environment) -> Option<PathBuf> {
     environment
-        .home()
-        .map(|home| home.join(".terraform.d/credentials.tfrc.json"))
+        .cli_configuration()
+        .map(|(_, dir)| dir.join("credentials.tfrc.json"))
 }
 
 /// Returns true if the file has a token for a host. An unreadable file has none.

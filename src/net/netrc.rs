@@ -4,6 +4,7 @@ use files::Environment;
 pub use http::Login;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use system::Os;
 
 /// The logins of a file, by machine.
 #[derive(Clone, Default)]
@@ -20,7 +21,7 @@ impl Netrc {
             Some(path) => Some(PathBuf::from(path)),
             None => environment
                 .home()
-                .map(|home| home.join(if cfg!(windows) { "_netrc" } else { ".netrc" })),
+                .map(|home| home.join(if Os::CURRENT == Os::Windows { "_netrc" } else { ".netrc" })),
         };
         path.and_then(|p| std::fs::read_to_string(p).ok())
             .map(|text| Netrc::parse(&text))

@@ -184,7 +184,7 @@ pub fn usual_files(environment: &Environment) -> Vec<PathBuf> {
     let dir = |name: &str| environment.get(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let home = environment.home();
     // Podman's place on systems without a runtime directory.
-    if cfg!(any(target_os = "windows", target_os = "macos")) {
+    if system::Os::CURRENT != system::Os::Unix {
         files.extend(home.as_ref().map(|home| home.join(".config/containers/auth.json")));
     } else {
         files.extend(dir("XDG_RUNTIME_DIR").map(|dir| dir.join("containers/auth.json")));
@@ -281,7 +281,7 @@ mod tests {
             ("XDG_RUNTIME_DIR".to_owned(), "/r".to_owned()),
         ]);
         let files = usual_files(&environment);
-        if cfg!(target_os = "linux") {
+        if system::Os::CURRENT == system::Os::Unix {
             let expected = [
                 "/r/containers/auth.json",
                 "/h/.config/containers/auth.json",

@@ -12,11 +12,11 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom, Write};
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use system::files::FileExt as _;
 
 use crate::counted::{Counted, copy, digest};
 use crate::error::{PackError, damaged, read_error, write_error};

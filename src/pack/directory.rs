@@ -1,8 +1,9 @@
 //! Directories as contents of a pack: their files, and the links that are kept or followed.
 
 use std::fs::{self, Metadata};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+
+use system::files::MetadataExt as _;
 
 use crate::contents::{Entry, Source, Tree};
 use crate::error::{PackError, read_error};
@@ -55,7 +56,7 @@ fn walk(
     links: Links,
     leave: &dyn Fn(&str, bool) -> bool,
 ) -> Result<(Tree<'static>, Vec<String>), PackError> {
-    let root = fs::canonicalize(dir).map_err(read_error(dir))?;
+    let root = system::files::canonicalize(dir).map_err(read_error(dir))?;
     let mut walk = Walk {
         root: &root,
         links,
@@ -114,7 +115,7 @@ impl Walk<'_> {
             } else if meta.is_file() {
                 self.tree.files.push(Entry {
                     path: name,
-                    executable: meta.permissions().mode() & 0o100 != 0,
+                    executable: meta.mode() & 0o100 != 0,
                     source: Source::File(source),
                 });
             } else if meta.is_symlink() {
@@ -131,9 +132,9 @@ impl Walk<'_> {
         match self.links {
             Links::Kept => Ok((path.to_owned(), fs::symlink_metadata(path).map_err(read_error(path))?)),
             Links::Followed => {
-                let target = fs::canonicalize(path).map_err(read_error(path))?;
+                let target = system::files::canonicalize(path).map_err(read_error(path))?;
                 let meta = fs::metadata(&target).map_err(read_error(path))?;
-                let executable = meta.is_file() && meta.permissions().mode() & 0o100 != 0;
+                let executable = meta.is_file() && meta.mode() & 0o100 != 0;
                 let is_program = executable && name.starts_with(PROGRAM) && !name.contains('/');
                 if !target.starts_with(self.root) && !is_program {
                     let reason = "it is a link that leads out of the package, and not to a program of the provider";
@@ -147,13 +148,13 @@ impl Walk<'_> {
     /// Adds a link if its target is in the tree; otherwise notes it as leading outside.
     fn link(&mut self, path: &Path, name: String, dir: &Path) -> Result<(), PackError> {
         let target = fs::read_link(path).map_err(read_error(path))?;
-        let there = fs::canonicalize(path).is_ok_and(|found| found.starts_with(self.root));
+        let there = system::files::canonicalize(path).is_ok_and(|found| found.starts_with(self.root));
         let plain = target
             .to_str()
             .map(|text| text.trim_start_matches("./").trim_end_matches('/'));
         // A target that leads through other links, or names the directory by its whole path, is replaced by steps up and down.
         let steps = || {
-            let found = fs::canonicalize(path).ok()?;
+            let found = system::files::canonicalize(path).ok()?;
             let inside = found.strip_prefix(self.root).ok()?.to_str()?.to_owned();
             let up = dir.strip_prefix(self.root).ok()?.components().count();
             Some(format!("{}{inside}", "../".repeat(up)).trim_end_matches('/').to_owned())

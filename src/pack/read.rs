@@ -2,12 +2,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use archive::Limits;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
+use system::files::{FileExt as _, OpenOptionsExt as _};
 
 use crate::counted::digest;
 use crate::error::{PackError, damaged, read_error, write_error};
@@ -272,7 +272,7 @@ impl Pack {
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent).map_err(failed)?;
             }
-            std::os::unix::fs::symlink(&link.target, &path).map_err(failed)?;
+            system::files::symlink(&link.target, &path).map_err(failed)?;
         }
         Ok(())
     }

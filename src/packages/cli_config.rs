@@ -154,10 +154,10 @@ impl CliConfig {
             }
         } else {
             // As in Terraform: a file that the environment names replaces all others.
-            let home = environment.home();
-            let main = home.as_ref().map(|home| home.join(".terraformrc"));
+            let places = environment.cli_configuration();
+            let main = places.as_ref().map(|(main, _)| main.clone());
             let mut files: Vec<PathBuf> = main.into_iter().filter(|path| path.exists()).collect();
-            files.extend(home.iter().flat_map(|home| extra_files(&home.join(".terraform.d"))));
+            files.extend(places.iter().flat_map(|(_, dir)| extra_files(dir)));
             // Credentials that `login` has stored do not configure the machine, so they do not hide the configuration of a pack.
             let tokens_only = files.iter().all(|path| path.ends_with("credentials.tfrc.json"));
             if let Some(pack) = carried.pack().filter(|_| tokens_only) {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
-use files::Environment;
+use system::Os;
 
 use crate::cli_config::{Method, Source};
 use crate::settings::Settings;
@@ -136,43 +136,16 @@ pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
     dirs.push(flat(local.join(&platform)).of_configuration());
     dirs.push(both(local).of_configuration());
     dirs.push(flat(settings.data_dir.join("plugins").join(&platform)).of_configuration());
-    if let Some(home) = environment.home() {
-        let user = if cfg!(windows) {
-            environment
-                .get("APPDATA")
-                .map_or_else(|| home.clone(), PathBuf::from)
-                .join("terraform.d/plugins")
-        } else {
-            home.join(".terraform.d/plugins")
-        };
+    let home = environment.home();
+    let variable = |name: &str| environment.get(name).map(str::to_owned);
+    if let Some((_, dir)) = environment.cli_configuration() {
+        let user = dir.join("plugins");
         dirs.push(flat(user.join(&platform)));
         dirs.push(both(user));
     }
-    let mirrors = shared_data_dirs(environment).into_iter();
+    let mirrors = Os::CURRENT.plugin_directories(home.as_deref(), &variable).into_iter();
     dirs.extend(mirrors.map(|path| SearchDir::new(path, Layout::Mirror)));
     dirs
-}
-
-/// Returns the directories for plugins below the operating system's directories for application data.
-fn shared_data_dirs(environment: &Environment) -> Vec<PathBuf> {
-    let home = environment.home();
-    if cfg!(target_os = "macos") {
-        let own = home.map(|home| home.join("Library/Application Support/io.terraform/plugins"));
-        let shared = PathBuf::from("/Library/Application Support/io.terraform/plugins");
-        return own.into_iter().chain([shared]).collect();
-    }
-    if !cfg!(unix) {
-        return Vec::new();
-    }
-    // The XDG specification says that relative paths are ignored.
-    let absolute = |path: &str| Path::new(path).is_absolute().then(|| PathBuf::from(path));
-    let own = environment.get("XDG_DATA_HOME").and_then(absolute);
-    let own = own.or_else(|| Some(home?.join(".local/share")));
-    let shared = environment
-        .get("XDG_DATA_DIRS")
-        .unwrap_or("/usr/local/share:/usr/share");
-    let all = own.into_iter().chain(shared.split(':').filter_map(absolute));
-    all.map(|dir| dir.join("terraform/plugins")).collect()
 }
 
 impl SearchDir {

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use system::files::symlink;
+
 use crate::discovery::Package;
 
 /// Makes a package available at `target`. Returns true if it was not there before.
@@ -24,24 +26,14 @@ pub(crate) fn place(package: &Package, target: &Path) -> io::Result<bool> {
         std::fs::create_dir_all(parent)?;
     }
     match package {
-        Package::Directory(_) => link(&source, target).or_else(|_| copy(&source, target))?,
+        Package::Directory(_) => symlink(&source, target).or_else(|_| copy(&source, target))?,
         Package::File(_) => {
             std::fs::create_dir(target)?;
             let file = target.join(source.file_name().unwrap_or_default());
-            link(&source, &file).or_else(|_| std::fs::copy(&source, &file).map(drop))?;
+            symlink(&source, &file).or_else(|_| std::fs::copy(&source, &file).map(drop))?;
         }
     }
     Ok(true)
-}
-
-#[cfg(unix)]
-fn link(source: &Path, target: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(source, target)
-}
-
-#[cfg(not(unix))]
-fn link(_source: &Path, _target: &Path) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 fn copy(source: &Path, target: &Path) -> io::Result<()> {

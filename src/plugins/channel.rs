@@ -1,7 +1,6 @@
 //! gRPC channel to a plugin: over a Unix socket or TCP, with or without TLS.
 
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyper_util::rt::TokioIo;
@@ -42,16 +41,6 @@ pub fn open(address: Address, tls: Option<Arc<ClientConfig>>) -> Channel {
         }))
 }
 
-/// Converts the announced path of a socket to the system's form: one that begins with `@` is an abstract name
-/// (`unix(7)`), not a file.
-#[cfg(unix)]
-fn abstract_or_file(path: &Path) -> PathBuf {
-    match path.to_str().and_then(|text| text.strip_prefix('@')) {
-        Some(name) if cfg!(target_os = "linux") => PathBuf::from(format!("\0{name}")),
-        _ => path.to_owned(),
-    }
-}
-
 /// Adds the address that cannot be reached to the system's error, which does not name it.
 fn unreachable(address: &Address, error: &io::Error) -> io::Error {
     let place = match address {
@@ -76,10 +65,7 @@ async fn connect(address: &Address, tls: Option<Arc<ClientConfig>>) -> io::Resul
 
 async fn reach(address: &Address) -> io::Result<Box<dyn Stream>> {
     Ok(match address {
-        #[cfg(unix)]
-        Address::Unix(path) => Box::new(tokio::net::UnixStream::connect(abstract_or_file(path)).await?),
-        #[cfg(not(unix))]
-        Address::Unix(_) => return Err(io::Error::from(io::ErrorKind::Unsupported)),
+        Address::Unix(path) => Box::new(system::streams::connect_to_plugin(path).await?),
         Address::Tcp(address) => {
             let stream = TcpStream::connect(address).await?;
             // Requests are small, and each is waited for: Nagle's algorithm would delay them.

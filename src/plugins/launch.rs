@@ -216,7 +216,6 @@ fn socket_dir() -> Option<PrivateDirectory> {
 }
 
 fn explain_spawn(program: &Path, error: &io::Error) -> String {
-    const EXEC_FORMAT: i32 = 8;
     match error.kind() {
         io::ErrorKind::NotFound if program.exists() => {
             "The file exists, but the interpreter or dynamic loader it names \
@@ -228,7 +227,7 @@ fn explain_spawn(program: &Path, error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => {
             "The file is not executable, or the file system it is on does not allow programs to run.".to_owned()
         }
-        _ if cfg!(unix) && error.raw_os_error() == Some(EXEC_FORMAT) => format!(
+        _ if error.raw_os_error() == Some(system::processes::NOT_EXECUTABLE) => format!(
             "The file is not a program for this machine ({}): it may be built for another operating system or \
              processor, or be damaged.",
             addrs::platform::Platform::current()

@@ -174,8 +174,7 @@ impl Process {
 pub fn describe(exit: &Exit) -> String {
     match exit {
         Exit::Status(status) => {
-            #[cfg(unix)]
-            if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(status) {
+            if let Some(signal) = system::processes::signal(status) {
                 return match signal_name(signal) {
                     Some(name) => format!("was killed by signal {signal} ({name})"),
                     None => format!("was killed by signal {signal}"),
@@ -190,7 +189,6 @@ pub fn describe(exit: &Exit) -> String {
     }
 }
 
-#[cfg(unix)]
 fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         1 => "SIGHUP",

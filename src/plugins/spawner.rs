@@ -2,8 +2,8 @@
 //!
 //! Linux can end a process together with its parent, kill -9 included, but the parent is the *thread* that spawned it:
 //! a plugin spawned by a worker of a runtime would be killed with that runtime, or when the worker has been idle for a
-//! while. Built-in plugins need none of this: they notice by themselves. On other systems, external plugins outlive a
-//! core that is killed.
+//! while. Built-in plugins need none of this: they notice by themselves. On Windows, a job does it
+//! ([`system::groups::tie`]). On other systems, external plugins outlive a core that is killed.
 
 use std::io;
 use std::sync::mpsc::{Sender, channel};
@@ -55,10 +55,17 @@ fn spawn_when_written(command: &mut Command) -> io::Result<Child> {
     for _ in 0..50 {
         match command.spawn() {
             Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy => std::thread::sleep(Duration::from_millis(20)),
-            spawned => return spawned,
+            spawned => return spawned.inspect(tie),
         }
     }
-    command.spawn()
+    command.spawn().inspect(tie)
+}
+
+/// On Windows, ends the process with this one, however that ends.
+fn tie(child: &Child) {
+    if let Some(id) = child.id() {
+        system::groups::tie(id);
+    }
 }
 
 /// Has the kernel kill the command's process when this one ends, and lets it ignore the end of the terminal.

@@ -3,13 +3,12 @@
 #![expect(clippy::disallowed_methods, reason = "programs are found by PATH")]
 
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use system::processes;
+use system::Os;
+use system::groups::{self, Group};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -31,25 +30,33 @@ pub enum NotRunnable {
 }
 
 /// Returns the path of a program. A name with a slash is a path relative to the current directory; any other is
-/// searched in `PATH`.
+/// searched in `PATH`. On Windows, the extensions in `PATHEXT` may be left out.
 pub fn find(name: &str) -> Result<PathBuf, NotRunnable> {
-    if name.contains('/') {
-        return runnable(Path::new(name)).map(|()| name.into());
+    let extensions = std::env::var("PATHEXT").ok();
+    let names = Os::CURRENT.program_names(name, extensions.as_deref());
+    if Os::CURRENT.is_path(name) {
+        let found = names.iter().find(|name| runnable(Path::new(name)).is_ok());
+        return match found {
+            Some(found) => Ok(found.into()),
+            None => runnable(Path::new(name)).map(|()| name.into()),
+        };
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut problem = NotRunnable::NotFound;
     for dir in std::env::split_paths(&path) {
-        // An empty entry of `PATH` is the current directory.
-        let candidate = if dir.as_os_str().is_empty() {
-            Path::new(".").join(name)
-        } else {
-            dir.join(name)
-        };
-        match runnable(&candidate) {
-            Ok(()) if !name.is_empty() => return Ok(candidate),
-            // The search goes on after a file without permission, which is the reason if nothing else is found.
-            Err(e) if candidate.is_file() => problem = e,
-            _ => {}
+        for candidate in &names {
+            // An empty entry of `PATH` is the current directory.
+            let candidate = if dir.as_os_str().is_empty() {
+                Path::new(".").join(candidate)
+            } else {
+                dir.join(candidate)
+            };
+            match runnable(&candidate) {
+                Ok(()) if !name.is_empty() => return Ok(candidate),
+                // The search goes on after a file without permission, which is the reason if nothing else is found.
+                Err(e) if candidate.is_file() => problem = e,
+                _ => {}
+            }
         }
     }
     Err(problem)
@@ -60,7 +67,7 @@ fn runnable(path: &Path) -> Result<(), NotRunnable> {
     if found.is_dir() {
         return Err(NotRunnable::Directory);
     }
-    if found.permissions().mode() & 0o111 == 0 {
+    if !system::files::is_program(path, &found) {
         return Err(NotRunnable::NotExecutable);
     }
     Ok(())
@@ -68,33 +75,20 @@ fn runnable(path: &Path) -> Result<(), NotRunnable> {
 
 /// A running program. Its descendants end with it if it is ended early: by [`Running::end`], by dropping this value,
 /// and even if the plugin is killed.
-///
-/// The program gets its own process group, which is then ended. On a terminal it stays in the plugin's group, since it
-/// could not ask the user anything otherwise; the terminal's interrupts reach it directly, and its descendants are
-/// ended one by one.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-    pid: Option<Pid>,
-    own_group: bool,
-    /// The process that ends the program if this process dies. Its standard input is a pipe from here.
-    guard: Option<Child>,
+    group: Option<Group>,
 }
 
 impl Running {
     /// Starts a program, which is killed when the result is dropped.
     pub fn start(command: &mut Command) -> io::Result<Running> {
-        let own_group = !on_terminal();
-        if own_group {
-            command.process_group(0);
-        }
+        let prepared = groups::prepare(command.as_std_mut());
         let child = command.kill_on_drop(true).spawn()?;
-        let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         Ok(Running {
-            guard: pid.and_then(|pid| guard(pid, own_group)),
+            group: child.id().map(|id| Group::of(prepared, id)),
             child,
-            pid,
-            own_group,
         })
     }
 
@@ -106,9 +100,9 @@ impl Running {
     /// Waits until the program ends. Its descendants may go on.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
-        // The process number may now belong to another program, which a later signal would reach.
-        self.pid = None;
-        self.guard = None;
+        if let Some(mut group) = self.group.take() {
+            group.leave();
+        }
         Ok(status)
     }
 
@@ -116,93 +110,45 @@ impl Running {
     /// itself has ended, and kills the rest after `grace`.
     pub async fn end(&mut self, grace: Duration) -> io::Result<ExitStatus> {
         let deadline = Instant::now() + grace;
-        // On a terminal, interrupts reach the program directly.
-        if self.own_group {
-            self.signal(Signal::INT);
+        if let Some(group) = &self.group {
+            group.interrupt();
         }
         let ended = timeout_at(deadline, self.child.wait()).await.ok();
         // Shells make background processes ignore interrupts.
-        if self.own_group && self.is_alive() {
-            self.signal(Signal::TERM);
-            self.gone(deadline).await;
+        if let Some(group) = &self.group
+            && group.is_alive()
+        {
+            group.terminate();
+            gone(group, deadline).await;
         }
-        self.signal(Signal::KILL);
+        if let Some(group) = &self.group {
+            group.kill();
+        }
         let status = match ended {
             Some(status) => status,
             None => self.child.wait().await,
         };
-        // Killed processes end at once, unless the system is in trouble.
-        self.gone(Instant::now() + Duration::from_secs(1)).await;
-        self.pid = None;
-        self.guard = None;
+        if let Some(mut group) = self.group.take() {
+            // Killed processes end at once, unless the system is in trouble.
+            gone(&group, Instant::now() + Duration::from_secs(1)).await;
+            group.leave();
+        }
         status
     }
-
-    /// Waits until no process of the group is running, or until `deadline`.
-    async fn gone(&self, deadline: Instant) {
-        while self.own_group && self.is_alive() && Instant::now() < deadline {
-            sleep(Duration::from_millis(10)).await;
-        }
-    }
-
-    /// Returns true if a process of the group is running.
-    fn is_alive(&self) -> bool {
-        let Some(pid) = self.pid else { return false };
-        processes::all()
-            .values()
-            .any(|p| p.group == pid.as_raw_pid() && !p.ended)
-    }
-
-    /// Sends a signal to the program and its descendants. Ended processes are not an error.
-    fn signal(&self, signal: Signal) {
-        let Some(pid) = self.pid else { return };
-        if self.own_group {
-            kill_process_group(pid, signal).unwrap_or_default();
-            return;
-        }
-        for pid in processes::descendants(pid.as_raw_pid()) {
-            if let Some(pid) = Pid::from_raw(pid) {
-                kill_process(pid, signal).unwrap_or_default();
-            }
-        }
-    }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        // No process number is left after a wait.
-        self.signal(Signal::KILL);
+/// Waits until no process of the group is running, or until `deadline`.
+async fn gone(group: &Group, deadline: Instant) {
+    while group.is_alive() && Instant::now() < deadline {
+        sleep(Duration::from_millis(10)).await;
     }
-}
-
-/// Returns true if this process has a terminal and is in its foreground.
-fn on_terminal() -> bool {
-    let group = std::fs::File::open("/dev/tty")
-        .ok()
-        .and_then(|tty| rustix::termios::tcgetpgrp(tty).ok());
-    group == Some(rustix::process::getpgrp())
-}
-
-/// Starts a process that ends the program if this process dies for any reason. Returns `None` on a system without a
-/// shell.
-fn guard(pid: Pid, own_group: bool) -> Option<Child> {
-    // End of input without a line: the plugin died before it could end the program.
-    let script = r#"read -r line || { kill -s INT -- "$0"; sleep 2; kill -s KILL -- "$0"; }"#;
-    let target = format!("{}{}", if own_group { "-" } else { "" }, pid.as_raw_pid());
-    Command::new("/bin/sh")
-        .args(["-c", script, &target])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        // Its own group, so that signals to the group of the plugin or the program do not end it.
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()
-        .ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Stdio;
+
+    use system::processes;
     use tokio::io::{AsyncBufReadExt, BufReader};
 
     use super::*;
@@ -262,17 +208,13 @@ mod tests {
         running.wait().await.unwrap();
         drop(running);
         assert!(!processes::all()[&pids[0]].ended);
-        kill_process(Pid::from_raw(pids[0]).unwrap(), Signal::KILL).unwrap();
-    }
-
-    #[tokio::test]
-    async fn the_guard_ends_a_program_whose_plugin_is_gone() {
-        let (mut running, pids) = shell("sleep 300 & echo $!; wait", 1).await;
-        // As if this process had been killed: only the pipe to the guard closes.
-        let mut guard = running.guard.take().unwrap();
-        drop(guard.stdin.take());
-        ended(&pids).await;
-        running.wait().await.unwrap();
-        guard.kill().await.unwrap();
+        assert!(
+            Command::new("kill")
+                .arg(pids[0].to_string())
+                .status()
+                .await
+                .unwrap()
+                .success()
+        );
     }
 }

@@ -1,7 +1,6 @@
 //! Files beside a state: their names, and how they are written.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use files::Policy;
@@ -40,7 +39,7 @@ pub(crate) fn replace_passing_file(path: &Path, text: &[u8]) -> Result<(), State
 
 /// Returns true if a file belongs to another user.
 pub(crate) fn is_of_others(found: &fs::Metadata) -> bool {
-    found.uid() != rustix::process::geteuid().as_raw()
+    !system::files::is_own(found)
 }
 
 fn replace_with(path: &Path, text: &[u8], policy: Policy) -> Result<(), StateError> {

@@ -14,11 +14,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use locks::LockInfo;
+use system::files::{Identity, OpenOptionsExt as _};
 use system::locks::{is_free, try_lock, unlock};
 
 use crate::StateError;
@@ -47,7 +47,7 @@ impl FileLock {
         let begin = Instant::now();
         let mut delay = Duration::from_millis(125);
         loop {
-            if let Some((file, created)) = attempt(path, &|file| file.metadata())? {
+            if let Some((file, created)) = attempt(path, &Identity::of)? {
                 let info = LockInfo {
                     path: path.display().to_string(),
                     ..info.clone()
@@ -91,7 +91,8 @@ impl FileLock {
         // information is removed last, right before the lock: a Terraform that finds a lock without it stops waiting.
         let mut result = Ok(());
         if self.created
-            && file.metadata().is_ok_and(|m| m.len() == 0 && is_at(&m, &self.path))
+            && file.metadata().is_ok_and(|m| m.len() == 0)
+            && Identity::of(&file).is_ok_and(|own| is_at(own, &self.path))
             && let Err(e) = fs::remove_file(&self.path)
         {
             result = Err(StateError::io("cannot remove", &self.path, e));
@@ -148,7 +149,7 @@ const REOPENED: usize = 100;
 
 /// Tries once; returns the locked file, and true if it was created. A file that is replaced again and again counts as
 /// locked, so that the caller's timeout and cancellation hold.
-fn attempt(path: &Path, stat: &dyn Fn(&File) -> io::Result<fs::Metadata>) -> Result<Option<(File, bool)>, StateError> {
+fn attempt(path: &Path, identify: &dyn Fn(&File) -> io::Result<Identity>) -> Result<Option<(File, bool)>, StateError> {
     for _ in 0..REOPENED {
         let created = !path.exists();
         if created && let Some(dir) = path.parent() {
@@ -167,7 +168,7 @@ fn attempt(path: &Path, stat: &dyn Fn(&File) -> io::Result<fs::Metadata>) -> Res
         }
         // The previous holder may have removed the file between our opening and locking it. An NFS server reports that
         // as ESTALE; any other error would come again.
-        let same = stat(&file).and_then(|found| Ok(is_same(&found, &fs::metadata(path)?)));
+        let same = identify(&file).and_then(|found| Ok(found == Identity::at(path)?));
         match same {
             Ok(true) => return Ok(Some((file, created))),
             Ok(false) => {}
@@ -182,12 +183,8 @@ fn attempt(path: &Path, stat: &dyn Fn(&File) -> io::Result<fs::Metadata>) -> Res
     Ok(None)
 }
 
-fn is_at(metadata: &fs::Metadata, path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|there| is_same(metadata, &there))
-}
-
-fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
+fn is_at(own: Identity, path: &Path) -> bool {
+    Identity::at(path).is_ok_and(|there| own == there)
 }
 
 /// Returns the path of the lock information: `.NAME.lock.info`.

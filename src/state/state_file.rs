@@ -4,11 +4,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use files::{io_reason, is_replaceable};
+use system::files::{FileTypeExt as _, Identity, OpenOptionsExt as _};
 
 use crate::beside::{beside, directory, replace_file};
 use crate::codec::{Codec, Decoded};
@@ -117,10 +117,10 @@ fn read_stream(path: &Path, codec: &Codec) -> Result<FoundFile, StateError> {
     })
 }
 
-/// Returns inode, length and time of modification, one of which changes when a file is written.
-pub(crate) fn version_of(path: &Path) -> Option<(u64, u64, SystemTime)> {
+/// Returns identity, length and time of modification, one of which changes when a file is written.
+pub(crate) fn version_of(path: &Path) -> Option<(Identity, u64, SystemTime)> {
     let metadata = fs::metadata(path).ok()?;
-    Some((metadata.ino(), metadata.len(), metadata.modified().ok()?))
+    Some((Identity::at(path).ok()?, metadata.len(), metadata.modified().ok()?))
 }
 
 fn unreadable(path: &Path, source: FormatError) -> StateError {
@@ -196,7 +196,7 @@ pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError>
 }
 
 fn sync_directory(path: &Path) {
-    if let Err(e) = File::open(directory(path)).and_then(|dir| dir.sync_all()) {
+    if let Err(e) = system::files::sync_directory(directory(path)) {
         // Not every file system can sync a directory; without it, a power cut can lose the latest write only.
         tracing::debug!("the directory of {} cannot be synced: {e}", path.display());
     }

@@ -1,6 +1,5 @@
 //! The journal of an operation, and the report on one that an earlier run has left: see [`state::journal`].
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
@@ -113,7 +112,7 @@ fn copies() -> Vec<PathBuf> {
         .filter(|entry| entry.file_name().to_string_lossy().ends_with(&suffix))
         // Other users may put files of that name there.
         .filter(|entry| {
-            let own = |found: std::fs::Metadata| found.is_file() && found.uid() == rustix::process::geteuid().as_raw();
+            let own = |found: std::fs::Metadata| found.is_file() && system::files::is_own(&found);
             entry.metadata().is_ok_and(own)
         })
         .map(|entry| entry.path())

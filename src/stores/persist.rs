@@ -218,12 +218,6 @@ fn lock<'s>(store: &'s Mutex<dyn SnapshotStore + 'static>) -> std::sync::MutexGu
     store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the processor time of this thread.
-fn processor_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::try_from(time).unwrap_or_default()
-}
-
 #[derive(Debug)]
 struct Schedule {
     /// Time for which a result waits for others.
@@ -307,11 +301,15 @@ fn follow(
             Err(RecvTimeoutError::Timeout) => None,
         };
         included = include(received, &mut state).unwrap_or(included);
-        let (began, work) = (Instant::now(), processor_time());
+        let (began, work) = (Instant::now(), system::user::thread_time());
         let saved = write(&state, included);
         let ended = Instant::now();
         let elapsed = ended.saturating_duration_since(began);
-        schedule.wrote(processor_time().saturating_sub(work).min(elapsed), elapsed, ended);
+        schedule.wrote(
+            system::user::thread_time().saturating_sub(work).min(elapsed),
+            elapsed,
+            ended,
+        );
         unsaved = (!saved).then_some(ended);
         if let Some(answer) = answer {
             // A caller that has given up waiting does not need the answer.

@@ -3,13 +3,39 @@
 //! Other crates have no `cfg` of a system, but for what exists on Linux only (`tests/architecture/systems.rs` lists these
 //! places). A module of this crate has the same items on every system:
 //!
+//! - [`files`]: modes, owners, identities, links; names of the extension traits are those of the standard library on Unix.
 //! - [`locks`]: locks of state files, which Terraform respects.
-//! - [`files`]: space that is reserved for a file.
-//! - [`processes`]: running processes with their parents and groups.
-//! - [`signals`]: the disposition of signals.
+//! - [`console`]: the terminal, and standard input as the place of answers.
+//! - [`groups`]: programs that end with all that they have started.
+//! - [`processes`]: how processes end; the parent of this one.
+//! - [`user`]: names of the user and the machine.
+//! - [`signals`], [`streams`], [`listening`] (feature `tokio`): requests to end, connections between programs of one machine,
+//!   sockets of plugins.
+//!
+//! Decisions that need no question to the system are functions of an [`Os`], and those about the text of paths are in [`paths`]:
+//! both are tested for every system on any.
 //!
 //! Plugins use it, too: it knows nothing of the core.
 
+mod input;
+mod interrupt;
+mod listen;
+mod os;
+pub mod paths;
+#[cfg(unix)]
 mod unix;
+#[cfg(windows)]
+mod windows;
 
-pub use unix::{files, locks, processes, signals};
+#[cfg(unix)]
+use unix as own;
+#[cfg(windows)]
+use windows as own;
+
+pub use input::Event;
+pub use interrupt::Interrupt;
+pub use listen::{SocketRequest, first_free};
+pub use os::{Os, Variables};
+pub use own::{console, files, groups, locks, processes, user};
+#[cfg(feature = "tokio")]
+pub use own::{listening, signals, streams};

@@ -39,7 +39,7 @@ impl Slug {
     /// A file or directory cannot be read.
     pub fn create(root: &Path) -> Result<Slug, SlugError> {
         // Targets of links are compared with the root, and are canonical themselves.
-        let root = fs::canonicalize(root).map_err(|error| failed(root, error))?;
+        let root = system::files::canonicalize(root).map_err(|error| failed(root, error))?;
         let file = root.join(ignore::FILE);
         let text = match fs::read(&file) {
             Ok(text) => String::from_utf8_lossy(&text).into_owned(),
@@ -135,7 +135,7 @@ impl<W: Write> SlugWriter<'_, W> {
 
     fn link(&mut self, path: &Path, name: &str, depth: usize) -> Result<(), SlugError> {
         let target = fs::read_link(path).map_err(|error| failed(path, error))?;
-        let resolved = fs::canonicalize(path).map_err(|error| failed(path, error))?;
+        let resolved = system::files::canonicalize(path).map_err(|error| failed(path, error))?;
         if resolved.starts_with(self.root) {
             // An absolute path does not exist on the server, and the contents of an outside directory are at another
             // place in the archive.
@@ -166,7 +166,7 @@ impl<W: Write> SlugWriter<'_, W> {
 }
 
 fn header(metadata: &Metadata, ty: EntryType, size: u64) -> Header {
-    use std::os::unix::fs::MetadataExt as _;
+    use system::files::MetadataExt as _;
     let mut header = Header::new_gnu();
     header.set_entry_type(ty);
     header.set_mode(metadata.mode() & 0o777);

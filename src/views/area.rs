@@ -4,7 +4,6 @@
 //! after the terminal was resized and has wrapped the lines again. Text that is written afterwards replaces the area, so that it
 //! scrolls above the next drawing.
 
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unicode_width::UnicodeWidthChar as _;
@@ -125,8 +124,8 @@ pub fn is_closed() -> bool {
 pub fn close() {
     CLOSED.store(true, Ordering::SeqCst);
     if ON_SCREEN.swap(false, Ordering::SeqCst) {
-        // Written past the stream and its lock, which another thread may hold. If the terminal is gone, nothing is left to do.
-        let _ = rustix::io::write(io::stdout(), ERASE.as_bytes());
+        // Written past the stream and its lock, which another thread may hold.
+        system::console::write_at_once(ERASE.as_bytes());
     }
 }
 

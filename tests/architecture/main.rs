@@ -11,6 +11,7 @@
 mod ci;
 mod circles;
 mod materials;
+mod systems;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,7 +7,7 @@ use russh::client::Msg;
 use russh::keys::agent::AgentIdentity;
 use russh::keys::agent::client::AgentClient;
 use russh::keys::{PublicKey, decode_secret_key};
-use tokio::net::UnixStream;
+use system::streams::{self, LocalStream};
 
 use crate::{Error, Result};
 
@@ -21,14 +21,14 @@ pub struct AgentSettings {
 }
 
 /// Connects to the agent and returns its keys, the preferred one first.
-pub async fn keys(settings: &AgentSettings) -> Result<(AgentClient<UnixStream>, Vec<AgentIdentity>)> {
+pub async fn keys(settings: &AgentSettings) -> Result<(AgentClient<LocalStream>, Vec<AgentIdentity>)> {
     let what = |error: &dyn std::fmt::Display| {
         Error::new(format!(
             "the SSH agent at {} cannot be used: {error}",
             settings.socket.display()
         ))
     };
-    let stream = UnixStream::connect(&settings.socket).await.map_err(|e| what(&e))?;
+    let stream = streams::connect(&settings.socket).await.map_err(|e| what(&e))?;
     let mut client = AgentClient::connect(stream);
     let mut identities = client.request_identities().await.map_err(|e| what(&e))?;
     if let Some(wanted) = &settings.identity {
@@ -68,7 +68,7 @@ fn key_in_file(path: &Path) -> Option<PublicKey> {
 
 /// Copies between a forwarding channel and the agent until either side closes it.
 pub async fn forward(channel: Channel<Msg>, socket: PathBuf) {
-    let Ok(mut agent) = UnixStream::connect(&socket).await else {
+    let Ok(mut agent) = streams::connect(&socket).await else {
         return;
     };
     let mut stream = channel.into_stream();

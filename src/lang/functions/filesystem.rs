@@ -12,6 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cty::{Type, Value};
+use system::{Os, paths};
 
 use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any, glob, string, text};
 
@@ -40,15 +41,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 .map_err(|e| CallError::failed(e.to_string()))?
                 .join(path)
         };
-        Ok(path_value(&clean(&whole)))
+        Ok(Value::string(paths::to_slash(
+            Os::CURRENT,
+            &clean(&whole).to_string_lossy(),
+        )))
     }),
     Function::new("basename", &[string("path")], Returns::String, |a, _, _| {
-        Ok(Value::string(basename(text(a, 0))))
+        Ok(Value::string(paths::base(Os::CURRENT, text(a, 0))))
     }),
     Function::new("dirname", &[string("path")], Returns::String, |a, _, _| {
-        let path_text = text(a, 0);
-        let parent = path_text.rfind('/').map_or("", |i| &path_text[..=i]);
-        Ok(path_value(&clean(Path::new(parent))))
+        Ok(Value::string(paths::dir(Os::CURRENT, text(a, 0))))
     }),
     Function::new("file", &[string("path")], Returns::String, |a, _, s| {
         Ok(Value::string(read_text(text(a, 0), s)?))
@@ -93,15 +95,6 @@ fn path_value(path: &Path) -> Value {
     Value::string(path.to_string_lossy())
 }
 
-fn basename(path: &str) -> String {
-    let trimmed = path.trim_end_matches('/');
-    match (path.is_empty(), trimmed.is_empty()) {
-        (true, _) => ".".into(),
-        (_, true) => "/".into(),
-        _ => trimmed.rsplit('/').next().unwrap_or_default().to_owned(),
-    }
-}
-
 /// Returns the shortest path of the same meaning, by its text alone.
 fn clean(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
@@ -130,13 +123,17 @@ fn expand_home(path: &str) -> CallResult<PathBuf> {
     let Some(rest) = path.strip_prefix('~') else {
         return Ok(PathBuf::from(path));
     };
-    if !rest.is_empty() && !rest.starts_with('/') {
+    let is_separator = |c| paths::is_separator(Os::CURRENT, c);
+    if !rest.is_empty() && !rest.starts_with(is_separator) {
         return Err(CallError::failed("cannot expand user-specific home dir"));
     }
-    let home = std::env::var_os("HOME")
-        .filter(|h| !h.is_empty())
-        .ok_or_else(|| CallError::failed("failed to expand ~: the environment variable HOME is not set"))?;
-    Ok(clean(&PathBuf::from(home).join(rest.trim_start_matches('/'))))
+    let variable = Os::CURRENT.home_variable();
+    let home = std::env::var_os(variable).filter(|h| !h.is_empty()).ok_or_else(|| {
+        CallError::failed(format!(
+            "failed to expand ~: the environment variable {variable} is not set"
+        ))
+    })?;
+    Ok(clean(&PathBuf::from(home).join(rest.trim_start_matches(is_separator))))
 }
 
 fn resolve(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<PathBuf> {

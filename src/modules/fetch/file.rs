@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use net::Url;
+use system::Os;
 
 use super::{FetchError, file_error};
 
@@ -18,10 +19,10 @@ pub(super) fn directory(url: &Url, to: &Path) -> Result<(), FetchError> {
         Ok(_) => return Err(FetchError::NotADirectory(path)),
         Err(e) => return Err(file_error("reading", &path)(e)),
     }
-    #[cfg(unix)]
-    let linked = std::os::unix::fs::symlink(&path, to);
-    // Links need a privilege on Windows.
-    #[cfg(not(unix))]
-    let linked = crate::tree::copy(&path, to);
+    let linked = match system::files::symlink(&path, to) {
+        // Links need a privilege on Windows.
+        Err(_) if Os::CURRENT == Os::Windows => crate::tree::copy(&path, to),
+        linked => linked,
+    };
     linked.map_err(file_error("creating a link", to))
 }

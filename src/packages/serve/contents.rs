@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,6 +10,7 @@ use addrs::Provider;
 use addrs::platform::Platform;
 use pack::write::{Entry, Source, entries};
 use pack::{CopyError, Pack, PackError};
+use system::files::{Identity, MetadataExt as _};
 use tempfile::TempPath;
 use tokio::sync::{OnceCell, Semaphore};
 use versions::Version;
@@ -77,7 +77,7 @@ pub(super) struct Archive {
 }
 
 /// State of the files of a package: path, inode, size and modification time of each.
-type Stamp = Vec<(PathBuf, u64, u64, (i64, i64))>;
+type Stamp = Vec<(PathBuf, Identity, u64, (i64, i64))>;
 
 /// Cache of results for packages, valid as long as the files of a package do not change.
 #[derive(Debug)]
@@ -369,7 +369,12 @@ fn stamp(place: &PackageLocation) -> io::Result<Stamp> {
     };
     let of = |path: PathBuf| {
         let meta = std::fs::metadata(&path)?;
-        Ok((path, meta.ino(), meta.len(), (meta.mtime(), meta.mtime_nsec())))
+        Ok((
+            path.clone(),
+            Identity::at(&path)?,
+            meta.len(),
+            (meta.mtime(), meta.mtime_nsec()),
+        ))
     };
     files.into_iter().map(of).collect()
 }

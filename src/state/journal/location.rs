@@ -9,8 +9,9 @@
 
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+
+use system::files::DirBuilderExt as _;
 
 use super::recovery::{self, Found};
 use super::{Base, checksum};

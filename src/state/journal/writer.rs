@@ -13,10 +13,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use system::files::OpenOptionsExt as _;
 
 use super::format::{self, InFlight, MAGIC, Opened, Record, SEALED_MAGIC};
 use super::queue::{Item, MANY, Queue, Shared, Slot};

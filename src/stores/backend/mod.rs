@@ -362,8 +362,7 @@ fn first_use(context: &Context<'_>, block: &Backend, kind: Kind) -> Result<Place
 fn can_be_made(dir: &str) -> bool {
     let there = Path::new(dir).ancestors().find(|dir| dir.exists());
     let there = there.unwrap_or(Path::new("."));
-    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-    there.is_dir() && rustix::fs::access(there, access).is_ok()
+    system::files::can_create_in(there)
 }
 
 /// Creates the error for a block of another type than the recorded one.

@@ -97,6 +97,12 @@ mod own {
     }
 }
 
+/// Marks a temporary file or directory as one in use, as long as it is open. Returns false if another process has marked it, or
+/// if the file system has no locks.
+pub fn try_mark(file: &std::fs::File) -> bool {
+    file.try_lock().is_ok()
+}
+
 /// Describes a record lock of this type (`F_WRLCK`, `F_UNLCK`) on a file from its beginning to its end.
 fn whole_file(lock_type: nix::libc::c_int) -> nix::libc::flock {
     nix::libc::flock {

@@ -1,6 +1,7 @@
 //! Running processes.
 
 use std::collections::{HashMap, HashSet};
+use std::process::ExitStatus;
 
 /// A process, as others see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,34 @@ pub fn descendants(pid: i32) -> HashSet<i32> {
             return found;
         }
         found.extend(more);
+    }
+}
+
+/// Error number for a file that is no program of this machine: `ENOEXEC`.
+pub const NOT_EXECUTABLE: i32 = 8;
+
+/// Returns the signal that ended a process.
+#[must_use]
+pub fn signal(status: &ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(status)
+}
+
+/// The process that started this one.
+#[derive(Debug)]
+pub struct Parent(u32);
+
+impl Parent {
+    /// Finds the parent.
+    #[must_use]
+    pub fn of_this_process() -> Parent {
+        Parent(std::os::unix::process::parent_id())
+    }
+
+    /// Returns true if the parent has ended.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        // Then another process has taken its place.
+        std::os::unix::process::parent_id() != self.0
     }
 }
 

@@ -1,12 +1,67 @@
 //! Signals.
 
+use std::io;
 use std::mem::MaybeUninit;
 
 use nix::libc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::interrupt::Interrupt;
+
+/// Requests to end that reach this process.
+#[derive(Debug)]
+pub struct Interrupts {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Option<Signal>,
+}
+
+impl Interrupts {
+    /// Listens from now on, inside of a runtime. They end this process no longer by themselves.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn listen() -> io::Result<Interrupts> {
+        Ok(Interrupts {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: Some(signal(SignalKind::hangup())?),
+        })
+    }
+
+    /// Listens, but not to hangups if this process was started with these ignored (`nohup`).
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn listen_as_started() -> io::Result<Interrupts> {
+        Ok(Interrupts {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: match hangup_is_ignored() {
+                true => None,
+                false => signal(SignalKind::hangup()).ok(),
+            },
+        })
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) -> Interrupt {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(signal) => drop(signal.recv().await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => Interrupt::Interrupt,
+            _ = self.terminate.recv() => Interrupt::Terminate,
+            () = hangup => Interrupt::Hangup,
+        }
+    }
+}
 
 /// Returns true if this process ignores SIGHUP, the end of its terminal: so does a program that `nohup` starts.
-#[must_use]
-pub fn hangup_is_ignored() -> bool {
+fn hangup_is_ignored() -> bool {
     let mut now = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: without a new disposition nothing changes, and the system fills in the present one.
     #[allow(

@@ -1,11 +1,11 @@
 //! Checks of the machine: the program itself, the CLI configuration, plugin directories and proxies.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use files::io_reason;
 use packages::cli_config::{self, Source};
+use system::files::MetadataExt as _;
 
 use super::Findings;
 use crate::process;
@@ -22,7 +22,7 @@ pub(super) fn check(session: &Session, found: &mut Findings) {
 fn executable(session: &Session, found: &mut Findings) {
     let path = &session.builtins.executable;
     match fs::metadata(path) {
-        Ok(facts) if facts.permissions().mode() & 0o111 != 0 => found.ok(
+        Ok(facts) if system::files::is_program(path, &facts) => found.ok(
             "program",
             format!(
                 "Version {}, as Terraform {}, in {}",
@@ -94,7 +94,7 @@ fn configuration(session: &Session, found: &mut Findings) {
         .map(|home| home.join(".terraform.d/credentials.tfrc.json"));
     if let Some(path) = credentials
         && let Ok(facts) = fs::metadata(&path)
-        && facts.permissions().mode() & 0o077 != 0
+        && system::files::rights_of_others(&facts) != 0
     {
         found.problem(
             "credentials",
@@ -118,7 +118,7 @@ fn directories(session: &Session, found: &mut Findings) {
         );
         if let Ok(facts) = fs::metadata(dir)
             // By its mode: doctor changes nothing, and does not try to write.
-            && facts.permissions().mode() & 0o222 == 0
+            && facts.mode() & 0o222 == 0
         {
             found.problem(
                 "plugin cache",

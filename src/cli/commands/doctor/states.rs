@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use files::io_reason;
@@ -134,7 +133,7 @@ fn local_state(session: &Session, path: &Path, found: &mut Findings) {
             format!("Look at {shown}.backup, and restore the newest copy that is whole."),
         ),
     }
-    let mode = facts.permissions().mode();
+    let mode = system::files::rights_of_others(&facts);
     if mode & 0o022 != 0 {
         found.problem(
             SUBJECT,

@@ -60,9 +60,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         ));
     }
     // The modules that are installed in this working directory do not matter: everything is fetched.
-    let made = to
-        .canonicalize()
-        .and_then(|to| tempfile::Builder::new().prefix(".staging-").tempdir_in(to));
+    let made =
+        system::files::canonicalize(to).and_then(|to| tempfile::Builder::new().prefix(".staging-").tempdir_in(to));
     let scratch = match made {
         Ok(scratch) => scratch,
         Err(e) => {

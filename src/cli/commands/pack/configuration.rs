@@ -30,9 +30,9 @@ pub(super) fn add(session: &Session, outer: &Path, project: &Project, out: &mut 
         Failure::new(SUMMARY, format!("{} cannot be read: {reason}.", path.display()))
     };
     // Links are resolved, so that each directory has one path.
-    let here = session.working_dir.canonicalize();
+    let here = system::files::canonicalize(&session.working_dir);
     let here = here.map_err(|error| not_readable(&session.working_dir, &error))?;
-    let outer = outer.canonicalize().unwrap_or_else(|_| outer.to_owned());
+    let outer = system::files::canonicalize(outer).unwrap_or_else(|_| outer.to_owned());
     let name = name_of(&outer, &here);
     if out.configurations.iter().any(|one| one.name == name) {
         return Err(Failure::new(

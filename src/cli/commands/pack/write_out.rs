@@ -151,7 +151,7 @@ impl<'p> Plan<'p> {
                 Ok(meta) if !meta.is_dir() => fs::remove_file(&path).map_err(failed(path.clone()))?,
                 _ => {}
             }
-            std::os::unix::fs::symlink(target, &path).map_err(failed(path.clone()))?;
+            system::files::symlink(target, &path).map_err(failed(path.clone()))?;
         }
         Ok(())
     }

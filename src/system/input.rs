@@ -1,0 +1,12 @@
+//! What a reader of standard input waits for.
+
+/// An event of [`console::Input`](crate::console::Input).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Some input; empty if there is none yet after all.
+    Input(Vec<u8>),
+    /// The end of the input.
+    End,
+    /// Another thread has woken the reader, for this reason.
+    Woken(u8),
+}

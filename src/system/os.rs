@@ -1,0 +1,277 @@
+//! Families of systems, and what follows from them without asking the system: programs, directories of the user.
+
+use std::path::{Path, PathBuf};
+
+/// A family of systems. Decisions by it are values, so that those for every family are tested on any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Os {
+    /// Linux and FreeBSD.
+    Unix,
+    MacOs,
+    Windows,
+}
+
+impl Os {
+    /// The family of the system that this program was built for.
+    pub const CURRENT: Os = if cfg!(windows) {
+        Os::Windows
+    } else if cfg!(target_os = "macos") {
+        Os::MacOs
+    } else {
+        Os::Unix
+    };
+
+    /// All families.
+    pub const ALL: [Os; 3] = [Os::Unix, Os::MacOs, Os::Windows];
+
+    /// Returns the program that runs a command line, with the argument in front of it.
+    #[must_use]
+    pub fn shell(self) -> [&'static str; 2] {
+        match self {
+            Os::Windows => ["cmd", "/C"],
+            _ => ["/bin/sh", "-c"],
+        }
+    }
+
+    /// Returns the path of an executable: with `.exe` behind it on Windows, whatever it contains.
+    #[must_use]
+    pub fn executable(self, path: &Path) -> PathBuf {
+        match self {
+            Os::Windows => {
+                // Not `with_extension`, which cuts `plugin_v3.2.4` to `plugin_v3.2`.
+                let mut name = path.as_os_str().to_owned();
+                name.push(".exe");
+                name.into()
+            }
+            _ => path.to_owned(),
+        }
+    }
+
+    /// Returns the name of a program without the ending that executables have on Windows.
+    #[must_use]
+    pub fn program_name(self, name: &str) -> &str {
+        let at = name.len().saturating_sub(4);
+        match (self, name.get(at..)) {
+            (Os::Windows, Some(ending)) if at > 0 && ending.eq_ignore_ascii_case(".exe") => {
+                name.get(..at).unwrap_or(name)
+            }
+            _ => name,
+        }
+    }
+
+    /// Returns the names under which a program is searched. On Windows, `extensions` (`PATHEXT`) lists what a name without
+    /// one of them may go on with.
+    #[must_use]
+    pub fn program_names(self, name: &str, extensions: Option<&str>) -> Vec<String> {
+        if self != Os::Windows {
+            return vec![name.to_owned()];
+        }
+        let extensions = extensions.filter(|text| !text.is_empty());
+        let extensions = extensions.unwrap_or(".COM;.EXE;.BAT;.CMD").split(';');
+        let extensions: Vec<String> = extensions
+            .filter(|extension| !extension.is_empty())
+            .map(|extension| match extension.starts_with('.') {
+                true => extension.to_ascii_lowercase(),
+                false => format!(".{}", extension.to_ascii_lowercase()),
+            })
+            .collect();
+        let lower = name.to_ascii_lowercase();
+        // As Go's library: a name with one of these extensions is tried as it is first.
+        let whole = extensions.iter().any(|extension| lower.ends_with(extension));
+        let whole = whole.then(|| name.to_owned());
+        let longer = extensions.iter().map(|extension| format!("{name}{extension}"));
+        whole.into_iter().chain(longer).collect()
+    }
+
+    /// Returns true if a program is given by its path, and not searched.
+    #[must_use]
+    pub fn is_path(self, name: &str) -> bool {
+        name.contains('/') || self == Os::Windows && name.contains(['\\', ':'])
+    }
+
+    /// Returns true if two names of environment variables are the same.
+    #[must_use]
+    pub fn same_variable(self, one: &str, other: &str) -> bool {
+        match self {
+            Os::Windows => one.eq_ignore_ascii_case(other),
+            _ => one == other,
+        }
+    }
+
+    /// Returns the variable of the environment with the user's home directory.
+    #[must_use]
+    pub fn home_variable(self) -> &'static str {
+        match self {
+            Os::Windows => "USERPROFILE",
+            _ => "HOME",
+        }
+    }
+
+    /// Returns programs that open an address in the user's browser, with arguments in front of the address.
+    #[must_use]
+    pub fn openers(self) -> &'static [&'static [&'static str]] {
+        match self {
+            Os::Unix => &[&["xdg-open"], &["wslview"]],
+            Os::MacOs => &[&["open"]],
+            Os::Windows => &[&["rundll32", "url.dll,FileProtocolHandler"]],
+        }
+    }
+
+    /// Returns the file of the CLI configuration, and the directory with more of it, as Terraform has them.
+    #[must_use]
+    pub fn cli_configuration(self, home: Option<&Path>, variable: Variables<'_>) -> Option<(PathBuf, PathBuf)> {
+        match self {
+            Os::Windows => {
+                // The system would say the same without the variable, which nobody unsets.
+                let data = application_data(home, variable)?;
+                Some((data.join("terraform.rc"), data.join("terraform.d")))
+            }
+            _ => home.map(|home| (home.join(".terraformrc"), home.join(".terraform.d"))),
+        }
+    }
+
+    /// Returns the directories for plugins below the system's directories for application data, as Terraform has them.
+    #[must_use]
+    pub fn plugin_directories(self, home: Option<&Path>, variable: Variables<'_>) -> Vec<PathBuf> {
+        match self {
+            Os::MacOs => {
+                let below = "Library/Application Support/io.terraform/plugins";
+                let own = home.map(|home| home.join(below));
+                own.into_iter().chain([Path::new("/").join(below)]).collect()
+            }
+            Os::Windows => {
+                let own = application_data(home, variable);
+                let own = own.map(|data| data.join("HashiCorp").join("Terraform").join("plugins"));
+                own.into_iter().collect()
+            }
+            Os::Unix => {
+                // The XDG specification says that relative paths are ignored.
+                let absolute = |path: &str| path.starts_with('/').then(|| PathBuf::from(path));
+                let own = variable("XDG_DATA_HOME").and_then(|path| absolute(&path));
+                let own = own.or_else(|| Some(home?.join(".local/share")));
+                let shared = variable("XDG_DATA_DIRS").unwrap_or_else(|| "/usr/local/share:/usr/share".to_owned());
+                let all = own.into_iter().chain(shared.split(':').filter_map(absolute));
+                all.map(|dir| dir.join("terraform/plugins")).collect()
+            }
+        }
+    }
+
+    /// Returns true if a name of a file means something else than a file in its directory, or another name: devices (`CON`),
+    /// streams (`a:b`), characters and endings that are dropped or refused.
+    #[must_use]
+    pub fn is_reserved_name(self, name: &str) -> bool {
+        if self != Os::Windows || matches!(name, "." | "..") {
+            return false;
+        }
+        let has_refused = |c: char| c < ' ' || matches!(c, '<' | '>' | ':' | '"' | '|' | '?' | '*' | '\\');
+        if name.chars().any(has_refused) || name.ends_with(['.', ' ']) {
+            return true;
+        }
+        // Devices have any extension, and blanks before it.
+        let base = name.split('.').next().unwrap_or_default().trim_end_matches(' ');
+        let base = base.to_uppercase();
+        let numbered = |prefix: &str| {
+            let rest = base.strip_prefix(prefix);
+            rest.is_some_and(|rest| {
+                let mut chars = rest.chars();
+                chars.next().is_some_and(|c| matches!(c, '1'..='9' | '¹' | '²' | '³')) && chars.next().is_none()
+            })
+        };
+        matches!(&*base, "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$") || numbered("COM") || numbered("LPT")
+    }
+}
+
+/// Access to the variables of the environment; `None` for those that are unset or empty.
+pub type Variables<'v> = &'v dyn Fn(&str) -> Option<String>;
+
+/// Returns the user's directory for the data of applications on Windows.
+fn application_data(home: Option<&Path>, variable: Variables<'_>) -> Option<PathBuf> {
+    let set = variable("APPDATA").map(PathBuf::from);
+    set.or_else(|| Some(home?.join("AppData").join("Roaming")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_stay_in_the_names_of_executables() {
+        let name = Path::new("terraform-provider-null_v3.2.4");
+        assert_eq!(
+            Os::Windows.executable(name),
+            Path::new("terraform-provider-null_v3.2.4.exe")
+        );
+        assert_eq!(Os::Unix.executable(name), name);
+        assert_eq!(Os::Windows.program_name("x_v3.2.4.EXE"), "x_v3.2.4");
+        assert_eq!(Os::Windows.program_name(".exe"), ".exe");
+        assert_eq!(Os::Unix.program_name("x.exe"), "x.exe");
+    }
+
+    #[test]
+    fn programs_have_the_extensions_of_the_environment_on_windows() {
+        assert_eq!(Os::Unix.program_names("git", Some(".EXE")), ["git"]);
+        assert_eq!(
+            Os::Windows.program_names("git", Some(".COM;.EXE;;PS1")),
+            ["git.com", "git.exe", "git.ps1"]
+        );
+        assert_eq!(
+            Os::Windows.program_names("git.Exe", None),
+            ["git.Exe", "git.Exe.com", "git.Exe.exe", "git.Exe.bat", "git.Exe.cmd"]
+        );
+        assert!(Os::Windows.is_path(r"tools\git") && !Os::Unix.is_path(r"tools\git"));
+    }
+
+    #[test]
+    fn directories_of_the_user_are_those_of_terraform_on_every_system() {
+        let variable = |name: &str| match name {
+            "APPDATA" => Some("/data".to_owned()),
+            "XDG_DATA_DIRS" => Some("/a:relative:/b".to_owned()),
+            _ => None,
+        };
+        let home = Some(Path::new("/home"));
+        let files = |os: Os| os.cli_configuration(home, &variable).map(|(file, _)| file);
+        assert_eq!(files(Os::Windows), Some("/data/terraform.rc".into()));
+        assert_eq!(files(Os::MacOs), Some("/home/.terraformrc".into()));
+        assert_eq!(Os::Unix.cli_configuration(None, &variable), None);
+        let plugins = |os: Os| os.plugin_directories(home, &variable);
+        assert_eq!(
+            plugins(Os::Unix),
+            [
+                "/home/.local/share/terraform/plugins",
+                "/a/terraform/plugins",
+                "/b/terraform/plugins"
+            ]
+            .map(PathBuf::from)
+        );
+        assert_eq!(
+            plugins(Os::Windows),
+            [PathBuf::from("/data/HashiCorp/Terraform/plugins")]
+        );
+        assert_eq!(
+            plugins(Os::MacOs).last(),
+            Some(&"/Library/Application Support/io.terraform/plugins".into())
+        );
+    }
+
+    #[test]
+    fn names_of_devices_and_streams_are_reserved_on_windows_only() {
+        for name in [
+            "CON", "aux.tf", "nul .txt", "com1", "LPT9.x.y", "COM²", "a:b", "a.", "a ", r"a\b", "what?", "\u{1}",
+        ] {
+            assert!(Os::Windows.is_reserved_name(name), "{name}");
+            assert!(!Os::Unix.is_reserved_name(name), "{name}");
+        }
+        for name in [
+            "main.tf",
+            "console",
+            "com",
+            "com10",
+            "lpt0",
+            ".terraform",
+            "..",
+            "a b.c",
+        ] {
+            assert!(!Os::Windows.is_reserved_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The terminal, and standard input as the place of answers.
+
+use std::io::{self, IsTerminal as _, PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::termios::{self, LocalModes, OptionalActions, Termios};
+
+use crate::input::Event;
+
+/// Prepares the terminal for text in UTF-8 with escape sequences: there is nothing to do.
+pub fn prepare() {}
+
+/// Writes to standard output past its buffer and its lock. If the terminal is gone, nothing is left to do.
+pub fn write_at_once(bytes: &[u8]) {
+    let _ = rustix::io::write(io::stdout(), bytes);
+}
+
+/// Standard input, whose readers can be woken by another thread.
+#[derive(Debug)]
+pub struct Input {
+    reader: PipeReader,
+    writer: PipeWriter,
+}
+
+impl Input {
+    /// Creates the way to wake readers. Nothing is read.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn new() -> io::Result<Input> {
+        let (reader, writer) = io::pipe()?;
+        Ok(Input { reader, writer })
+    }
+
+    /// Wakes the reader, or the next one, with a reason.
+    pub fn wake(&self, reason: u8) {
+        // Writing cannot fail, since the reading end lives as long as this value.
+        let _ = (&self.writer).write_all(&[reason]);
+    }
+
+    /// Drops reasons that were meant for earlier readers.
+    pub fn forget(&self) {
+        while self.take().is_some() {}
+    }
+
+    /// Waits for input or a reason to wake, which comes first.
+    ///
+    /// # Errors
+    /// Standard input cannot be read.
+    pub fn next(&self) -> io::Result<Event> {
+        if self.is_woken() {
+            return Ok(self.take().map_or(Event::Input(Vec::new()), Event::Woken));
+        }
+        let mut buffer = [0; 4096];
+        loop {
+            match rustix::io::read(io::stdin(), &mut buffer) {
+                Ok(0) => return Ok(Event::End),
+                Ok(n) => return Ok(Event::Input(buffer[..n].to_vec())),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return Ok(Event::Input(Vec::new())),
+                // The terminal is gone.
+                Err(rustix::io::Errno::IO) => return Ok(Event::End),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits until standard input can be read or has ended. Returns true if a reason to wake came first.
+    fn is_woken(&self) -> bool {
+        let input = io::stdin();
+        loop {
+            let mut waiting = [
+                PollFd::new(self.reader.as_fd(), PollFlags::POLLIN),
+                PollFd::new(input.as_fd(), PollFlags::POLLIN),
+            ];
+            match poll(&mut waiting, PollTimeout::NONE) {
+                Ok(_) => return waiting[0].any().unwrap_or_default(),
+                Err(Errno::EINTR) => {}
+                // The following read returns the error.
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Takes a reason, if there is one.
+    fn take(&self) -> Option<u8> {
+        let mut waiting = [PollFd::new(self.reader.as_fd(), PollFlags::POLLIN)];
+        let readable = poll(&mut waiting, PollTimeout::ZERO).is_ok_and(|n| n > 0);
+        let mut byte = [0];
+        (readable && (&self.reader).read(&mut byte).is_ok_and(|n| n == 1)).then_some(byte[0])
+    }
+}
+
+/// The terminal of standard input with its echo switched off; restored on drop.
+#[derive(Debug)]
+pub struct Hidden(Termios);
+
+impl Hidden {
+    /// Switches off the echo. Returns none if standard input is no terminal.
+    #[must_use]
+    pub fn new() -> Option<Hidden> {
+        let input = io::stdin();
+        if !input.is_terminal() {
+            return None;
+        }
+        let before = termios::tcgetattr(&input).ok()?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        // Flush discards input that was typed before the question.
+        termios::tcsetattr(&input, OptionalActions::Flush, &hidden).ok()?;
+        Some(Hidden(before))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // If the terminal is gone, nothing is left to do.
+        let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+    }
+}

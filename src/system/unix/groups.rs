@@ -1,0 +1,173 @@
+//! A program with its descendants, as a process group.
+
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use crate::processes;
+
+/// The way in which a program is started, for [`Group::of`].
+#[derive(Debug)]
+pub struct Prepared {
+    own_group: bool,
+}
+
+/// Prepares a command whose descendants are to end with it.
+///
+/// The program gets its own process group, which is then ended. On a terminal it stays in the group of this process, since it
+/// could not ask the user anything otherwise; the terminal's interrupts reach it directly, and its descendants are ended one
+/// by one.
+pub fn prepare(command: &mut Command) -> Prepared {
+    let own_group = !on_terminal();
+    if own_group {
+        command.process_group(0);
+    }
+    Prepared { own_group }
+}
+
+/// A running program with its descendants. They are killed when this value goes, and ended if this process is killed: unless
+/// it was [left](Group::leave) before.
+#[derive(Debug)]
+pub struct Group {
+    pid: Option<Pid>,
+    own_group: bool,
+    /// The process that ends the program if this process dies. Its standard input is a pipe from here.
+    guard: Option<Child>,
+}
+
+impl Group {
+    /// Returns the group of a program that was started.
+    #[must_use]
+    pub fn of(prepared: Prepared, id: u32) -> Group {
+        let Prepared { own_group } = prepared;
+        let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
+        Group {
+            pid,
+            own_group,
+            guard: pid.and_then(|pid| guard(pid, own_group)),
+        }
+    }
+
+    /// Interrupts all processes. On a terminal, interrupts reach them directly.
+    pub fn interrupt(&self) {
+        if self.own_group {
+            self.signal(Signal::INT);
+        }
+    }
+
+    /// Asks all processes to end.
+    pub fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Kills all processes.
+    pub fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// Returns true if the program has a group of its own, and a process of it is running.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        let Some(pid) = self.pid.filter(|_| self.own_group) else {
+            return false;
+        };
+        let all = processes::all();
+        all.values().any(|p| p.group == pid.as_raw_pid() && !p.ended)
+    }
+
+    /// Leaves the descendants of a program that has ended alone.
+    pub fn leave(&mut self) {
+        // The process number may now belong to another program, which a later signal would reach.
+        self.pid = None;
+        self.dismiss();
+    }
+
+    /// Ends the guard.
+    fn dismiss(&mut self) {
+        if let Some(mut guard) = self.guard.take() {
+            // Killed first, since the end of its input tells it to act.
+            let _ = guard.kill();
+            let _ = guard.wait();
+        }
+    }
+
+    /// Sends a signal to the program and its descendants. Ended processes are not an error.
+    fn signal(&self, signal: Signal) {
+        let Some(pid) = self.pid else { return };
+        if self.own_group {
+            kill_process_group(pid, signal).unwrap_or_default();
+            return;
+        }
+        for pid in processes::descendants(pid.as_raw_pid()) {
+            if let Some(pid) = Pid::from_raw(pid) {
+                kill_process(pid, signal).unwrap_or_default();
+            }
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // No process number is left after a wait.
+        self.kill();
+        self.dismiss();
+    }
+}
+
+/// Does nothing: on Linux, a process asks for its end with its parent when it starts. Other Unix systems have no way to.
+pub fn tie(_id: u32) {}
+
+/// Returns true if this process has a terminal and is in its foreground.
+fn on_terminal() -> bool {
+    let group = std::fs::File::open("/dev/tty")
+        .ok()
+        .and_then(|tty| rustix::termios::tcgetpgrp(tty).ok());
+    group == Some(rustix::process::getpgrp())
+}
+
+/// Starts a process that ends the program if this process dies for any reason. Returns `None` on a system without a
+/// shell.
+fn guard(pid: Pid, own_group: bool) -> Option<Child> {
+    // End of input without a line: the plugin died before it could end the program.
+    let script = r#"read -r line || { kill -s INT -- "$0"; sleep 2; kill -s KILL -- "$0"; }"#;
+    let target = format!("{}{}", if own_group { "-" } else { "" }, pid.as_raw_pid());
+    Command::new("/bin/sh")
+        .args(["-c", script, &target])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // Its own group, so that signals to the group of the plugin or the program do not end it.
+        .process_group(0)
+        .spawn()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn guard_ends_a_program_whose_plugin_is_gone() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "sleep 300 & wait"]);
+        let prepared = prepare(&mut command);
+        let mut child = command.spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let mut group = Group::of(prepared, child.id());
+        while processes::descendants(pid).len() < 2 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let all = processes::descendants(pid);
+        // As if this process had been killed: only the pipe to the guard closes.
+        drop(group.guard.as_mut().unwrap().stdin.take());
+        child.wait().unwrap();
+        while processes::all().iter().any(|(pid, p)| all.contains(pid) && !p.ended) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        group.guard.take().unwrap().wait().unwrap();
+        group.leave();
+    }
+}

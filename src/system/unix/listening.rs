@@ -1,0 +1,116 @@
+//! Sockets of plugins: Unix sockets.
+
+use std::io;
+use std::os::unix::fs::chown;
+use std::path::Path;
+
+pub use tokio::net::{UnixListener as Listener, UnixStream as Stream};
+
+use super::files::set_mode;
+use crate::listen::SocketRequest;
+
+/// A socket in a directory of its own, which goes away with this value.
+#[derive(Debug)]
+pub struct Socket {
+    pub listener: Listener,
+    /// Kind of network, as the handshake of plugins has it.
+    pub network: &'static str,
+    /// Its path; `@` and a name for one that is no file (`unix(7)`: abstract).
+    pub address: String,
+    // Removed when dropped.
+    _dir: Option<tempfile::TempDir>,
+}
+
+impl Socket {
+    /// Opens a socket that only this user (and the requested group) can reach, inside of a runtime.
+    ///
+    /// # Errors
+    /// There is no directory for it, or no such group.
+    pub fn open(request: &SocketRequest) -> io::Result<Socket> {
+        let base = request.dir.clone().unwrap_or_else(std::env::temp_dir);
+        let dir = match tempfile::Builder::new().prefix("plugin-").tempdir_in(base) {
+            Ok(dir) => dir,
+            // Every user can connect to a socket that is no file, but nothing comes in without the certificate of the client.
+            Err(error) if request.secured && request.dir.is_none() => {
+                return Socket::without_file().map_err(|_| error);
+            }
+            Err(error) => return Err(error),
+        };
+        // Whatever the umask says.
+        set_mode(dir.path(), 0o700)?;
+        let path = dir.path().join("socket");
+        let listener = Listener::bind(&path)?;
+        set_mode(&path, 0o700)?;
+        if let Some(group) = &request.group {
+            let group = group_id(group)?;
+            open_to_group(dir.path(), group, 0o710)?;
+            open_to_group(&path, group, 0o660)?;
+        }
+        Ok(Socket {
+            listener,
+            network: "unix",
+            address: path.display().to_string(),
+            _dir: Some(dir),
+        })
+    }
+
+    /// A socket with a name that is in no directory, for systems where no directory can be written.
+    #[cfg(target_os = "linux")]
+    fn without_file() -> io::Result<Socket> {
+        use std::hash::{BuildHasher as _, Hasher as _};
+        use std::os::linux::net::SocketAddrExt as _;
+        // The name only has to be free. A new hasher begins with random keys.
+        let random = std::hash::RandomState::new().build_hasher().finish();
+        let name = format!("monoform-plugin-{random:016x}");
+        let address = std::os::unix::net::SocketAddr::from_abstract_name(&name)?;
+        let listener = std::os::unix::net::UnixListener::bind_addr(&address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Socket {
+            listener: Listener::from_std(listener)?,
+            network: "unix",
+            address: format!("@{name}"),
+            _dir: None,
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn without_file() -> io::Result<Socket> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+fn open_to_group(path: &Path, group: u32, mode: u32) -> io::Result<()> {
+    chown(path, None, Some(group))?;
+    set_mode(path, mode)
+}
+
+/// The number of a group given by number or by name.
+fn group_id(group: &str) -> io::Result<u32> {
+    if let Ok(id) = group.parse() {
+        return Ok(id);
+    }
+    let groups = std::fs::read_to_string("/etc/group")?;
+    let id = groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next() == Some(group))
+            .then(|| fields.nth(1)?.parse().ok())
+            .flatten()
+    });
+    id.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no group {group:?}")))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_socket_without_a_file_is_reached_by_its_name() {
+        let socket = Socket::without_file().unwrap();
+        assert!(socket.address.starts_with('@') && !Path::new(&socket.address).exists());
+        let (connected, accepted) = tokio::join!(
+            crate::streams::connect_to_plugin(Path::new(&socket.address)),
+            socket.listener.accept()
+        );
+        assert!(connected.is_ok() && accepted.is_ok());
+    }
+}

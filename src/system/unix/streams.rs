@@ -1,0 +1,50 @@
+//! Sockets of this machine, and the output of programs.
+
+use std::io::{self, PipeReader};
+use std::path::{Path, PathBuf};
+
+/// A connection to a program of this machine, by a socket with a path.
+pub type LocalStream = tokio::net::UnixStream;
+
+/// Connects to the socket at a path.
+///
+/// # Errors
+/// Nobody listens there.
+pub async fn connect(path: &Path) -> io::Result<LocalStream> {
+    LocalStream::connect(path).await
+}
+
+/// Connects to the socket that a plugin has announced: on Linux, `@` and a name for one that is no file (`unix(7)`: abstract).
+///
+/// # Errors
+/// Nobody listens there.
+pub async fn connect_to_plugin(path: &Path) -> io::Result<LocalStream> {
+    let path = match path.to_str().and_then(|text| text.strip_prefix('@')) {
+        Some(name) if cfg!(target_os = "linux") => PathBuf::from(format!("\0{name}")),
+        _ => path.to_owned(),
+    };
+    LocalStream::connect(path).await
+}
+
+/// The reading end of a pipe.
+pub type PipeStream = tokio::net::unix::pipe::Receiver;
+
+/// Makes the reading end of a pipe one that is waited for, inside of a runtime.
+///
+/// # Errors
+/// The system refuses.
+pub fn pipe(reader: PipeReader) -> io::Result<PipeStream> {
+    PipeStream::from_owned_fd(reader.into())
+}
+
+/// Reads what is in a pipe; `None` if nothing is.
+///
+/// # Errors
+/// The pipe cannot be read.
+pub async fn read_now(pipe: &mut PipeStream, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    match pipe.try_read(buffer) {
+        Ok(count) => Ok(Some(count)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,33 @@
+//! Sockets of plugins: TCP on the loopback interface, as go-plugin has it on Windows.
+
+use std::io;
+
+pub use tokio::net::{TcpListener as Listener, TcpStream as Stream};
+
+use crate::listen::{SocketRequest, first_free};
+
+/// A socket, which goes away with this value.
+#[derive(Debug)]
+pub struct Socket {
+    pub listener: Listener,
+    /// Kind of network, as the handshake of plugins has it.
+    pub network: &'static str,
+    /// Address with the port.
+    pub address: String,
+}
+
+impl Socket {
+    /// Opens a socket that only this machine can reach, inside of a runtime.
+    ///
+    /// # Errors
+    /// No port of the request is free.
+    pub fn open(request: &SocketRequest) -> io::Result<Socket> {
+        let listener = first_free(request.ports.clone())?;
+        listener.set_nonblocking(true)?;
+        Ok(Socket {
+            network: "tcp",
+            address: listener.local_addr()?.to_string(),
+            listener: Listener::from_std(listener)?,
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! Windows.
+//!
+//! Its functions are called through `windows-sys`, whose declarations have no safe form.
+
+#![allow(unsafe_code, reason = "the functions of the system are foreign functions")]
+
+pub mod console;
+pub mod files;
+pub mod groups;
+#[cfg(feature = "tokio")]
+pub mod listening;
+pub mod locks;
+pub mod processes;
+#[cfg(feature = "tokio")]
+pub mod signals;
+#[cfg(feature = "tokio")]
+pub mod streams;
+pub mod user;
+
+use std::io;
+
+/// Converts the answer of a function of the system: zero is a failure, with a reason of its own.
+fn checked(answer: windows_sys::core::BOOL) -> io::Result<()> {
+    match answer {
+        0 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}

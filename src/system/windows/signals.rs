@@ -1,0 +1,54 @@
+//! Events of the console.
+
+use std::io;
+
+use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, CtrlLogoff, CtrlShutdown};
+use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close, ctrl_logoff, ctrl_shutdown};
+
+use crate::interrupt::Interrupt;
+
+/// Requests to end that reach this process.
+#[derive(Debug)]
+pub struct Interrupts {
+    interrupt: CtrlC,
+    again: CtrlBreak,
+    close: CtrlClose,
+    logoff: CtrlLogoff,
+    shutdown: CtrlShutdown,
+}
+
+impl Interrupts {
+    /// Listens from now on, inside of a runtime. They end this process no longer by themselves, but for the end of the console
+    /// and of the session, after which the system gives it five seconds.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn listen() -> io::Result<Interrupts> {
+        Ok(Interrupts {
+            interrupt: ctrl_c()?,
+            again: ctrl_break()?,
+            close: ctrl_close()?,
+            logoff: ctrl_logoff()?,
+            shutdown: ctrl_shutdown()?,
+        })
+    }
+
+    /// Listens to the same: no program is started with the end of its console ignored.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn listen_as_started() -> io::Result<Interrupts> {
+        Interrupts::listen()
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) -> Interrupt {
+        tokio::select! {
+            _ = self.interrupt.recv() => Interrupt::Interrupt,
+            _ = self.again.recv() => Interrupt::Interrupt,
+            _ = self.close.recv() => Interrupt::Hangup,
+            _ = self.logoff.recv() => Interrupt::Terminate,
+            _ = self.shutdown.recv() => Interrupt::Terminate,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Pipes with names, and the output of programs.
+
+use std::io::{self, PipeReader};
+use std::os::windows::io::OwnedHandle;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::net::windows::named_pipe::{ClientOptions, NamedPipeClient};
+use windows_sys::Win32::Foundation::ERROR_PIPE_BUSY;
+
+/// A connection to a program of this machine, by a pipe with a name.
+pub type LocalStream = NamedPipeClient;
+
+/// Connects to the pipe with a name, such as `\\.\pipe\openssh-ssh-agent`.
+///
+/// # Errors
+/// Nobody listens there.
+pub async fn connect(path: &Path) -> io::Result<LocalStream> {
+    let busy = i32::try_from(ERROR_PIPE_BUSY).ok();
+    // All instances of a pipe may have a client at this instant. The limit ends the wait for a server that hangs.
+    for _ in 0..100 {
+        match ClientOptions::new().open(path) {
+            Err(error) if error.raw_os_error() == busy => tokio::time::sleep(Duration::from_millis(20)).await,
+            opened => return opened,
+        }
+    }
+    ClientOptions::new().open(path)
+}
+
+/// Refuses: plugins listen on TCP here.
+///
+/// # Errors
+/// Always.
+pub async fn connect_to_plugin(_path: &Path) -> io::Result<LocalStream> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The reading end of a pipe.
+pub type PipeStream = tokio::fs::File;
+
+/// Makes the reading end of a pipe one that is waited for: on threads of the runtime, since pipes without a name know no
+/// other way.
+///
+/// # Errors
+/// None.
+pub fn pipe(reader: PipeReader) -> io::Result<PipeStream> {
+    Ok(PipeStream::from_std(OwnedHandle::from(reader).into()))
+}
+
+/// Reads what is in a pipe; `None` if nothing is.
+///
+/// # Errors
+/// The pipe cannot be read.
+pub async fn read_now(pipe: &mut PipeStream, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    use tokio::io::AsyncReadExt as _;
+    // A thread reads, and goes on with it when this has waited for long enough. The next reading gets what it found.
+    let read = tokio::time::timeout(Duration::from_millis(50), pipe.read(buffer));
+    read.await.ok().transpose()
+}
