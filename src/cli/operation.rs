@@ -506,6 +506,7 @@ impl<'s> Operation<'s> {
             workspace: self.workspace.clone(),
         };
         let codec = self.session.plan_codec().map_err(|mut problems| problems.0.remove(0))?;
+        self.session.warn_of_plain_plan(&codec, path);
         planfile::write(path, &saved, VERSION, &codec)
     }
 
