@@ -87,7 +87,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
         ["link", dir] if dir.starts_with('-') => fail(&format!("There is no option {dir}.\n\n{USAGE_LINK}")),
         ["link", _] => match link(Path::new(&args[1])) {
             Ok(report) => print(&report),
-            Err(message) => fail(&message),
+            Err(error) => fail(&format!("{error}\n")),
         },
         ["help"] => print(USAGE),
         ["list", ..] => fail(USAGE_LIST),
@@ -177,8 +177,17 @@ fn carried() -> String {
     }
 }
 
+/// Reason why the links cannot be made.
+#[derive(Debug, thiserror::Error)]
+enum LinkError {
+    #[error("The directory {} cannot be created: {}.", .0.display(), cli::io_reason(.1))]
+    Directory(PathBuf, #[source] std::io::Error),
+    #[error("The link {} cannot be created: {}.", .0.display(), cli::io_reason(.1))]
+    Link(PathBuf, #[source] std::io::Error),
+}
+
 /// Makes the links and returns the text to print.
-fn link(dir: &Path) -> Result<String, String> {
+fn link(dir: &Path) -> Result<String, LinkError> {
     let executable = own_executable();
     let platform = addrs::platform::Platform::current().to_string();
     let mut out = String::new();
@@ -188,21 +197,9 @@ fn link(dir: &Path) -> Result<String, String> {
         for host in ["registry.terraform.io", "registry.opentofu.org"] {
             let package: PathBuf = [host, "hashicorp", plugin.name, version, &platform].iter().collect();
             let package = dir.join(package);
-            std::fs::create_dir_all(&package).map_err(|e| {
-                format!(
-                    "The directory {} cannot be created: {}.\n",
-                    package.display(),
-                    cli::io_reason(&e)
-                )
-            })?;
+            std::fs::create_dir_all(&package).map_err(|error| LinkError::Directory(package.clone(), error))?;
             let path = package.join(format!("terraform-provider-{}_v{version}", plugin.name));
-            replace_link(&executable, &path).map_err(|e| {
-                format!(
-                    "The link {} cannot be created: {}.\n",
-                    path.display(),
-                    cli::io_reason(&e)
-                )
-            })?;
+            replace_link(&executable, &path).map_err(|error| LinkError::Link(path.clone(), error))?;
             out.push_str(&format!("{}\n", path.display()));
         }
     }

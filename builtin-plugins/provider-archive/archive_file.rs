@@ -141,6 +141,7 @@ fn build(model: Model) -> Result<Model> {
     Ok(Model {
         output_size: written.size.into(),
         output_md5: written.md5.into(),
+        // As in the official provider, the identifier is the checksum.
         id: written.sha1.clone().into(),
         output_sha: written.sha1.into(),
         output_sha256: written.sha256.into(),

@@ -57,6 +57,7 @@ fn put(out: &mut impl Write, name: &[u8], mode: u32, size: u64, content: impl Re
             }
         }
     }
+    // As Go writes it: a size that the octal digits of the field cannot hold is in a record, and the field is zero.
     if size > LARGEST {
         record(&mut records, "size", size.to_string().as_bytes());
         header.set_size(0);
@@ -130,12 +131,14 @@ fn padded(out: &mut impl Write, size: u64, content: impl Read) -> io::Result<()>
 
 /// Splits the name into the two fields of a header; `None` if they cannot hold it.
 fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    // Like Go's library, which puts even a short name of this kind into an extended header.
     if !name.is_ascii() {
         return None;
     }
     if name.len() <= NAME {
         return Some((b"", name));
     }
+    // The slash between the two fields belongs to neither of them.
     let longest = name.len().min(PREFIX + 1);
     let slash = name
         .get(..longest)?

@@ -394,3 +394,29 @@ async fn the_life_of_a_managed_archive() {
         .unwrap();
     assert!(fewer.replace.contains(&"source".to_owned()), "{:?}", fewer.replace);
 }
+
+#[tokio::test]
+async fn an_archive_is_replaced_as_a_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, link) = (dir.path().join("a.zip"), dir.path().join("reader"));
+    let config = |content: &str| {
+        vec![
+            ("type", "zip".into()),
+            ("output_path", path(&out)),
+            ("source", sources(&[(content, "a")])),
+        ]
+    };
+    make(&config("old")).await.unwrap();
+    let old = fs::read(&out).unwrap();
+    // Whoever has the old archive open goes on reading it.
+    fs::hard_link(&out, &link).unwrap();
+    make(&config("new content")).await.unwrap();
+    assert_ne!(fs::read(&out).unwrap(), old);
+    assert_eq!(fs::read(&link).unwrap(), old);
+    fs::remove_file(&link).unwrap();
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        1,
+        "no temporary file is left"
+    );
+}

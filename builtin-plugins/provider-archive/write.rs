@@ -1,5 +1,5 @@
-//! Writing an archive to a temporary file and then to its path, so that a failure while it is made leaves the previous
-//! archive.
+//! Writing an archive to a temporary file and then to its path. A failure leaves the previous archive, where the file at the path
+//! can be replaced.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -8,6 +8,7 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use data_encoding::HEXLOWER;
+use files::{Output, Policy};
 use md5::{Digest, Md5};
 use sha1::Sha1;
 use sha2::{Sha256, Sha512};
@@ -52,8 +53,13 @@ pub(crate) fn archive(format: Format, entries: &[Entry], mode: Option<&str>) -> 
 impl Archive {
     /// Copies the archive to its path, and computes its checksums.
     pub fn store(mut self, path: &Path) -> io::Result<Written> {
+        /// Readable by others as far as the umask allows. The archive can be made again, so it need not survive a power failure.
+        const POLICY: Policy = Policy {
+            durable: false,
+            ..Policy::SHARED
+        };
         self.0.rewind()?;
-        let mut out = File::create(path)?;
+        let mut out = Output::create(path, POLICY)?;
         let (mut md5, mut sha1) = (Md5::new(), Sha1::new());
         let (mut sha256, mut sha512) = (Sha256::new(), Sha512::new());
         let mut size = 0i64;
@@ -73,6 +79,7 @@ impl Archive {
             sha512.update(bytes);
             size += n as i64;
         }
+        out.commit()?;
         let (sha256, sha512) = (sha256.finalize(), sha512.finalize());
         Ok(Written {
             size,

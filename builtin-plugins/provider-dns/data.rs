@@ -239,6 +239,7 @@ data_source!(Srv(Servers): "The servers of a service.", servers);
 async fn servers(config: Servers) -> Result<Servers> {
     let mut found = answers(config.service.text(), RecordType::SRV, |data| match data {
         RData::SRV(srv) => Some((
+            // As the official provider sorts them: by priority, and among equals the largest weight first.
             srv.priority,
             Reverse(srv.weight),
             text::name_text(&srv.target),
@@ -282,6 +283,7 @@ data_source!(Txt(Texts): "The texts of a name.", texts);
 async fn texts(config: Texts) -> Result<Texts> {
     let found = answers(config.host.text(), RecordType::TXT, |data| match data {
         RData::TXT(txt) => {
+            // The strings of a record are one text, in pieces of at most 255 bytes.
             let bytes: Vec<u8> = txt.txt_data.iter().flatten().copied().collect();
             Some(String::from_utf8_lossy(&bytes).into_owned())
         }

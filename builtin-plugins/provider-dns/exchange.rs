@@ -96,6 +96,7 @@ impl Client {
                 Ok(answer) => return Ok(answer),
             };
             tries -= 1;
+            // As in the official provider, the number includes the first attempt.
             if tries <= 0 {
                 return Err(other(format!("unable to complete DNS exchange: {problem}")));
             }
@@ -146,7 +147,7 @@ impl Client {
         if let Some((key, (_, mac))) = &signed {
             match key.verify(&answer, mac, now()) {
                 Ok(()) => {}
-                // A server may refuse a message before it looks at signatures. Of an unsigned answer, only a refusal is
+                // A server may refuse a message before it verifies signatures. Of an unsigned answer, only a refusal is
                 // accepted.
                 Err(tsig::Problem::Unsigned) if is_refusal(parsed.metadata.response_code) => {}
                 Err(problem) => return Err(other(problem.to_string())),
@@ -207,12 +208,14 @@ async fn tcp(peer: SocketAddr, request: &[u8]) -> Result<Vec<u8>, Failure> {
     let broken = broken(peer);
     let size = u16::try_from(request.len()).map_err(|_| other("the message is larger than 64 KiB"))?;
     let mut stream = TcpStream::connect(peer).await.map_err(&broken)?;
+    // Over TCP, the length in two bytes precedes a message (RFC 1035, 4.2.2).
     let mut bytes = size.to_be_bytes().to_vec();
     bytes.extend_from_slice(request);
     stream.write_all(&bytes).await.map_err(&broken)?;
     let size = stream.read_u16().await.map_err(&broken)?;
     let mut answer = vec![0; usize::from(size)];
     stream.read_exact(&mut answer).await.map_err(&broken)?;
+    // An answer begins with the ID of its question.
     if answer.get(..2) != request.get(..2) {
         return Err(other(format!("{peer}: the answer is one to another question")));
     }

@@ -7,7 +7,7 @@ use hickory_proto::rr::{Name, RData, RecordType};
 use monoform_sdk::schema::{block, computed, optional, required};
 use monoform_sdk::{Attr, Diagnostic, Set, Validator, model};
 
-use crate::records::{Kind, Place, RecordModel, complete_name, name_below_a_zone, name_problem};
+use crate::records::{Kind, Owner, RecordModel, complete_name, name_below_a_zone, name_problem};
 use crate::text::{self, TextError};
 
 const TTL: i64 = 3600;
@@ -34,8 +34,8 @@ macro_rules! record_model {
         }
 
         impl RecordModel for $model {
-            fn place(&self) -> Place<'_> {
-                Place {
+            fn place(&self) -> Owner<'_> {
+                Owner {
                     zone: self.zone.text(),
                     name: self.name.text(),
                     ttl: self.ttl.known().copied().unwrap_or(TTL),

@@ -27,7 +27,7 @@ pub mod fuzzing {
     pub fn answer(bytes: &[u8]) {
         drop(Message::from_vec(bytes));
         let algorithms = ["hmac-md5", "hmac-sha1", "hmac-sha256", "hmac-sha512"];
-        for algorithm in algorithms.into_iter().filter_map(Algorithm::of) {
+        for algorithm in algorithms.into_iter().filter_map(Algorithm::from_name) {
             let key = Key::new(&Name::root(), algorithm, b"secret".to_vec());
             let _ = key.verify(bytes, &[], 0);
         }

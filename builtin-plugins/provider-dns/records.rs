@@ -15,7 +15,7 @@ use crate::text::{self, NameError, TextError};
 /// Attributes that all record sets have.
 pub(crate) trait RecordModel: Model {
     /// Returns zone, name below it (empty at the top of the zone), and time to live.
-    fn place(&self) -> Place<'_>;
+    fn place(&self) -> Owner<'_>;
     /// Sets the attributes that identify the set.
     fn locate(&mut self, id: String, zone: String, name: Option<String>);
     fn set_id(&mut self, id: String);
@@ -24,13 +24,13 @@ pub(crate) trait RecordModel: Model {
 
 /// Owner name, zone and TTL of a record set.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'m> {
+pub(crate) struct Owner<'m> {
     pub zone: &'m str,
     pub name: &'m str,
     pub ttl: i64,
 }
 
-impl Place<'_> {
+impl Owner<'_> {
     /// Returns the fully qualified name as text.
     fn text(&self) -> String {
         match (self.name, self.zone) {
@@ -275,6 +275,7 @@ impl<K: Kind> Resource for Records<K> {
         if text::is_complete(place.zone) && !text::is_complete(place.name) {
             problems.extend(text::name(&place.text()).err());
         }
+        // The validators of the single attributes report these.
         problems.retain(|problem| {
             !matches!(
                 problem,

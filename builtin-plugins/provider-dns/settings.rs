@@ -78,7 +78,7 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    fn of(text: &str) -> Option<Transport> {
+    fn from_name(text: &str) -> Option<Transport> {
         let (is_tcp, family) = match text {
             "udp" => (false, None),
             "udp4" => (false, Some(4)),
@@ -131,7 +131,7 @@ impl Config {
         let port =
             u16::try_from(port).map_err(|_| failed(format!("port is a number from 0 to 65535, but is {port}.")))?;
         let transport = text(&update.transport, "DNS_UPDATE_TRANSPORT").unwrap_or_else(|| "udp".to_owned());
-        let transport = Transport::of(&transport).ok_or_else(|| {
+        let transport = Transport::from_name(&transport).ok_or_else(|| {
             failed(format!(
                 "unknown transport: {transport}. It is udp, udp4, udp6, tcp, tcp4 or tcp6."
             ))
@@ -202,7 +202,7 @@ fn key(name: &str, algorithm: &str, secret: &str) -> Result<Option<Key>> {
         .into());
     }
     let name = text::name(name).map_err(|e| failed(format!("\"key_name\" cannot be read: {e}.")))?;
-    let algorithm = Algorithm::of(algorithm).ok_or_else(|| {
+    let algorithm = Algorithm::from_name(algorithm).ok_or_else(|| {
         failed(format!(
             "Unknown HMAC algorithm: {algorithm}. It is hmac-md5, hmac-sha1, hmac-sha256 or hmac-sha512."
         ))

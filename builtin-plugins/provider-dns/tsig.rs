@@ -26,7 +26,7 @@ pub(crate) enum Algorithm {
 
 impl Algorithm {
     /// Returns the algorithm of this name.
-    pub fn of(name: &str) -> Option<Algorithm> {
+    pub fn from_name(name: &str) -> Option<Algorithm> {
         Some(match name {
             "hmac-md5" => Algorithm::Md5,
             "hmac-sha1" => Algorithm::Sha1,
@@ -116,6 +116,7 @@ impl Key {
         let id = message.get(..2)?;
         let algorithm = on_the_wire(self.algorithm.labels());
         let when = [&time.to_be_bytes()[2..], &FUDGE.to_be_bytes()].concat();
+        // The variables of RFC 8945, 4.3.3: name, class, TTL, algorithm, times, error, and the length of other data.
         let about = [&self.name, &ANY.to_be_bytes()[..], &[0; 4], &algorithm, &when, &[0; 4]].concat();
         let mac = self.algorithm.run(&self.secret, &[message, &about], Bytes);
         let size = u16::try_from(mac.len()).ok()?.to_be_bytes();
@@ -139,7 +140,7 @@ impl Key {
             return Err(Problem::Wrong("it is signed with another key"));
         }
         // A server that does not have the key cannot sign its error (RFC 8945, 5.3.2).
-        if let Some(problem) = Problem::of(record.error)
+        if let Some(problem) = Problem::from_code(record.error)
             && record.mac.is_empty()
         {
             return Err(problem);
@@ -170,7 +171,7 @@ impl Key {
         {
             return Err(Problem::Wrong("its signature does not fit"));
         }
-        if let Some(problem) = Problem::of(record.error) {
+        if let Some(problem) = Problem::from_code(record.error) {
             return Err(problem);
         }
         // After the signature: the time of an unverified message means nothing.
@@ -193,7 +194,7 @@ pub(crate) enum Problem {
 }
 
 impl Problem {
-    fn of(error: u16) -> Option<Problem> {
+    fn from_code(error: u16) -> Option<Problem> {
         Some(match error {
             0 => return None,
             16 => Problem::BadSignature,
@@ -252,6 +253,7 @@ impl<'m> Record<'m> {
         if count(ADDITIONAL)? == 0 {
             return None;
         }
+        // The signature is the last record (RFC 8945, 5.1): those before it are skipped.
         for _ in 1..records {
             let data = after_name(message, at)? + 10;
             at = data + usize::from(number(message, data - 2)?);
@@ -269,6 +271,7 @@ impl<'m> Record<'m> {
         time.get_mut(2..)?.copy_from_slice(when.get(..6)?);
         Some(Record {
             before: message.get(..at)?,
+            // Signed in canonical form, in lower case, whatever the case in the message.
             name: message.get(at..name_end)?.to_ascii_lowercase(),
             algorithm: message.get(data..algorithm_end)?.to_ascii_lowercase(),
             when,

@@ -4,15 +4,12 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitStatus, Output, Stdio};
-use std::time::Duration;
+use std::process::{ExitStatus, Output};
 
-use monoform_sdk::program::Running;
 use monoform_sdk::schema::{computed, optional, required};
 use monoform_sdk::{
-    Attr, Context, DataSource, Diagnostic, Result, Schema, Stop, Validator, async_trait, model, program,
+    Attr, Context, DataSource, Diagnostic, Result, Schema, Stop, Validator, async_trait, collect, model, program,
 };
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
 model! {
@@ -120,47 +117,9 @@ fn query(config: &Model) -> Vec<u8> {
     serde_json::Value::Object(object).to_string().into_bytes()
 }
 
-/// Time between an interrupt and the kill of the process group.
-const GRACE: Duration = Duration::from_secs(5);
-
 async fn run(mut command: Command, input: Vec<u8>, mut stop: Stop) -> io::Result<Output> {
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut running = Running::start(&mut command)?;
-    let child = running.child();
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let feed = async {
-        if let Some(mut pipe) = stdin {
-            // A program may end without reading all of its input.
-            drop(pipe.write_all(&input).await);
-        }
-        Ok(())
-    };
-    // All pipes at once: a program that waits for its output to be read would never read its input.
-    let work = async { tokio::try_join!(feed, whole(stdout), whole(stderr), running.wait()) };
-    let ended = tokio::select! {
-        ended = work => Some(ended),
-        () = stop.requested() => None,
-    };
-    match ended {
-        Some(Ok(((), stdout, stderr, status))) => Ok(Output { status, stdout, stderr }),
-        Some(Err(error)) => Err(error),
-        None => {
-            drop(running.end(GRACE).await);
-            Err(io::Error::new(io::ErrorKind::Interrupted, "it was stopped on request"))
-        }
-    }
-}
-
-/// Reads a pipe to its end.
-async fn whole(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        pipe.read_to_end(&mut bytes).await?;
-    }
-    Ok(bytes)
+    let output = collect::output(&mut command, Some(input), stop.requested()).await?;
+    output.ok_or_else(|| io::Error::new(io::ErrorKind::Interrupted, "it was stopped on request"))
 }
 
 fn failure(name: &str, errors: &str, status: ExitStatus) -> Diagnostic {
@@ -304,25 +263,6 @@ mod tests {
             error.detail
         );
         assert!(error_of("kill -9 $$").await.detail.contains("State: signal 9"));
-    }
-
-    #[tokio::test]
-    async fn a_program_that_is_stopped_ends_with_what_it_started() {
-        let dir = tempfile::tempdir().unwrap();
-        let pid = dir.path().join("pid");
-        let script = format!("sleep 300 & echo $! > {}; wait", pid.display());
-        let mut command = Command::new("sh");
-        command.args(["-c", &script]);
-        let error = run(command, Vec::new(), Stop::after(Duration::from_millis(300)))
-            .await
-            .unwrap_err();
-        assert_eq!(error.to_string(), "it was stopped on request");
-        let child = std::fs::read_to_string(&pid).unwrap();
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
-        assert!(
-            stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z ")),
-            "no child is left"
-        );
     }
 
     #[tokio::test]

@@ -69,6 +69,7 @@ impl Answer {
 
 /// Returns the usual form of a header's name: `Content-Type`.
 fn title_case(name: &str) -> String {
+    // Configurations are written for Go's client, which shows names like this. Over HTTP/2 they arrive in lower case.
     let mut begins = true;
     name.chars()
         .map(|c| {

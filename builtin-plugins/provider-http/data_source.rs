@@ -113,6 +113,7 @@ async fn ask(config: Model, cx: &mut Context<()>) -> Result<Model> {
         client: config.client_cert_pem.as_str().zip(config.client_key_pem.as_str()),
     };
     let request = Request::new(
+        // As in Go's client, an empty method is GET.
         config.method.as_str().filter(|m| !m.is_empty()).unwrap_or("GET"),
         config.url.text(),
         config.request_headers.known(),
@@ -135,6 +136,7 @@ async fn ask(config: Model, cx: &mut Context<()>) -> Result<Model> {
     Ok(Model {
         id: config.url.clone(),
         response_body: text.clone().into(),
+        // The deprecated name of `response_body`.
         body: text.into(),
         response_body_base64: STANDARD.encode(&answer.body).into(),
         response_headers: answer

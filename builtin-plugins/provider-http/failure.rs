@@ -52,6 +52,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
         Error::Tls { problem, .. } if *problem == TlsProblem::Certificate => {
             Failure::lasting(format!("the server's certificate is not trusted: {}", error.reason()))
         }
+        // In TLS 1.3, a server refuses the certificate of a client only after the handshake, by closing the connection.
         Error::Connection { url, reason } if url.starts_with("https:") => Failure {
             reason: format!(
                 "{reason}; a server that wants a certificate of its clients does so when there is none or a wrong one in \
@@ -63,6 +64,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
             reason: error.reason(),
             kind: Kind::Passing,
         },
+        // Go's client counts the first request, too.
         Error::TooManyRedirects { limit, .. } => Failure::lasting(format!("stopped after {} redirects", limit + 1)),
         Error::BadRedirect {
             scheme: Some(scheme), ..

@@ -30,7 +30,7 @@ model! {
 }
 
 impl Checksums {
-    pub fn of(content: &[u8]) -> Checksums {
+    pub fn compute(content: &[u8]) -> Checksums {
         let (sha256, sha512) = (Sha256::digest(content), Sha512::digest(content));
         Checksums {
             id: sha1(content).into(),

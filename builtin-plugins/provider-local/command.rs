@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
 use monoform_sdk::schema::{computed, optional, required};
 use monoform_sdk::{
     Attr, Context, DataSource, Diagnostic, Diagnostics, EphemeralResource, Opened, Result, Schema, Stop, async_trait,
-    model, program,
+    collect, model, program,
 };
-use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 model! {
@@ -69,35 +68,18 @@ impl Invocation<'_> {
     pub async fn output(&self, mut stop: Stop) -> Result<Output> {
         let name = self.command.text();
         let mut command = Command::new(find(name)?);
-        // The command must not outlive an interrupt, which drops the child.
         let arguments = self.arguments.clone().or(Vec::new());
         command
             .args(arguments.into_iter().filter_map(Attr::into_known))
-            .envs(&self.environment)
-            .kill_on_drop(true);
-        // Without text of its own the command must not read the input of this process.
-        command.stdin(if self.stdin.known().is_some() {
-            Stdio::piped()
-        } else {
-            Stdio::null()
-        });
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            .envs(&self.environment);
         if let Some(dir) = self.working_directory.as_str() {
             command.current_dir(dir);
         }
-        let mut child = command.spawn().map_err(|e| failed(name, e))?;
-        let input = child.stdin.take().zip(self.stdin.known().cloned());
-        let feed = async {
-            if let Some((mut pipe, text)) = input {
-                // A program may end without reading all of its input.
-                drop(pipe.write_all(text.as_bytes()).await);
-            }
-        };
-        let output = tokio::select! {
-            ((), output) = async { tokio::join!(feed, child.wait_with_output()) } => output,
-            () = stop.requested() => return Err(failed(name, "The command was stopped on request.")),
-        };
-        output.map_err(|e| failed(name, e))
+        let input = self.stdin.known().map(|text| text.clone().into_bytes());
+        let output = collect::output(&mut command, input, stop.requested()).await;
+        output
+            .map_err(|e| failed(name, e))?
+            .ok_or_else(|| failed(name, "The command was stopped on request."))
     }
 }
 

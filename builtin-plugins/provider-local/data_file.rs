@@ -47,7 +47,7 @@ macro_rules! file_data_source {
                     })?;
                     config.content = String::from_utf8_lossy(&content).into_owned().into();
                     config.content_base64 = STANDARD.encode(&content).into();
-                    config.sums = Checksums::of(&content);
+                    config.sums = Checksums::compute(&content);
                     Ok(config)
                 })
                 .await

@@ -181,7 +181,7 @@ macro_rules! file_resource {
                 };
                 blocking(move || match request.write() {
                     Ok(content) => Ok($model {
-                        sums: Checksums::of(&content),
+                        sums: Checksums::compute(&content),
                         ..plan
                     }),
                     Err(problem) => {

@@ -31,6 +31,7 @@ pub(crate) struct RandomShuffle;
 fn shuffle<T: Clone>(input: &[T], count: usize, seed: &str) -> Vec<T> {
     let mut result = Vec::with_capacity(count);
     let mut seeded = (!seed.is_empty()).then(|| Seeded::new(seed));
+    // Without this, a list that is empty would never yield enough.
     while result.len() < count && !input.is_empty() {
         let order = match &mut seeded {
             Some(seeded) => seeded.permutation(input.len()),
@@ -66,6 +67,7 @@ impl Resource for RandomShuffle {
         let result = shuffle(&input, count, plan.seed.text());
         Ok(Model {
             result: result.into(),
+            // As in the official provider: there is nothing that could be looked up by an identifier.
             id: "-".into(),
             ..plan
         })

@@ -72,6 +72,7 @@ macro_rules! managed_model {
                 if !matches!(self.length, Attr::Known(_)) {
                     self.length = (self.result.text().len() as i64).into();
                 }
+                // States of earlier versions have only `number`, the old name of `numeric`.
                 self.number = self.number.or(true).into();
                 self.numeric = self.number.clone();
                 for class in [&mut self.upper, &mut self.lower, &mut self.special] {

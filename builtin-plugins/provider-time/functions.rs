@@ -20,6 +20,7 @@ fn parts_type(name: &'static str, ty: Type) -> Type {
 fn parts(moment: Moment, name: &'static str, value: Value) -> Any {
     let date = moment.date();
     let iso = date.iso_week_date();
+    // As in Go, weeks begin with Sunday, which is 0.
     let weekday = i64::from(moment.weekday().to_sunday_zero_offset());
     let numbers: [i64; 10] = [
         moment.year(),

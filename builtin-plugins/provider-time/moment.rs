@@ -111,6 +111,7 @@ impl fmt::Display for Moment {
         match self.offset {
             0 => f.write_str("Z"),
             offset => {
+                // RFC 3339 has no seconds in offsets.
                 let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, offset.abs() / 60);
                 write!(f, "{sign}{:02}:{:02}", minutes / 60, minutes % 60)
             }

@@ -62,6 +62,7 @@ impl Model {
     fn at_base(self, base: Moment, configured: &Attr<String>) -> Result<Model> {
         let [days, hours, minutes, months, years] = self.rotations().map(amount);
         let none = Shift::default();
+        // As in the official provider, several arguments do not add up: the first that is set in this order counts.
         let shift = [
             years.map(|years| Shift { years, ..none }),
             months.map(|months| Shift { months, ..none }),
@@ -160,6 +161,7 @@ impl Resource for TimeRotating {
         let fields: Vec<&str> = id.split(',').collect();
         match fields.as_slice() {
             [base, rotation] => {
+                // Read here already, so that the error is one about the import ID.
                 moment(rotation)?;
                 Model::default().at_base(moment(base)?, &Attr::from(*rotation))
             }

@@ -70,6 +70,7 @@ impl Resource for TimeSleep {
     fn validate(&self, config: &Model) -> Diagnostics {
         let mut found = Diagnostics::new();
         if config.create_duration.is_null() && config.destroy_duration.is_null() {
+            // As in the official provider, each of the two attributes gets the error.
             for (this, other) in [(CREATE, DESTROY), (DESTROY, CREATE)] {
                 let detail = format!("At least one attribute out of [{other},{this}] must be specified");
                 found.push(Diagnostic::error("Invalid Attribute Combination", detail).at_attribute(this));

@@ -48,6 +48,7 @@ impl AltNames {
                     format!("Failed to parse {text:?}: {e}."),
                 )
             })?;
+            // As in Go, an IPv4 address in the form of IPv6 goes into a certificate with four bytes.
             out.ips.push(ip.to_canonical());
         }
         for (i, text) in texts(uris).enumerate() {
@@ -81,6 +82,7 @@ impl AltNames {
                         out.ips.push(ip.to_canonical());
                     }
                     GeneralName::Invalid(..) => return Err(CertificateError::AlternativeName),
+                    // As in the official provider: other names of a request, such as e-mail addresses, are not taken over.
                     _ => {}
                 }
             }

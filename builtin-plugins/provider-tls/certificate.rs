@@ -23,7 +23,7 @@ pub(crate) struct Template {
     pub not_before: Timestamp,
     pub not_after: Timestamp,
     pub uses: Uses,
-    /// True if it is an authority, which may sign other certificates.
+    /// True for the certificate of an authority, which may sign others.
     pub is_ca: bool,
     /// Path length constraint: number of intermediate certificates below this one.
     pub max_path_length: Option<u64>,
@@ -115,6 +115,7 @@ pub(crate) fn request(subject: &Name, names: &AltNames, key: &Key) -> Result<Vec
             key.public().write(w.next());
             w.next().write_tagged_implicit(Tag::context(0), |w| {
                 w.write_set(|w| {
+                    // The attributes are not optional (RFC 2986, 4.1): without any there is an empty set.
                     if names.is_empty() {
                         return;
                     }

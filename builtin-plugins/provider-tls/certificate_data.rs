@@ -159,6 +159,8 @@ impl DataSource for CertificateSource {
             None => {
                 let url = config.url.text();
                 let mut chain = of_server(url, verify, cx).await?;
+                // As in the official provider, the list begins at the end of the
+                // chain, and the server's own certificate is the last.
                 chain.reverse();
                 let read = |der: &Vec<u8>| {
                     Certificate::read(der).map_err(|e| failed("Unable to parse certificate", format!("{url}: {e}.")))
@@ -168,6 +170,7 @@ impl DataSource for CertificateSource {
         };
         let text: Vec<String> = certificates.iter().map(Certificate::text).collect();
         Ok(Model {
+            // A checksum of what Go prints for the list, so that existing states keep their identifier.
             id: identifier(format!("[{}]", text.join(" ")).as_bytes()).into(),
             verify_chain: verify.into(),
             certificates: certificates.into(),
@@ -214,6 +217,7 @@ async fn of_server(text: &str, verify: bool, cx: &mut Context<Proxying>) -> Resu
             _ => Ok(fetch::by_https(&url, verify, &client).await),
         }
     };
+    // A server may accept the connection and never answer.
     let fetched: Fetched = tokio::select! {
         fetched = fetch => fetched?,
         () = stop.requested() => Err(FetchError::Stopped),

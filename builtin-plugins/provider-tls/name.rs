@@ -144,6 +144,7 @@ impl Name {
                     .collect();
                 parts.join("+")
             });
+        // RFC 2253: an attribute without a short name is shown as its OID, with the encoded value in hexadecimal.
         let others = self.others.iter().rev().map(|(oid, value)| {
             let der = yasna::construct_der(|w| write_string(value, w));
             format!("{oid}=#{}", HEXLOWER.encode(&der))
@@ -155,6 +156,7 @@ impl Name {
 fn escaped(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for (i, c) in value.char_indices() {
+        // RFC 2253 escapes spaces at both ends only, and # only at the beginning.
         let special = match c {
             ',' | '+' | '"' | '\\' | '<' | '>' | ';' => true,
             ' ' => i == 0 || i + 1 == value.len(),

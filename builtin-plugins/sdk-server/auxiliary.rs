@@ -81,6 +81,7 @@ const HEALTH_SERVICE: &str = "plugin";
 impl health::health_server::Health for Auxiliary {
     async fn check(&self, request: Request<health::HealthCheckRequest>) -> Answer<health::HealthCheckResponse> {
         match request.into_inner().service.as_str() {
+            // go-plugin asks for its own name; general health checkers ask by an empty one for the server as a whole.
             "" | HEALTH_SERVICE => Ok(Response::new(serving())),
             other => Err(Status::not_found(format!("unknown service {other:?}"))),
         }

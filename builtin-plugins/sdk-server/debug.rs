@@ -28,6 +28,7 @@ pub(crate) fn invitation(address: &str, version: u32, socket: &Path) -> String {
         ("Protocol", "grpc".into()),
         ("ProtocolVersion", u64::from(version).into()),
         ("Pid", u64::from(std::process::id()).into()),
+        // go-plugin's test mode: the host leaves the process alive when its command ends.
         ("Test", true.into()),
         ("Addr", socket),
     ]);

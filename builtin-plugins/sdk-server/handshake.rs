@@ -61,6 +61,7 @@ fn choose(wanted: Option<&str>, served: &[u32]) -> u32 {
 
 /// The line that tells the other side where to connect, and which certificate it will meet there.
 pub(crate) fn line(version: u32, socket: &Path, certificate: Option<&[u8]>) -> String {
+    // Without padding, since go-plugin decodes this field strictly so.
     let certificate = certificate.map(|der| STANDARD_NO_PAD.encode(der)).unwrap_or_default();
     format!("{CORE_VERSION}|{version}|unix|{}|grpc|{certificate}", socket.display())
 }

@@ -15,6 +15,8 @@ pub(crate) fn events(provider: Arc<ServedProvider>, request: ListCall) -> mpsc::
     let (events, stream) = mpsc::channel(WAITING);
     let call = provider.calls().begin();
     spawn(provider.blocks(), async move {
+        // Asked to stop rather than dropped at an await: the provider may hold
+        // something at its server that only its own code gives back.
         let mut caller = Some(call.stop_on_drop());
         let work = provider.list(request, events.clone(), call.stop());
         tokio::pin!(work);
@@ -24,6 +26,7 @@ pub(crate) fn events(provider: Arc<ServedProvider>, request: ListCall) -> mpsc::
                 () = events.closed(), if caller.is_some() => drop(caller.take()),
             }
         };
+        // The protocol has no closing message for a list: diagnostics of the whole go in an event without an object.
         if !diagnostics.0.is_empty() {
             let event = ListEvent {
                 diagnostics,

@@ -22,7 +22,7 @@ use crate::handshake::Asked;
 /// A socket in a directory of its own, which goes away with this value.
 pub(crate) struct Socket {
     pub listener: UnixListener,
-    /// Its path; `@` and a name for one that is no file (`unix(7)`: abstract).
+    /// Path of the socket; `@` and a name for an abstract one, which is no file (see `unix(7)`).
     pub path: PathBuf,
     // Removed when dropped.
     _dir: Option<tempfile::TempDir>,
@@ -47,6 +47,7 @@ impl Socket {
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o700))?;
         if let Some(group) = &asked.socket_group {
             let group = group_id(group)?;
+            // Members of the group get through the directory to the socket, and cannot list it.
             open_to_group(dir.path(), group, 0o710)?;
             open_to_group(&path, group, 0o660)?;
         }
@@ -92,6 +93,7 @@ fn group_id(group: &str) -> io::Result<u32> {
     if let Ok(id) = group.parse() {
         return Ok(id);
     }
+    // From the file: a statically linked executable has no name service to ask.
     let groups = std::fs::read_to_string("/etc/group")?;
     let id = groups.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -164,6 +166,7 @@ pub(crate) fn connections(
                 }
             };
             let (sender, acceptor) = (sender.clone(), acceptor.clone());
+            // Handshakes run side by side, so that a client that connects and stays silent keeps no other out.
             tokio::spawn(async move {
                 let connection = match acceptor {
                     None => Connection::Plain(stream),

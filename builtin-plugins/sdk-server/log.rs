@@ -32,6 +32,7 @@ pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
         // A subscriber that is already set stays.
         drop(tracing::subscriber::set_global_default(Log { level }));
     }
+    // Installed at every level: panics, and waits for a server, are reported to the host also when nothing is logged.
     watch_panics();
     report_waiting_with(waiting);
 }
@@ -78,6 +79,7 @@ impl Subscriber for Log {
     }
 
     fn event(&self, event: &Event<'_>) {
+        // Microseconds: go-plugin parses the time in the layout of hclog.
         let text = line(event, &format!("{:.6}", jiff::Timestamp::now()));
         // There is no other place to report this to.
         drop(std::io::stderr().lock().write_all(text.as_bytes()));
@@ -116,6 +118,7 @@ fn line(event: &Event<'_>, time: &str) -> String {
     out.insert("@level".to_owned(), Json::from(level));
     out.insert("@message".into(), message);
     out.insert("@timestamp".into(), time.into());
+    // hclog separates the names of nested loggers by dots.
     out.insert("@module".into(), event.metadata().target().replace("::", ".").into());
     out.extend(fields.0);
     format!("{}\n", Json::Object(out))

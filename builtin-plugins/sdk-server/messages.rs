@@ -187,6 +187,7 @@ pub(crate) mod v6 {
             use pb::schema::object::NestingMode;
             if let Some(nested) = &a.nested {
                 let nesting = match nested.nesting {
+                    // For attributes, unlike for blocks, the protocol has no groups.
                     Nesting::Single | Nesting::Group => NestingMode::Single,
                     Nesting::List => NestingMode::List,
                     Nesting::Set => NestingMode::Set,
@@ -218,6 +219,7 @@ pub(crate) mod v6 {
     pub(crate) fn raw_state(state: Option<pb::RawState>) -> RawState {
         let state = state.unwrap_or_default();
         RawState {
+            // From a state that Terraform wrote before 0.12, as a flat map of strings.
             is_flat: state.json.is_empty() && !state.flatmap.is_empty(),
             json: state.json,
         }

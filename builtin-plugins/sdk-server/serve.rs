@@ -86,6 +86,7 @@ fn list(problems: &[String]) -> String {
 pub fn serve_provisioner<P: Provisioner>(provisioner: P) -> ExitCode {
     let provisioner = ServedProvisioner::new(provisioner);
     match provisioner.problems().as_slice() {
+        // Protocol 6 has no service for provisioners: hosts start all of them with 5.
         [] => serve(&[5], |_, _| provisioner_routes(provisioner)),
         problems => end(Err(ServeError::Schema(list(problems)))),
     }
@@ -105,7 +106,9 @@ fn provider_routes(served: ServedProvider, version: u32, shutdown: Shutdown) -> 
     } else {
         Routes::new(provider::ProviderService::<5>(service.clone()))
     };
+    // A service beside the protocol's, under a name of its own: hosts that do not know it never call it.
     let batches = ProviderCallsServer::new(provider::Batches { service, shutdown })
+        // The library's own limit for what comes in is 4 MiB, less than a single large object takes.
         .max_decoding_message_size(MESSAGE_LIMIT)
         .max_encoding_message_size(MESSAGE_LIMIT);
     Services {
@@ -156,6 +159,8 @@ fn variable(name: &str) -> Option<String> {
 
 fn serve(served: &[u32], services: impl FnOnce(u32, Shutdown) -> Services) -> ExitCode {
     let environment = variable;
+    // The cookie is how go-plugin tells a host from a person. Without it no
+    // socket is opened, and the status is 1, as that of plugins in Go.
     let Some(asked) = Asked::read(environment, served) else {
         drop(io::stderr().write_all(handshake::NOTICE.as_bytes()));
         return ExitCode::FAILURE;
@@ -247,6 +252,7 @@ async fn run(
         calls.idle().await;
         result
     };
+    // go-plugin kills a plugin two seconds after it has asked it to end: calls have to be over before that.
     let too_late = async {
         shutdown.begun().await;
         calls.stop();
@@ -262,11 +268,16 @@ async fn run(
 /// (Ctrl-C and the end of a terminal reach every process of it) are not for plugins: the program says what to do about them.
 /// Only plugins that were started by hand end by these signals; others end when their host does.
 fn watch_for_the_end(shutdown: Shutdown, by_hand: bool) -> Result<(), ServeError> {
+    // Handlers replace the default action of these signals, which would end the plugin in
+    // the middle of a call when somebody presses Ctrl-C at the host's terminal.
     let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Signals)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(ServeError::Signals)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Signals)?;
+    // Read before the host can know of this process: whoever adopts an orphan later has another number.
     let parent = std::os::unix::process::parent_id();
     tokio::spawn(async move {
+        // Polled: Linux sends its signal for the death of a parent when the
+        // thread ends that started the child, and macOS has none.
         let mut check = tokio::time::interval(Duration::from_secs(1));
         loop {
             tokio::select! {

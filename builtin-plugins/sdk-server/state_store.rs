@@ -101,6 +101,7 @@ pub(crate) fn pieces(state: &[u8], size: usize) -> impl Iterator<Item = (pb::Sta
     let total = length(state.len());
     let mut start = 0;
     state.chunks(size.max(1)).map(move |bytes| {
+        // Both ends are inclusive in the protocol, as in ranges of HTTP.
         let end = start + bytes.len() - 1;
         let range = pb::StateRange {
             start: length(start),
@@ -120,11 +121,13 @@ pub(crate) async fn gather(
     let mut total = 0;
     while let Some(piece) = pieces.next().await {
         let piece = piece?;
+        // Only the first piece has it.
         meta = meta.or(piece.meta);
         total = usize::try_from(piece.total_length).unwrap_or_default();
         state.extend_from_slice(&piece.bytes);
     }
     let meta = meta.ok_or_else(|| Status::invalid_argument("no piece says which state it belongs to"))?;
+    // A stream that breaks off can look like one that has ended; without this check, half a state would be stored.
     if state.len() != total {
         let what = format!("{} of {total} bytes of the state arrived", state.len());
         return Err(Status::invalid_argument(what));

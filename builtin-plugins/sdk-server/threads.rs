@@ -38,6 +38,7 @@ impl Pool {
                 .thread_name("task")
                 .enable_all()
                 .build()?,
+            // Nothing drives this runtime: only its threads for blocking work are used.
             calls: Builder::new_current_thread()
                 .max_blocking_threads(CALLS)
                 .thread_name("call")
@@ -59,7 +60,7 @@ pub(crate) fn spawn<T: Send + 'static>(blocks: bool, call: impl Future<Output = 
     }
 }
 
-/// Runs a call to its end. Who waits for it may go away: then the call is asked to stop, and not cut off in the middle.
+/// Runs a call to its end. If the caller goes away, the call is asked to stop, and not cut off in the middle.
 pub(crate) async fn run<T, F>(calls: &Calls, blocks: bool, work: impl FnOnce(Stop) -> F) -> Result<T, Status>
 where
     T: Send + 'static,

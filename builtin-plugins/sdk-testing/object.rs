@@ -226,6 +226,7 @@ impl<'h, P: Provider> Object<'h, P> {
         if self.state.is_some() && (self.tainted || !plan.replace.is_empty()) {
             let replace = std::mem::take(&mut plan.replace);
             self.destroy().await?;
+            // As in the core: the second half of a replacement is planned as a creation.
             plan = self.plan_from(None, Vec::new(), config).await?;
             plan.replace = replace;
         }
@@ -271,6 +272,7 @@ impl<'h, P: Provider> Object<'h, P> {
                 call.stop().into(),
             )
             .await;
+        // As in the core: a creation that failed leaves a tainted object.
         self.tainted = creates && changed.diagnostics.has_errors();
         self.take(changed)
     }
@@ -293,6 +295,7 @@ impl<'h, P: Provider> Object<'h, P> {
             let detail = "The object is to exist, but there is none after the operation.";
             return Err(Diagnostic::error("Provider produced inconsistent result after apply", detail).into());
         };
+        // The core accepts such differences from types of the legacy SDK, and only logs them.
         for (name, planned) in planned.entries().into_iter().flatten().filter(|_| !lenient) {
             let now = state.get(name);
             if let Some(now) = now
@@ -313,7 +316,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.harness.sort(found)
     }
 
-    /// Reads it again. Without it, there is nothing to read.
+    /// Reads the object again. Without an object, nothing is read.
     pub async fn read(&mut self) -> Result<()> {
         let schema = self.harness.schema(&self.name);
         let state = encode(self.state.as_ref(), schema)?;
@@ -343,7 +346,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.harness.sort(changed.diagnostics)
     }
 
-    /// Plans to destroy it, and destroys it.
+    /// Plans the destruction of the object, and destroys it.
     pub async fn destroy(&mut self) -> Result<()> {
         self.plan_destroy().await?;
         self.carry_out(None, &[], self.private.clone(), None).await?;
@@ -356,12 +359,12 @@ impl<'h, P: Provider> Object<'h, P> {
         }
     }
 
-    /// Imports it by its id.
+    /// Imports the object by its ID.
     pub async fn import(&mut self, id: &str) -> Result<()> {
         self.import_by(id, None).await
     }
 
-    /// Imports it by its identity; attributes that are not given are null.
+    /// Imports the object by its identity; attributes that are not given are null.
     pub async fn import_identity(&mut self, identity: Config<'_>) -> Result<()> {
         let Some(ty) = self.harness.identity_type(&self.name) else {
             let detail = format!("Objects of type {} have no identity.", self.name);

@@ -57,7 +57,7 @@ pub trait Action: Send + Sync + 'static {
     /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema; the model's unless there is more to say.
+    /// The schema. By default, it is that of the model.
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()
     }
@@ -125,7 +125,7 @@ impl<A: Action> ActionEntry<A> {
 }
 
 /// Diagnostics of a call: those of its context, then those of its error.
-fn told<C>(result: Result<()>, cx: Context<C>) -> Diagnostics {
+fn reported<C>(result: Result<()>, cx: Context<C>) -> Diagnostics {
     let mut diagnostics = cx.diagnostics;
     if let Err(errors) = result {
         diagnostics.append(errors);
@@ -153,7 +153,7 @@ impl<A: Action> AnyAction for ActionEntry<A> {
             Err(error) if error.unknown => Ok(()),
             Err(error) => Err(error.into()),
         };
-        (cx.deferred, told(result, cx))
+        (cx.deferred, reported(result, cx))
     }
 
     async fn invoke(&self, config: &Value, progress: Progress, stop: Stop) -> Diagnostics {
@@ -162,6 +162,6 @@ impl<A: Action> AnyAction for ActionEntry<A> {
             Ok(config) => guarded(self.action.invoke(config, progress, &mut cx)).await,
             Err(errors) => Err(errors),
         };
-        told(result, cx)
+        reported(result, cx)
     }
 }

@@ -60,7 +60,7 @@ impl<C> Context<C> {
         self.options.stop.clone()
     }
 
-    /// What the module whose resource or data source this is says in its `provider_meta` block, if it has one: see
+    /// Returns the `provider_meta` block of the module that has the resource or data source, if there is one: see
     /// [`Provider::meta_schema`](crate::Provider::meta_schema). Planning, applying and reading have it.
     pub fn provider_meta<M: Model>(&self) -> Result<Option<M>> {
         let value = self.options.meta_value(&M::ty())?;

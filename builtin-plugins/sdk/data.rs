@@ -24,7 +24,7 @@ pub trait DataSource: Send + Sync + 'static {
     /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema; the model's unless there is more to say.
+    /// The schema. By default, it is that of the model.
     fn schema(&self) -> Schema {
         Schema::of::<Self::Model>()
     }
@@ -46,7 +46,7 @@ pub trait EphemeralResource: Send + Sync + 'static {
     /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema; the model's unless there is more to say.
+    /// The schema. By default, it is that of the model.
     fn schema(&self) -> Schema {
         Schema::of::<Self::Model>()
     }
@@ -80,7 +80,7 @@ pub struct Opened<M> {
 }
 
 impl<M> From<M> for Opened<M> {
-    /// Open until it is closed.
+    /// Opens without a renewal: the result is valid until the resource is closed.
     fn from(result: M) -> Opened<M> {
         Opened { result, renew_at: None }
     }

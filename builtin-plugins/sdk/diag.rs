@@ -1,4 +1,4 @@
-//! What a plugin tells the person: errors and warnings, with the attribute they are about.
+//! Diagnostics of a plugin: errors and warnings, with the attribute they are about.
 
 use cty::Path;
 

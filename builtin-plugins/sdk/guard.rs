@@ -98,8 +98,8 @@ static UNREPORTED: Mutex<Vec<Diagnostic>> = Mutex::new(Vec::new());
 /// Limit of unreported panics. More say nothing new: a task that panics is usually started again and again.
 const UNREPORTED_LIMIT: usize = 8;
 
-/// Watches for panics of this process. All are logged. Those of tasks and threads that the plugin starts itself end nothing that
-/// anybody waits for, so the next answer reports them.
+/// Watches for panics of this process. All are logged. A panic in a task or thread that the plugin has started fails no call, so the
+/// next answer reports it.
 pub fn watch_panics() {
     // A panic is an event of the log like others, so that the host shows it at its level.
     std::panic::set_hook(Box::new(|panic| {

@@ -85,7 +85,7 @@ pub use cty;
 #[doc(no_inline)]
 pub use cty::json::Json;
 #[doc(inline)]
-pub use process::{lines, program};
+pub use process::{collect, lines, program};
 
 pub use action::{Action, Progress};
 pub use blocking::blocking;

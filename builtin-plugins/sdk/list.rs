@@ -26,7 +26,7 @@ pub trait ListResource: Send + Sync + 'static {
     /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema of the `config` block; the model's unless there is more to say.
+    /// The schema of the `config` block. By default, it is that of the model.
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()
     }
@@ -87,8 +87,8 @@ impl<M: Model> Found<M> {
         self.request.include_objects
     }
 
-    /// Hands over an object, with a name for people. Returns whether more are wanted: not once there are as many as were
-    /// requested, or nobody takes them any more.
+    /// Passes on an object, with a name for people. Returns true if more are requested: not once there are as many as were
+    /// requested, or the caller is gone.
     pub async fn push(&mut self, display_name: impl Into<String> + Send, object: M) -> bool {
         // Also for lists that do not mind what this returned before.
         if self.taken >= self.request.limit {

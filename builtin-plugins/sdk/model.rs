@@ -360,8 +360,8 @@ impl<T: Cty> Cty for BTreeMap<String, T> {
     }
 }
 
-/// The type of a collection's elements, where it is declared as `declared`: where that leaves the type open ([`Any`]), the one
-/// that all elements have. `None` if they have several: there is no such collection, which `wire::encode` reports.
+/// Returns the type of a collection's elements: the declared one, or, where that is open ([`Any`]), the type
+/// that all elements have. `None` if the elements have different types: no collection can hold them, which `wire::encode` reports.
 /// Blocks whose content has an open type form tuples and objects in any case, as in the protocol.
 fn element_type(declared: Type, items: &mut [Value]) -> Option<Type> {
     if !declared.has_dynamic() {
@@ -481,7 +481,7 @@ pub fn object_type(parts: Vec<(Option<&'static str>, Type)>) -> Type {
     Type::object(all)
 }
 
-/// The object of these attributes; those without a name bring all of their own.
+/// Builds an object of these attributes. A part without a name is a flattened model: all of its attributes are taken.
 #[doc(hidden)]
 #[must_use]
 pub fn object(parts: Vec<(Option<&'static str>, Value)>) -> Value {

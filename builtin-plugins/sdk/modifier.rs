@@ -91,6 +91,7 @@ fn values_changed(old: &Value, new: &Value) -> bool {
     if old == new {
         return false;
     }
+    // The value may come out different, so the plan has to announce the replacement.
     if !new.is_known() {
         return true;
     }

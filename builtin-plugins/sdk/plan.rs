@@ -34,14 +34,14 @@ pub struct Planned {
 /// Makes the plan for an object to be created (`prior` is `None`) or kept.
 #[must_use]
 pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, proposed: &Value) -> Planned {
-    let place = Place {
+    let place = Position {
         config: Some(config),
         prior,
         planned: proposed,
     };
     // A pass of its own: whether anything changes is known only when all defaults are in.
     let with_defaults = walk(&schema.members, &place, &Path::root(), &mut Defaults);
-    let place = Place {
+    let place = Position {
         planned: &with_defaults,
         ..place
     };
@@ -62,11 +62,11 @@ pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, propo
 struct Defaults;
 
 impl Pass for Defaults {
-    fn enter(&self, _member: &CompiledMember, _at: &Place<'_>) -> Option<Value> {
+    fn enter(&self, _member: &CompiledMember, _at: &Position<'_>) -> Option<Value> {
         None
     }
 
-    fn leave(&mut self, member: &CompiledMember, at: &Place<'_>, _parent: &Parent<'_>) -> Value {
+    fn leave(&mut self, member: &CompiledMember, at: &Position<'_>, _parent: &Parent<'_>) -> Value {
         match member.attribute() {
             Some(a) if a.write_only => Value::null(a.ty.clone()),
             Some(a) => match (&a.default, at.config) {
@@ -88,7 +88,7 @@ struct Results {
 }
 
 impl Pass for Results {
-    fn enter(&self, member: &CompiledMember, at: &Place<'_>) -> Option<Value> {
+    fn enter(&self, member: &CompiledMember, at: &Position<'_>) -> Option<Value> {
         // Without a change, computed attributes keep their prior values, or every plan would have a difference.
         if !self.change {
             return None;
@@ -102,7 +102,7 @@ impl Pass for Results {
         }
     }
 
-    fn leave(&mut self, member: &CompiledMember, at: &Place<'_>, parent: &Parent<'_>) -> Value {
+    fn leave(&mut self, member: &CompiledMember, at: &Position<'_>, parent: &Parent<'_>) -> Value {
         let modifiers = member.modifiers();
         // Most members have none.
         if modifiers.is_empty() {
@@ -134,7 +134,7 @@ fn becomes_unknown(attribute: &Attribute, config: Option<&Value>) -> bool {
 
 /// One position in the configuration, the prior object and the plan.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Position<'a> {
     config: Option<&'a Value>,
     prior: Option<&'a Value>,
     planned: &'a Value,
@@ -148,14 +148,14 @@ struct Parent<'a> {
 
 /// One pass over the members of a planned object.
 trait Pass {
-    /// The value of a member that is decided without a look at what is inside of it.
-    fn enter(&self, member: &CompiledMember, at: &Place<'_>) -> Option<Value>;
-    /// The value of a member whose content has been rebuilt.
-    fn leave(&mut self, member: &CompiledMember, at: &Place<'_>, parent: &Parent<'_>) -> Value;
+    /// Returns the value of a member if its inner members do not matter.
+    fn enter(&self, member: &CompiledMember, at: &Position<'_>) -> Option<Value>;
+    /// Returns the value of a member whose inner members have been rebuilt.
+    fn leave(&mut self, member: &CompiledMember, at: &Position<'_>, parent: &Parent<'_>) -> Value;
 }
 
 /// Rebuilds a block's planned object with what a pass makes of each member, innermost first.
-fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, pass: &mut dyn Pass) -> Value {
+fn walk(members: &[CompiledMember], place: &Position<'_>, path: &Path, pass: &mut dyn Pass) -> Value {
     // What is null, unknown or no object has no members to rebuild.
     let (Some(ty), Some(_)) = (place.planned.ty().as_object(), place.planned.entries()) else {
         return place.planned.clone();
@@ -166,7 +166,7 @@ fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, pass: &mut d
         let Some(planned) = place.planned.get(name) else {
             return place.planned.clone();
         };
-        let mut at = Place {
+        let mut at = Position {
             config: place.config.and_then(|v| v.get(name)),
             prior: place.prior.and_then(|v| v.get(name)),
             planned,
@@ -190,7 +190,13 @@ fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, pass: &mut d
     Value::object_of(ty, values)
 }
 
-fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path: &Path, pass: &mut dyn Pass) -> Value {
+fn walk_block(
+    nesting: Nesting,
+    members: &[CompiledMember],
+    at: &Position<'_>,
+    path: &Path,
+    pass: &mut dyn Pass,
+) -> Value {
     match nesting {
         Nesting::Single | Nesting::Group => return walk(members, at, path, pass),
         Nesting::Map => return walk_map(members, at, path, pass),
@@ -213,7 +219,7 @@ fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path
     };
     let mut out = Vec::with_capacity(items.len());
     for (i, (planned, pair)) in items.iter().zip(pairs).enumerate() {
-        let place = Place {
+        let place = Position {
             config: pair.config.and_then(|i| config.get(i)),
             prior: pair.prior.and_then(|i| prior.get(i)),
             planned,
@@ -232,13 +238,13 @@ fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path
     }
 }
 
-fn walk_map(members: &[CompiledMember], at: &Place<'_>, path: &Path, pass: &mut dyn Pass) -> Value {
+fn walk_map(members: &[CompiledMember], at: &Position<'_>, path: &Path, pass: &mut dyn Pass) -> Value {
     let Some(entries) = at.planned.entries() else {
         return at.planned.clone();
     };
     let mut out = BTreeMap::new();
     for (key, planned) in entries {
-        let place = Place {
+        let place = Position {
             config: at.config.and_then(|c| c.get(key)),
             prior: at.prior.and_then(|p| p.get(key)),
             planned,
@@ -262,18 +268,18 @@ pub struct Plan<'a, M> {
 }
 
 impl<M: Model> Plan<'_, M> {
-    /// What the configuration says. Fails where something is not known yet and the model cannot say so: a `Vec` of blocks whose number
+    /// Returns the configuration. Fails where a value is not known yet and the model cannot express that: a `Vec` of blocks whose number
     /// depends on another object (`dynamic`) is such a place, an `Attr<Vec<_>>` is not.
     pub fn config(&self) -> Result<M> {
         Ok(M::from_cty(self.config)?)
     }
 
-    /// The object of before; `None` when one is to be created.
+    /// Returns the prior object; `None` if the plan creates one.
     pub fn prior(&self) -> Result<Option<M>> {
         Ok(self.prior.map(M::from_cty).transpose()?)
     }
 
-    /// The object as planned so far.
+    /// Returns the object as planned so far.
     pub fn planned(&self) -> Result<M> {
         Ok(M::from_cty(&self.planned.state)?)
     }
@@ -284,8 +290,8 @@ impl<M: Model> Plan<'_, M> {
         self.prior.is_none()
     }
 
-    /// Plans this object instead. Attributes that are as [`Plan::planned`] gave them stay exactly as they are, even where a
-    /// model cannot say it all: that one element of a list is not known.
+    /// Plans this object instead. Attributes that are the same as in [`Plan::planned`] keep their exact values, even those that a
+    /// model cannot express, such as a list of which one element is unknown.
     pub fn set(&mut self, planned: &M) {
         let state = &self.planned.state;
         // Compared as models, since a model may be unable to say what the value has.

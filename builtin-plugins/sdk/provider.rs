@@ -26,7 +26,7 @@ pub trait Provider: Send + Sync + 'static {
     /// The result of [`Provider::configure`], for resources to use: usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema of the configuration; the model's unless there is more to say.
+    /// The schema of the configuration. By default, it is that of the model.
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()
     }
@@ -117,16 +117,16 @@ impl<P: Provider> Provider for NeverBlocks<P> {
 
 /// Several providers as one: it has the members of both, and hands its configuration, which both understand, to each.
 ///
-/// A provider that has grown can be taken apart by it into crates, each with its own client; see [`Both::of`].
+/// A provider that has grown can be taken apart by it into crates, each with its own client; see [`Both::new`].
 pub struct Both<A: Provider, B: Provider> {
     one: (A, ClientCell<A::Client>),
     other: (B, ClientCell<B::Client>),
 }
 
 impl<A: Provider, B: Provider<Config = A::Config>> Both<A, B> {
-    /// Combines two providers; a third is added by `Both::of(Both::of(a, b), c)`. The schema of the configuration, if there is
+    /// Combines two providers; a third is added by `Both::new(Both::new(a, b), c)`. The schema of the configuration, if there is
     /// more to it than its model, is the one of the first, and so is that of `provider_meta` blocks.
-    pub fn of(one: A, other: B) -> Both<A, B> {
+    pub fn new(one: A, other: B) -> Both<A, B> {
         Both {
             one: (one, ClientCell::new()),
             other: (other, ClientCell::new()),
@@ -364,7 +364,7 @@ mod tests {
         let one = || Plain(|m| m.resource("x_thing", Things));
         assert!(ServedProvider::new(one()).problems().is_empty());
         assert_eq!(
-            ServedProvider::new(Both::of(one(), one())).problems(),
+            ServedProvider::new(Both::new(one(), one())).problems(),
             ["there is more than one member x_thing of the same kind"]
         );
     }

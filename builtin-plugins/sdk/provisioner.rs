@@ -30,7 +30,7 @@ pub trait Provisioner: Send + Sync + 'static {
     /// Set if some code of this provisioner may block its thread; see [`Provider::BLOCKS`](crate::Provider::BLOCKS).
     const BLOCKS: bool = true;
 
-    /// The schema; the model's unless there is more to say.
+    /// The schema. By default, it is that of the model.
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()
     }
@@ -40,8 +40,8 @@ pub trait Provisioner: Send + Sync + 'static {
         Diagnostics::new()
     }
 
-    /// Runs it. `connection` is the connection block as the program sends it: a map of strings, or null.
-    /// When `stop` is requested, it should end soon.
+    /// Runs the provisioner. `connection` is the block as the program sends it: a map of strings, or null.
+    /// When `stop` is requested, the provisioner should end soon.
     async fn run(&self, config: Self::Config, connection: Value, output: Output, stop: Stop) -> Result<()>;
 }
 

@@ -29,7 +29,7 @@ pub trait Resource: Send + Sync + 'static {
     /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema; the model's unless there is more to say.
+    /// The schema. By default, it is that of the model.
     fn schema(&self) -> Schema {
         Schema::of::<Self::Model>()
     }

@@ -72,6 +72,7 @@ fn fitted(json: &Json, ty: &Type) -> Json {
         }
         (Json::Object(items), Type::Object(o)) => {
             let mut out = BTreeMap::new();
+            // Attributes that the schema no longer has are dropped, as the SDKs in Go do it.
             for attribute in o.attributes() {
                 let value = items
                     .get(&*attribute.name)

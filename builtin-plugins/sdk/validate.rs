@@ -1,7 +1,7 @@
 //! Rules for what a configuration may say, beside what its schema's types say.
 //!
 //! Summaries and details follow a fixed vocabulary, because people search for them and tests match on them. Rules are
-//! about what is known: an unknown value satisfies every rule, it is looked at again when it is known.
+//! about what is known: an unknown value satisfies every rule, and is validated again when it is known.
 
 use std::fmt;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ pub struct Check<'a> {
     pub path: Path,
     /// The configured value of the attribute.
     pub value: &'a Value,
-    /// The configuration of the block in which it stands.
+    /// The configuration of the block that has the attribute.
     pub block: &'a Value,
     /// The configuration of the outermost block.
     pub config: &'a Value,

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 static SEND: OnceLock<fn(&str)> = OnceLock::new();
 
-/// Installs the function that tells the host which server is waited for. The first one stays.
+/// Installs the function that reports to the host which server is waited for. The first one stays.
 pub fn report_waiting_with(send: fn(&str)) {
     // One process serves one plugin.
     SEND.get_or_init(|| send);

@@ -54,7 +54,7 @@ struct Properties {
 }
 
 impl Properties {
-    fn of(answer: &Answer) -> Properties {
+    fn from_answer(answer: &Answer) -> Properties {
         let metadata = answer.headers.iter().filter_map(|(name, value)| {
             let name = name.as_str().strip_prefix(METADATA)?;
             Some((name.to_owned(), value.to_str().ok()?.to_owned()))
@@ -213,7 +213,8 @@ impl Client {
         let headers: Vec<(&str, &str)> = lease.iter().map(|id| ("x-ms-lease-id", id.as_str())).collect();
         let answer = self.send(about, Method::HEAD, (blob, ""), &headers, None).await?;
         match answer.status.as_u16() {
-            200 => Ok(Some(Properties::of(&answer))),
+            200 => Ok(Some(Properties::from_answer(&answer))),
+            // A missing container is no missing blob: the configuration probably has a wrong name.
             404 if code(&answer) != "ContainerNotFound" => Ok(None),
             _ => Err(self.problem(about, &answer)),
         }
@@ -300,7 +301,7 @@ impl Client {
         if answer.status.as_u16() != 200 {
             return Err(self.problem(about, &answer));
         }
-        let listed = Xml::of(&answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
+        let listed = Xml::from_answer(&answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
         Ok(Page {
             names: listed.texts("Name").map(str::to_owned).collect(),
             next: listed.text("NextMarker").map(str::to_owned),
@@ -354,7 +355,7 @@ impl Client {
         let message = xml::tag(&text, "Message").unwrap_or_default();
         // The second line has the ID of the request, which is of use to the support only.
         let message = message.lines().next().unwrap_or_default().trim_end_matches('.');
-        let detail = answer.told(about.what, &code, message, advice.trim_start());
+        let detail = answer.describe(about.what, &code, message, advice.trim_start());
         Diagnostic::error(about.summary, detail).into()
     }
 }

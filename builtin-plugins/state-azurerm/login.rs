@@ -338,7 +338,7 @@ impl Requested {
         let token = json[field].as_str().filter(|_| answer.status.is_success());
         token
             .map(str::to_owned)
-            .ok_or_else(|| failed(TokenError::of(&answer).to_string()))
+            .ok_or_else(|| failed(TokenError::from_answer(&answer).to_string()))
     }
 }
 

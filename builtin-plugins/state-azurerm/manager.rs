@@ -123,6 +123,7 @@ impl<'a> Manager<'a> {
             .ask(Method::POST, &format!("/listKeys?$expand=kerb&api-version={VERSION}"))
             .await?;
         let keys = json["keys"].as_array().into_iter().flatten();
+        // Keys without this permission can only read.
         let full = |key: &&Json| {
             key["permissions"]
                 .as_str()

@@ -39,7 +39,7 @@ struct Pieces {
 
 impl Pieces {
     /// Parses a value; `None` if it is a state and no list.
-    fn of(value: &[u8]) -> Option<Pieces> {
+    fn parse(value: &[u8]) -> Option<Pieces> {
         let json: Json = serde_json::from_slice(value).ok()?;
         let sum = json["current-hash"].as_str()?.to_owned();
         let keys = json["chunks"].as_array()?.iter();
@@ -129,7 +129,7 @@ impl LockedStore for Client {
             });
         };
         let revision = Some(Revision::Named(pair.index.to_string()));
-        let pieces = Pieces::of(&pair.value);
+        let pieces = Pieces::parse(&pair.value);
         let mut value = pair.value;
         if let Some(pieces) = &pieces {
             value = Vec::new();
@@ -184,7 +184,7 @@ impl LockedStore for Client {
             .kv
             .get(about, &path)
             .await?
-            .and_then(|pair| Pieces::of(&pair.value));
+            .and_then(|pair| Pieces::parse(&pair.value));
         let sum = md5_hex(state);
         let value = match self.settings.gzip {
             true => Cow::Owned(
@@ -227,7 +227,8 @@ impl LockedStore for Client {
             .kv
             .get(about, &path)
             .await?
-            .and_then(|pair| Pieces::of(&pair.value));
+            .and_then(|pair| Pieces::parse(&pair.value));
+        // The list first: pieces without a list are no state, but a list without its pieces is a broken one.
         self.kv.delete(about, &path, false).await?;
         match pieces {
             Some(pieces) => self.kv.delete(about, &Pieces::folder(&path, &pieces.sum), true).await,

@@ -97,7 +97,7 @@ fn again(answer: &Answer) -> bool {
 }
 
 /// Address of the agent.
-struct Place {
+struct AgentAddress {
     base: Url,
     socket: Option<PathBuf>,
 }
@@ -114,7 +114,7 @@ impl Config {
 
     /// Returns the effective settings from the arguments and the environment.
     pub(crate) fn settings(&self) -> Result<Settings> {
-        let Place { base, socket } = self.place()?;
+        let AgentAddress { base, socket } = self.place()?;
         let http = HttpClient::new(HttpSettings {
             tls: self.tls()?,
             retries: Retries {
@@ -149,7 +149,7 @@ impl Config {
         })
     }
 
-    fn place(&self) -> Result<Place> {
+    fn place(&self) -> Result<AgentAddress> {
         let attribute = "address";
         let address = text(&self.address)
             .or_else(|| env::var("CONSUL_HTTP_ADDR"))
@@ -181,7 +181,7 @@ impl Config {
         };
         let base = Url::parse(&format!("{scheme}://{}/", rest.trim_end_matches('/')));
         let base = base.map_err(|e| problem(attribute, format!("{address:?} is not where an agent can be: {e}.")))?;
-        Ok(Place { base, socket })
+        Ok(AgentAddress { base, socket })
     }
 
     fn headers(&self) -> Result<HeaderMap> {

@@ -1,5 +1,6 @@
 //! Objects of the bucket, and the locks among them.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use monoform_sdk::state_store::{LockError, LockInfo, WorkspaceSupport};
@@ -13,6 +14,7 @@ use store_client::lock::{Created, Found, LockRecord, Records, Removed};
 use store_client::name::{joined, state_object};
 use store_client::sum::md5_hex;
 use store_client::xml::is_about_bucket;
+use tokio::sync::Mutex;
 
 use crate::config::Settings;
 use crate::services::Refused;
@@ -28,11 +30,16 @@ const SUM: &str = "x-cos-meta-md5";
 /// Client for a bucket with states.
 pub(crate) struct Client {
     settings: Settings,
+    /// Locks that this process created and whose tags it has removed.
+    untagged: Mutex<HashSet<String>>,
 }
 
 impl Client {
     pub fn new(settings: Settings) -> Client {
-        Client { settings }
+        Client {
+            settings,
+            untagged: Mutex::default(),
+        }
     }
 
     /// Checks that there are credentials.
@@ -213,8 +220,12 @@ impl LockRecord for LockObject<'_> {
             Err(problems) => Err(problems),
         };
         // With the tag gone, the next client can try for the lock.
-        if let Err(problems) = self.client.remove_tag(&self.object).await {
-            tracing::warn!("{}", details(&problems));
+        match self.client.remove_tag(&self.object).await {
+            Err(problems) => tracing::warn!("{}", details(&problems)),
+            Ok(()) if matches!(created, Ok(Created::Done(_))) => {
+                self.client.untagged.lock().await.insert(self.object.clone());
+            }
+            Ok(()) => {}
         }
         created.map_err(LockError::Failed)
     }
@@ -233,7 +244,11 @@ impl LockRecord for LockObject<'_> {
 
     async fn remove(&self, _found: &Found) -> Result<Removed> {
         self.client.remove(UNLOCK, &self.object).await?;
-        // A program that was killed after it wrote the object has left the tag, too.
+        // A tag that exists now is that of the next client, which must be alone until it has written its lock.
+        if self.client.untagged.lock().await.remove(&self.object) {
+            return Ok(Removed::Done);
+        }
+        // The lock of another process: if that was killed after it wrote the object, it has left the tag, too.
         self.client.remove_tag(&self.object).await.map(|()| Removed::Done)
     }
 }

@@ -108,7 +108,7 @@ impl Cloud {
             (_, 403) => "The account needs a policy that permits this, on the bucket and on tags (tag:*).".to_owned(),
             _ => String::new(),
         };
-        let detail = answer.told(about.what, &code, &message, &advice);
+        let detail = answer.describe(about.what, &code, &message, &advice);
         Diagnostic::error(about.summary, detail).into()
     }
 }

@@ -199,6 +199,7 @@ impl Config {
         let address = match text(&self.endpoint, "TENCENTCLOUD_ENDPOINT") {
             Some(endpoint) => {
                 let parts = endpoint.split_once("://").and_then(|(scheme, host)| {
+                    // Terraform takes no other address than that of Tencent's own network.
                     let region = host.strip_prefix("cos-internal.")?.strip_suffix(".tencentcos.cn")?;
                     let fits = matches!(scheme, "http" | "https") && !region.is_empty() && !region.contains(['.', '/']);
                     fits.then(|| format!("{scheme}://{bucket}.{host}"))

@@ -9,7 +9,7 @@ use crate::sign::{self, Call};
 
 /// The services beside the bucket.
 pub(crate) struct Services {
-    /// Their address, with `SERVICE` for their names.
+    /// Address of the services, with `SERVICE` in place of the name of one.
     pub address: String,
     pub region: String,
     /// Sends each request once: a call must not be repeated.
@@ -25,6 +25,7 @@ pub(crate) struct Refused {
 
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The sentences that quote this error have a period of their own.
         let message = self.message.trim_end_matches('.');
         match self.code.as_str() {
             "" => write!(f, "{message}"),

@@ -28,6 +28,7 @@ pub(crate) fn of_bucket(
 ) -> String {
     let (query_names, query) = listed(query);
     let (header_names, headers) = listed(headers);
+    // The protocol uses the derived key in its hexadecimal form, not its bytes.
     let key = hex(&hmac_sha1(credential.key.as_bytes(), time.as_bytes()));
     let request = format!("{}\n{path}\n{query}\n{headers}\n", method.to_lowercase());
     let text = format!("sha1\n{time}\n{}\n", sha1_hex(request.as_bytes()));

@@ -191,6 +191,23 @@ async fn locks_are_those_of_terraform() {
 }
 
 #[tokio::test]
+async fn unlocking_keeps_the_tag_of_the_next_client() {
+    let (server, account) = server().await;
+    let store = connect(&server, "good", None);
+    let id = store.lock("dev", LockInfo::of_this_process("x")).await.unwrap();
+    let tag = hex_md5(b"states-1250000000:a dir/dev/x/terraform.tfstate.tflock");
+    account.lock().unwrap().tags.insert(tag.clone());
+    store.unlock("dev", &id).await.unwrap();
+    assert!(account.lock().unwrap().tags.contains(&tag));
+    // What another process left when it was killed goes with its lock.
+    account.lock().unwrap().tags.clear();
+    let id = store.lock("dev", LockInfo::of_this_process("x")).await.unwrap();
+    account.lock().unwrap().tags.insert(tag.clone());
+    connect(&server, "good", None).unlock("dev", &id).await.unwrap();
+    assert!(!account.lock().unwrap().tags.contains(&tag));
+}
+
+#[tokio::test]
 async fn a_state_with_another_sum_is_not_believed() {
     let (server, account) = server().await;
     let store = connect(&server, "good", None);

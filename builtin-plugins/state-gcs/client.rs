@@ -292,6 +292,7 @@ impl LockedStore for Client {
         };
         match expected {
             Some(Revision::Named(generation)) => query.push_str(&format!("&ifGenerationMatch={}", encoded(generation))),
+            // The generation 0 stands for an object that does not exist.
             Some(Revision::Absent) => query.push_str("&ifGenerationMatch=0"),
             None => {}
         }

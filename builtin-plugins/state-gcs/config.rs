@@ -118,6 +118,7 @@ impl Config {
 
     /// Returns the effective settings from the arguments and the environment.
     pub(crate) fn settings(&self) -> Result<Settings> {
+        // As in Terraform, so that both find the same objects.
         let prefix = self.prefix.text().trim_start_matches('/');
         let prefix = match prefix {
             "" => String::new(),
@@ -172,6 +173,7 @@ impl Config {
             text => Some(text.to_owned()),
         };
         let Some(given) = given else {
+            // As in Google's clients: an emulator takes requests without credentials.
             return Ok(match env::var("STORAGE_EMULATOR_HOST") {
                 Some(_) => Source::Nobody,
                 None => Source::Default,

@@ -166,6 +166,7 @@ impl Credentials {
 async fn of_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
     match json["type"].as_str().unwrap_or_default() {
         "impersonated_service_account" => {
+            // This token is shown to the service that gives out the other one, which the scope of a bucket does not permit.
             let base = of_plain_json(http, &json["source_credentials"], EVERYTHING).await?;
             let address = json["service_account_impersonation_url"].as_str().unwrap_or_default();
             let delegates = json["delegates"].as_array().into_iter().flatten();
@@ -188,6 +189,7 @@ async fn of_plain_json(http: &HttpClient, json: &Json, scope: &str) -> Result<To
             let address = given("token_uri", TOKENS);
             let account = text("client_email");
             let now = oauth::now();
+            // Google accepts statements that hold for an hour at most.
             let claims = json!({"iss": account, "scope": scope, "aud": address, "iat": now, "exp": now + 3600});
             let header = [("kid", text("private_key_id"))];
             let assertion = PrivateKey::from_pem(text("private_key"))

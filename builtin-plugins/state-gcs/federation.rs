@@ -26,6 +26,7 @@ pub(crate) async fn token(http: &HttpClient, json: &Json, scope: &str) -> Result
     let text = |name: &str| json[name].as_str().unwrap_or_default();
     let subject = subject(http, json).await?;
     let impersonation = text("service_account_impersonation_url");
+    // A token that only serves to get another one needs more than the scope of a bucket.
     let first_scope = if impersonation.is_empty() { scope } else { EVERYTHING };
     let mut form = vec![
         ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
@@ -78,7 +79,7 @@ async fn subject(http: &HttpClient, json: &Json) -> Result<String> {
         let answer = http.send(Method::GET, &address(url)?, headers, None).await;
         let answer = answer.map_err(|failure| failed(url, failure.message))?;
         if !answer.status.is_success() {
-            return Err(failed(url, TokenError::of(&answer)));
+            return Err(failed(url, TokenError::from_answer(&answer)));
         }
         return formatted(&answer.body, &source["format"], url);
     }
@@ -119,7 +120,7 @@ async fn program(json: &Json, executable: &Json) -> Result<String> {
     // The file is a cache of the program: it is run only if the token in the file has expired.
     if let Some(token) = output
         .and_then(|path| std::fs::read(path).ok())
-        .and_then(|text| said(&text).ok())
+        .and_then(|text| parse_answer(&text).ok())
     {
         return Ok(token);
     }
@@ -151,7 +152,7 @@ async fn program(json: &Json, executable: &Json) -> Result<String> {
     if !ran.status.success() {
         return Err(failed(command, ran.status));
     }
-    said(&ran.stdout).map_err(|why| failed(command, why))
+    parse_answer(&ran.stdout).map_err(|why| failed(command, why))
 }
 
 /// Reason why a program has provided no token.
@@ -168,7 +169,7 @@ enum ProgramError {
 }
 
 /// Reads the token in a program's output.
-fn said(text: &[u8]) -> std::result::Result<String, ProgramError> {
+fn parse_answer(text: &[u8]) -> std::result::Result<String, ProgramError> {
     let json: Json = serde_json::from_slice(text)?;
     if json["success"].as_bool() != Some(true) {
         let part = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
@@ -301,9 +302,12 @@ mod unit {
 
     #[test]
     fn what_programs_say_is_believed_only_with_success() {
-        assert_eq!(said(br#"{"version":1,"success":true,"id_token":"t"}"#).unwrap(), "t");
-        assert!(said(br#"{"success":true,"id_token":"t","expiration_time":1}"#).is_err());
-        let why = said(br#"{"success":false,"code":"401","message":"no"}"#).unwrap_err();
+        assert_eq!(
+            parse_answer(br#"{"version":1,"success":true,"id_token":"t"}"#).unwrap(),
+            "t"
+        );
+        assert!(parse_answer(br#"{"success":true,"id_token":"t","expiration_time":1}"#).is_err());
+        let why = parse_answer(br#"{"success":false,"code":"401","message":"no"}"#).unwrap_err();
         assert_eq!(why.to_string(), "401 no");
     }
 

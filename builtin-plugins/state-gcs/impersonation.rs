@@ -44,6 +44,7 @@ pub(crate) async fn impersonated(
         .iter()
         .map(|account| match account.contains('/') {
             true => account.clone(),
+            // The API takes full names only. With `-` it finds the project by the account.
             false => format!("projects/-/serviceAccounts/{account}"),
         })
         .collect();
@@ -63,7 +64,7 @@ pub(crate) async fn impersonated(
         None => Err(problem(format!(
             "{to} gives no token: {}. Whoever takes the place of a service account needs the role Service Account Token Creator \
              on it (roles/iam.serviceAccountTokenCreator).",
-            TokenError::of(&answer)
+            TokenError::from_answer(&answer)
         ))),
     }
 }

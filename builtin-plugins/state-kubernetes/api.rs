@@ -104,6 +104,7 @@ impl Api {
 
     /// Makes a diagnostic of an error, with advice for its status.
     pub fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
+        // Errors of the API are objects of the kind Status. A proxy before the API may answer with anything.
         let status: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
         let message = status["message"].as_str().unwrap_or_default();
         let namespace = &self.namespace;
@@ -203,6 +204,7 @@ impl Api {
     fn written(&self, about: About<'_>, answer: &Answer) -> Result<Written> {
         match answer.status.as_u16() {
             200..=299 => {
+                // The object is written even if the answer cannot be read; only its revision is unknown then.
                 let object: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
                 Ok(Written::Done(Revision::named(
                     object["metadata"]["resourceVersion"].as_str(),

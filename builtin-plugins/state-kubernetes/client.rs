@@ -102,6 +102,7 @@ impl Client {
             (STATE, "true"),
             (SUFFIX, self.suffix.as_str()),
             (WORKSPACE, workspace),
+            // As Terraform labels its secrets, so that each program finds the states of the other.
             ("app.kubernetes.io/managed-by", "terraform"),
         ];
         let mut labels: BTreeMap<String, String> = own.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
@@ -324,6 +325,7 @@ impl LockedStore for Client {
             labels[WORKSPACE].as_str().filter(|name| is_ours && *name != DEFAULT)
         });
         let names: BTreeSet<&str> = workspaces.collect();
+        // The default workspace exists even without a secret.
         Ok([DEFAULT].into_iter().chain(names).map(str::to_owned).collect())
     }
 

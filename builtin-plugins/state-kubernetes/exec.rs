@@ -67,7 +67,7 @@ pub(crate) struct Exec {
 
 /// Credentials that a plugin printed.
 #[derive(Default)]
-pub(crate) struct Said {
+pub(crate) struct Credential {
     pub token: Option<String>,
     pub certificate: Option<String>,
     pub key: Option<String>,
@@ -101,7 +101,7 @@ impl Exec {
         })
     }
 
-    pub async fn run(&self, cluster: &Json) -> Result<Said, ExecError> {
+    pub async fn run(&self, cluster: &Json) -> Result<Credential, ExecError> {
         let program = self.command.display().to_string();
         if !matches!(
             self.api_version.as_str(),
@@ -145,11 +145,11 @@ impl Exec {
                 said,
             });
         }
-        self.said(&ran.stdout)
+        self.parse_answer(&ran.stdout)
             .map_err(|problem| ExecError::Answer { program, problem })
     }
 
-    fn said(&self, text: &[u8]) -> Result<Said, AnswerError> {
+    fn parse_answer(&self, text: &[u8]) -> Result<Credential, AnswerError> {
         let json: Json = serde_json::from_slice(text)?;
         let version = json["apiVersion"].as_str().unwrap_or_default();
         // The versions differ in their fields, so an answer in another one would be misread.
@@ -163,7 +163,7 @@ impl Exec {
             let text = json["status"][name].as_str();
             text.filter(|text| !text.is_empty()).map(str::to_owned)
         };
-        let said = Said {
+        let said = Credential {
             token: part("token"),
             certificate: part("clientCertificateData"),
             key: part("clientKeyData"),

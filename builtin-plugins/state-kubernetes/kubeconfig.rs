@@ -206,6 +206,7 @@ fn text(value: &Json, name: &str) -> Option<String> {
 fn content(part: &Part, field: &'static str) -> Result<Option<String>, KubeconfigError> {
     let name = || part.name.clone();
     if let Some(data) = text(&part.value, &format!("{field}-data")) {
+        // Block scalars of YAML may break the lines of a long value.
         let bytes = BASE64.decode(data.split_whitespace().collect::<String>());
         let bytes = bytes.map_err(|source| KubeconfigError::Base64 {
             field,
@@ -326,7 +327,7 @@ mod unit {
     use super::*;
 
     /// Returns the access of files with these texts, each in a directory of its own.
-    fn of(texts: &[&str], choice: &Choice) -> Result<Access, KubeconfigError> {
+    fn access_of_files(texts: &[&str], choice: &Choice) -> Result<Access, KubeconfigError> {
         let dir = tempfile::tempdir().unwrap();
         let path = |at: usize| dir.path().join(at.to_string()).join("config");
         for (at, text) in texts.iter().enumerate() {
@@ -386,7 +387,7 @@ users:
 
     #[test]
     fn of_several_files_the_later_one_counts_field_by_field() {
-        let access = of(&[ONE, TWO], &Choice::default()).unwrap();
+        let access = access_of_files(&[ONE, TWO], &Choice::default()).unwrap();
         assert_eq!(access.server, "https://two");
         assert!(access.insecure);
         assert_eq!(access.token.as_deref(), Some("t"));
@@ -402,7 +403,7 @@ users:
         );
         assert_eq!(exec.env, [("A".to_owned(), "a".to_owned())]);
         // The files in the opposite order.
-        let access = of(&[TWO, ONE], &Choice::default()).unwrap();
+        let access = access_of_files(&[TWO, ONE], &Choice::default()).unwrap();
         assert_eq!(
             access.server, "https://one",
             "of the context d, which has the cluster of the later file"
@@ -412,7 +413,7 @@ users:
 
     #[test]
     fn arguments_take_precedence_over_files() {
-        let access = of(&[ONE, TWO], &context("d")).unwrap();
+        let access = access_of_files(&[ONE, TWO], &context("d")).unwrap();
         assert_eq!(
             (access.server.as_str(), access.token.as_deref()),
             ("https://three", Some("t"))
@@ -421,23 +422,26 @@ users:
             cluster: Some("l".into()),
             ..Choice::default()
         };
-        let access = of(&[ONE, TWO], &choice).unwrap();
+        let access = access_of_files(&[ONE, TWO], &choice).unwrap();
         assert_eq!(
             (access.server.as_str(), access.authorities.as_deref()),
             ("https://three", Some("CA of file 1"))
         );
-        let why = of(&[ONE, TWO], &context("x")).err().unwrap().to_string();
+        let why = access_of_files(&[ONE, TWO], &context("x")).err().unwrap().to_string();
         assert!(
             why.contains("context \"x\" does not exist") && why.contains("there are: c, d"),
             "{why}"
         );
-        assert_eq!(of(&[], &Choice::default()).unwrap().server, "");
+        assert_eq!(access_of_files(&[], &Choice::default()).unwrap().server, "");
     }
 
     #[test]
     fn two_with_one_name_in_a_file_are_refused() {
         let twice = "users:\n- name: u\n  user: {token: a}\n- name: u\n  user: {token: b}\n";
-        let why = of(&[ONE, twice], &Choice::default()).err().unwrap().to_string();
+        let why = access_of_files(&[ONE, twice], &Choice::default())
+            .err()
+            .unwrap()
+            .to_string();
         assert!(why.contains("1/config has two users with the name \"u\""), "{why}");
     }
 }

@@ -13,7 +13,7 @@ use store_client::{
 };
 use tokio::sync::Mutex;
 
-use crate::exec::Said;
+use crate::exec::Credential;
 use crate::kubeconfig::Access;
 
 /// HTTP client with the headers of its requests.
@@ -89,7 +89,7 @@ impl Sessions {
                 let said = exec.run(&cluster).await;
                 said.map_err(|why| problem(format!("Getting credentials failed: {why}.")))?
             }
-            _ => Said::default(),
+            _ => Credential::default(),
         };
         let token = match &access.token_file {
             Some(path) => Some(token_of(path)?),
@@ -126,7 +126,7 @@ impl Sessions {
         Ok(Session { http, headers, token })
     }
 
-    fn client(&self, said: &Said) -> Result<HttpClient> {
+    fn client(&self, said: &Credential) -> Result<HttpClient> {
         let access = &self.access;
         let certificate = said.certificate.clone().or_else(|| access.certificate.clone());
         let key = said.key.clone().or_else(|| access.key.clone());

@@ -21,9 +21,9 @@ pub(crate) enum Source {
     User(Identity),
     /// Token and key in files or variables, where another program renews them.
     Token {
-        token: Place,
-        key: Place,
-        password: Option<Place>,
+        token: TextOrFile,
+        key: TextOrFile,
+        password: Option<TextOrFile>,
     },
     /// Certificate of an instance.
     Machine(Machine),
@@ -41,31 +41,31 @@ enum TokenError {
 }
 
 /// Text, or the file that contains it.
-pub(crate) enum Place {
+pub(crate) enum TextOrFile {
     Text(String),
     File(PathBuf),
 }
 
-impl Place {
+impl TextOrFile {
     /// Reads a variable of resource principals, whose value is a path if it begins with a slash.
-    fn of(value: String) -> Place {
+    fn from_variable(value: String) -> TextOrFile {
         match value.starts_with('/') {
-            true => Place::File(value.into()),
-            false => Place::Text(value),
+            true => TextOrFile::File(value.into()),
+            false => TextOrFile::Text(value),
         }
     }
 
     pub fn read(&self) -> std::result::Result<String, UnreadableFile> {
         match self {
-            Place::Text(text) => Ok(text.clone()),
-            Place::File(path) => profile::text(path),
+            TextOrFile::Text(text) => Ok(text.clone()),
+            TextOrFile::File(path) => profile::text(path),
         }
     }
 }
 
 impl Source {
     /// Returns the source that arguments and environment select, and the region if the source has it.
-    pub fn of(config: &Config) -> Result<(Source, String)> {
+    pub fn from_config(config: &Config) -> Result<(Source, String)> {
         let region = text(&config.region, "region").map(|name| full_name(&name));
         let named = || {
             let detail = "The region of the bucket is missing: set the argument \"region\", or the environment variable OCI_region.";
@@ -109,7 +109,7 @@ impl Source {
             Source::Token { token, key, password } => {
                 // Read each time: another program replaces both.
                 let read = || {
-                    let password = password.as_ref().map(Place::read).transpose()?;
+                    let password = password.as_ref().map(TextOrFile::read).transpose()?;
                     let password = password.as_deref().map(|text| text.trim_end_matches(['\n', '\r']));
                     Ok(Identity::of_token(&token.read()?, key::read(&key.read()?, password)?))
                 };
@@ -203,9 +203,9 @@ fn of_session(config: &Config) -> Result<Source> {
         .get("pass_phrase")
         .or_else(|| text(&config.private_key_password, "private_key_password"));
     Ok(Source::Token {
-        token: Place::File(expanded(&part("security_token_file")?)),
-        key: Place::File(expanded(&part("key_file")?)),
-        password: password.map(Place::Text),
+        token: TextOrFile::File(expanded(&part("security_token_file")?)),
+        key: TextOrFile::File(expanded(&part("key_file")?)),
+        password: password.map(TextOrFile::Text),
     })
 }
 
@@ -227,8 +227,8 @@ fn of_resource() -> Result<Source> {
         )));
     }
     Ok(Source::Token {
-        token: Place::of(needed("OCI_RESOURCE_PRINCIPAL_RPST")?),
-        key: Place::of(needed("OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM")?),
-        password: env::var("OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM_PASSPHRASE").map(Place::of),
+        token: TextOrFile::from_variable(needed("OCI_RESOURCE_PRINCIPAL_RPST")?),
+        key: TextOrFile::from_variable(needed("OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM")?),
+        password: env::var("OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM_PASSPHRASE").map(TextOrFile::from_variable),
     })
 }

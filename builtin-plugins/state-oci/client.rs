@@ -11,7 +11,7 @@ use store_client::name::joined;
 use store_client::sum::md5_base64;
 use store_client::{Answer, Method};
 
-use crate::cloud::{Condition, said};
+use crate::cloud::{Condition, code_and_message};
 use crate::settings::{Encryption, Settings};
 use crate::upload;
 
@@ -176,10 +176,16 @@ impl LockedStore for Client {
                 state: Some(answer.body),
             }),
             // Only a missing object means that there is no state; a missing bucket is an error.
-            404 if !matches!(said(&answer).0.as_str(), "BucketNotFound" | "NamespaceNotFound") => Ok(Snapshot {
-                state: None,
-                revision: Some(Revision::Absent),
-            }),
+            404 if !matches!(
+                code_and_message(&answer).0.as_str(),
+                "BucketNotFound" | "NamespaceNotFound"
+            ) =>
+            {
+                Ok(Snapshot {
+                    state: None,
+                    revision: Some(Revision::Absent),
+                })
+            }
             _ => Err(self.settings.cloud.problem(about, &answer)),
         }
     }
@@ -191,6 +197,7 @@ impl LockedStore for Client {
             summary: WRITE,
             what: &what,
         };
+        // The server compares and writes in one step: a state that another program has written meanwhile is not overwritten.
         let condition = expected.map(|expected| match expected {
             Revision::Named(tag) => ("if-match", tag.clone()),
             Revision::Absent => ("if-none-match", "*".to_owned()),
@@ -298,7 +305,8 @@ impl LockRecord for LockObject<'_> {
                     format!("The object {:?} has no lock information in it.", self.object),
                 )),
             },
-            404 if said(&answer).0 != "BucketNotFound" => Ok(None),
+            // A missing bucket has the same status, but is an error.
+            404 if code_and_message(&answer).0 != "BucketNotFound" => Ok(None),
             _ => Err(self.client.settings.cloud.problem(about, &answer)),
         }
     }
@@ -319,7 +327,7 @@ impl LockRecord for LockObject<'_> {
         match answer.status.as_u16() {
             200..=299 => Ok(Removed::Done),
             412 => Ok(Removed::Changed),
-            404 if said(&answer).0 != "BucketNotFound" => Ok(Removed::Changed),
+            404 if code_and_message(&answer).0 != "BucketNotFound" => Ok(Removed::Changed),
             _ => Err(self.client.settings.cloud.problem(about, &answer)),
         }
     }

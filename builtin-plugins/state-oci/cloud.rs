@@ -93,7 +93,7 @@ impl Cloud {
 
     /// Makes a diagnostic of an error, with advice for its code.
     pub fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
-        let (code, message) = said(answer);
+        let (code, message) = code_and_message(answer);
         let Cloud {
             bucket,
             namespace,
@@ -117,12 +117,12 @@ impl Cloud {
             (_, 403) => "The identity needs a policy that permits this on the objects of the bucket.".to_owned(),
             _ => String::new(),
         };
-        Diagnostic::error(about.summary, answer.told(about.what, &code, &message, &advice)).into()
+        Diagnostic::error(about.summary, answer.describe(about.what, &code, &message, &advice)).into()
     }
 }
 
 /// Returns code and message of an error.
-pub(crate) fn said(answer: &Answer) -> (String, String) {
+pub(crate) fn code_and_message(answer: &Answer) -> (String, String) {
     let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     let part = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
     (part("code"), part("message"))

@@ -69,7 +69,7 @@ impl Machine {
         let answer = answer.map_err(|failure| failed(failure.message))?;
         match answer.status.is_success() {
             true => Ok(answer.text()),
-            false => Err(failed(answer.told(&format!("Reading {url}"), "", "", ""))),
+            false => Err(failed(answer.describe(&format!("Reading {url}"), "", "", ""))),
         }
     }
 
@@ -128,7 +128,7 @@ impl Machine {
             Some(token) if answer.status.is_success() => Ok(Identity::of_token(token, own)),
             _ => {
                 let part = |name: &str| json[name].as_str().unwrap_or_default();
-                Err(failed(answer.told(
+                Err(failed(answer.describe(
                     "Asking for a token",
                     part("code"),
                     part("message"),
@@ -167,6 +167,7 @@ impl Cluster {
         let server = env::var("KUBERNETES_SERVICE_HOST")
             .ok_or_else(|| not_in_cluster("the environment variable KUBERNETES_SERVICE_HOST is not set"))?;
         let file = env::var("OCI_KUBERNETES_SERVICE_ACCOUNT_CERT_PATH").unwrap_or_else(|| format!("{ACCOUNT}/ca.crt"));
+        // Every Kubernetes cluster of Oracle serves these tokens at this port.
         let url = Url::parse(&format!("https://{server}:12250/resourcePrincipalSessionTokens"));
         Ok(Cluster {
             url: url.map_err(not_in_cluster)?,
@@ -203,7 +204,7 @@ impl Cluster {
         token_of(&answer.body)
             .filter(|_| answer.status.is_success())
             .map(|token| Identity::of_token(&token, own))
-            .ok_or_else(|| not_in_cluster(answer.told("Asking for a token", "", "", "")))
+            .ok_or_else(|| not_in_cluster(answer.describe("Asking for a token", "", "", "")))
     }
 }
 

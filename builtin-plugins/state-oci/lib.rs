@@ -53,7 +53,7 @@ impl StateStore for Oci {
     }
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
-        let client = client::Client::new(settings::of(&config)?);
+        let client = client::Client::new(settings::effective(&config)?);
         // Wrong credentials are reported by `init`, and not by the first read.
         client.check().await?;
         Ok(Arc::new(Guarded::new(client)))

@@ -61,6 +61,7 @@ impl Profile {
             if let Some(section) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
                 inside = section.trim() == name;
                 if inside {
+                    // An empty profile counts as found, so that the error names the entry that it lacks.
                     found.get_or_insert_default();
                 }
             } else if let (true, Some((key, value))) = (inside, line.split_once('=')) {

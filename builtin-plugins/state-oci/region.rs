@@ -97,6 +97,7 @@ pub(crate) fn host(service: &str, region: &str) -> String {
     let known = REGIONS.iter().find(|(name, ..)| *name == region);
     let ending = match known {
         Some((.., ending)) => (*ending).to_owned(),
+        // The region may be newer than the table, and part of another realm.
         None => env::var("OCI_DEFAULT_REALM").unwrap_or_else(|| USUAL.to_owned()),
     };
     format!("{service}.{region}.{ending}")

@@ -7,7 +7,7 @@ use store_client::{Answer, HttpClient, Retries, Settings as HttpSettings, Tls, T
 use crate::config::variable;
 use crate::profile::expanded;
 
-/// Whether the value of a variable means yes.
+/// Returns true if the value of a variable means yes.
 pub(crate) fn is_true(text: &str) -> bool {
     gotext::boolean(text) == Some(true)
 }

@@ -28,8 +28,8 @@ pub(crate) struct Settings {
 }
 
 /// Returns the effective settings.
-pub(crate) fn of(config: &Config) -> Result<Settings> {
-    let (source, region) = Source::of(config)?;
+pub(crate) fn effective(config: &Config) -> Result<Settings> {
+    let (source, region) = Source::from_config(config)?;
     let wrong = |detail: String| Diagnostic::error(SUMMARY, detail);
     let address = address(&region);
     let url = Url::parse(&address).ok().filter(Url::has_host);

@@ -38,6 +38,7 @@ pub(crate) fn signed(
             ("content-type", "application/json".to_owned()),
             ("x-content-sha256", sha256_base64(body)),
         ];
+        // The HTTP client adds content-length by itself.
         all.extend(of_body[1..].iter().cloned());
         parts.extend(of_body);
     }

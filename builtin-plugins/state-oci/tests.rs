@@ -8,7 +8,7 @@ use store_client::about::About;
 use store_client::guard::LockedStore as _;
 use store_client::testing::{Asked, Reply, Server};
 
-use crate::auth::{Place, Source};
+use crate::auth::{Source, TextOrFile};
 use crate::client::Client;
 use crate::cloud::Cloud;
 use crate::federation::Machine;
@@ -106,9 +106,9 @@ fn token(ends: i64) -> String {
 async fn tokens_of_sessions_come_from_files_and_end() {
     let server = Server::start(|_: &Asked| Reply::new(404, "{}")).await;
     let source = |ends| Source::Token {
-        token: Place::Text(token(ends)),
-        key: Place::Text(OLD_KEY.to_owned()),
-        password: Some(Place::Text("secret\n".to_owned())),
+        token: TextOrFile::Text(token(ends)),
+        key: TextOrFile::Text(OLD_KEY.to_owned()),
+        password: Some(TextOrFile::Text("secret\n".to_owned())),
     };
     assert_eq!(
         client(&server, source(4_000_000_000))

@@ -68,6 +68,7 @@ impl Client {
         let answer = cloud.send(about, Method::GET, (bucket, object, &[]), &[], None).await?;
         match answer.status.as_u16() {
             200 => Ok(Some(answer.body).filter(|body| !body.is_empty()).into()),
+            // A missing bucket is no missing state: the configuration probably has a wrong name.
             404 if !is_about_bucket(&answer) => Ok(None.into()),
             _ => Err(cloud.problem(about, bucket, &answer)),
         }

@@ -146,6 +146,6 @@ impl Cloud {
             (_, 403) => "The account needs a policy that permits this, on the bucket and on its objects.".to_owned(),
             _ => String::new(),
         };
-        Diagnostic::error(about.summary, answer.told(about.what, &code, &message, &advice)).into()
+        Diagnostic::error(about.summary, answer.describe(about.what, &code, &message, &advice)).into()
     }
 }

@@ -98,6 +98,7 @@ impl Source {
                 ends: None,
             },
             (None, Some(role), ..) => of_machine(role).await?,
+            // The token is proof enough: this request needs no other credentials.
             (None, None, Some(oidc), Some(role)) => return role.take_on_by_token(services, oidc).await,
             _ => return Err(problem("There are no credentials for Alibaba Cloud.".to_owned())),
         };

@@ -48,7 +48,7 @@ impl StateStore for Oss {
     }
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
-        let client = client::Client::new(settings::of(&config)?);
+        let client = client::Client::new(settings::effective(&config)?);
         // Wrong credentials or a missing table are reported by `init`, and not by the first read.
         client.check().await?;
         Ok(Arc::new(Guarded::new(client)))

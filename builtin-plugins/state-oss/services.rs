@@ -46,7 +46,7 @@ impl<'a> Service<'a> {
     }
 }
 
-/// The time, in this form.
+/// Returns the current time in a format of `strftime`.
 pub(crate) fn now(form: &str) -> String {
     jiff::Timestamp::now().strftime(form).to_string()
 }
@@ -99,7 +99,7 @@ impl Services {
             "InvalidTimeStamp.Expired" => "The clock of this machine is wrong",
             _ => "",
         };
-        let told = answer.told(&format!("The service {}", service.url), &code, &message, advice);
+        let told = answer.describe(&format!("The service {}", service.url), &code, &message, advice);
         Err(CallError::Refused(told.trim_end_matches('.').to_owned()))
     }
 }

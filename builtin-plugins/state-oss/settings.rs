@@ -46,7 +46,7 @@ fn profile(config: &Config) -> Result<Profile> {
 }
 
 /// Returns the effective settings.
-pub(crate) fn of(config: &Config) -> Result<Settings> {
+pub(crate) fn effective(config: &Config) -> Result<Settings> {
     let profile = profile(config)?;
     let variables = ["ALICLOUD_REGION", "ALIBABA_CLOUD_REGION", "ALICLOUD_DEFAULT_REGION"];
     let region = text(&config.region, &variables).or_else(|| profile.get("region_id"));

@@ -12,6 +12,7 @@ pub(crate) fn of_bucket(
     headers: &[(&str, &str)],
     resource: &str,
 ) -> String {
+    // The server computes its signature over the headers in the order of their names.
     let sorted: BTreeMap<&str, &str> = headers.iter().copied().collect();
     let headers: String = sorted.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
     let text = format!("{method}\n{content_md5}\n{content_type}\n{date}\n{headers}{resource}");

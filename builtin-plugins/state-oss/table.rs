@@ -54,6 +54,7 @@ impl Table {
         column: &str,
         value: &str,
     ) -> Result<std::result::Result<(), IsThere>> {
+        // The server checks the condition and writes in one step: of several programs, only one gets the lock.
         let request = self.change(row::written((KEY, key), &[(column, value)], false), NOT_THERE);
         let answer = self
             .send(cloud, "/PutRow", request, &self.what("Making", key), true)
@@ -146,7 +147,7 @@ impl Table {
                     pause *= 2;
                 }
                 code => {
-                    let detail = answer.told(what, code, &message, &self.advice(code));
+                    let detail = answer.describe(what, code, &message, &self.advice(code));
                     return Err(Diagnostic::error(SUMMARY, detail).into());
                 }
             }
@@ -175,6 +176,7 @@ impl Table {
         let mut url = self.url.clone();
         url.set_path(path);
         let sum = md5_base64(&body);
+        // Made anew for each attempt, since the time is a part of what is signed.
         let mut make = || {
             let time = now("%Y-%m-%dT%H:%M:%S.000Z");
             let mut parts = vec![

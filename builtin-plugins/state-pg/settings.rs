@@ -126,11 +126,12 @@ impl Settings {
                 parameters.insert((*name).to_owned(), value);
             }
         }
+        // The connection string has precedence over the environment.
         parameters.extend(parse(connection)?);
-        Settings::of(parameters)
+        Settings::from_parameters(parameters)
     }
 
-    fn of(mut parameters: Parameters) -> Result<Settings, SettingsError> {
+    fn from_parameters(mut parameters: Parameters) -> Result<Settings, SettingsError> {
         let mut take = |name: &str| parameters.remove(name).filter(|value| !value.is_empty());
         let host = take("host").unwrap_or_else(|| "localhost".to_owned());
         let port = take("port").unwrap_or_else(|| "5432".to_owned());
@@ -379,6 +380,7 @@ fn password_fields(line: &str) -> Vec<String> {
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
         match c {
+            // The password is the last field: colons in it need no backslash.
             ':' if fields.len() < 5 => fields.push(String::new()),
             '\\' => {
                 if let Some(last) = fields.last_mut() {
@@ -430,7 +432,9 @@ mod tests {
 
     #[test]
     fn certificates_are_checked_as_the_mode_says() {
-        let mode = |text: &str| Settings::of(parse(text).unwrap()).map(|s| (s.config.get_ssl_mode(), s.tls.insecure));
+        let mode = |text: &str| {
+            Settings::from_parameters(parse(text).unwrap()).map(|s| (s.config.get_ssl_mode(), s.tls.insecure))
+        };
         assert_eq!(mode("user=u").unwrap(), (SslMode::Require, true));
         assert_eq!(mode("user=u sslmode=disable").unwrap(), (SslMode::Disable, false));
         assert_eq!(mode("user=u sslmode=verify-full").unwrap(), (SslMode::Require, false));
@@ -441,7 +445,7 @@ mod tests {
 
     #[test]
     fn what_is_no_parameter_of_the_connection_is_one_of_the_session() {
-        let settings = Settings::of(parse("user=u search_path='a b' sslmode=disable").unwrap()).unwrap();
+        let settings = Settings::from_parameters(parse("user=u search_path='a b' sslmode=disable").unwrap()).unwrap();
         assert_eq!(settings.config.get_options(), Some("-c search_path=a\\ b"));
     }
 

@@ -85,7 +85,7 @@ impl Client {
     }
 
     /// Returns the known facts of a workspace.
-    fn of(&self, name: &str) -> Option<Known> {
+    fn known_facts(&self, name: &str) -> Option<Known> {
         self.known().get(name).cloned()
     }
 
@@ -135,7 +135,7 @@ impl Client {
     /// Returns a workspace, which is created if it does not exist.
     async fn ensured(&self, workspace: &str) -> Result<Known> {
         let name = self.remote_name(workspace)?;
-        if let Some(known) = self.of(&name) {
+        if let Some(known) = self.known_facts(&name) {
             return Ok(known);
         }
         let ensured = self.connection.ensure(&name).await.map_err(|error| {
@@ -152,7 +152,7 @@ impl Client {
     /// Returns a workspace if it exists.
     async fn found(&self, workspace: &str) -> Result<Option<Known>> {
         let name = self.remote_name(workspace)?;
-        if let Some(known) = self.of(&name) {
+        if let Some(known) = self.known_facts(&name) {
             return Ok(Some(known));
         }
         let found = self.connection.workspace(&name).await;

@@ -88,7 +88,7 @@ fn message(answer: &Answer) -> String {
 }
 
 /// Makes a diagnostic of an error, with advice for its code.
-pub(crate) fn problem(summary: &str, what: &str, place: &Place<'_>, answer: &Answer) -> Diagnostics {
+pub(crate) fn problem(summary: &str, what: &str, place: &ResourceNames<'_>, answer: &Answer) -> Diagnostics {
     let (code, message) = (code(answer), message(answer));
     let advice = match code.as_str() {
         "NoSuchBucket" => format!(
@@ -131,12 +131,12 @@ pub(crate) fn problem(summary: &str, what: &str, place: &Place<'_>, answer: &Ans
         "KMS.NotFoundException" => "Correct kms_key_id, or create the key in the region of the bucket.".to_owned(),
         _ => String::new(),
     };
-    Diagnostic::error(summary, answer.told(what, &code, &message, &advice)).into()
+    Diagnostic::error(summary, answer.describe(what, &code, &message, &advice)).into()
 }
 
 /// Names for advice.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ResourceNames<'a> {
     pub bucket: &'a str,
     pub table: &'a str,
     pub region: &'a str,

@@ -12,7 +12,7 @@ use store_client::sum::sha256_base64;
 use store_client::xml::Xml;
 use store_client::{Answer, Method, Url};
 
-use crate::aws::{self, Place, Request, code};
+use crate::aws::{self, Request, ResourceNames, code};
 use crate::credentials::{Credentials, account_id};
 use crate::services::url;
 use crate::settings::{Encryption, Settings};
@@ -54,8 +54,8 @@ impl Client {
         Ok(client)
     }
 
-    pub fn place(&self) -> Place<'_> {
-        Place {
+    pub fn place(&self) -> ResourceNames<'_> {
+        ResourceNames {
             bucket: &self.settings.bucket,
             table: self.settings.table.as_deref().unwrap_or_default(),
             region: &self.settings.services.region,
@@ -161,6 +161,7 @@ impl Client {
         let mut headers = self.reading();
         headers.push(("content-type", "application/json".to_owned()));
         match &self.settings.encryption {
+            // A customer's key is among the headers for reading, which are in these too: the server needs it for both.
             Encryption::None | Encryption::Customer(..) => {}
             Encryption::S3 => headers.push(("x-amz-server-side-encryption", "AES256".to_owned())),
             Encryption::Kms(key) => {
@@ -241,7 +242,7 @@ impl Client {
             }
             return Err(aws::problem(about.summary, about.what, &self.place(), &answer));
         }
-        let listed = Xml::of(&answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
+        let listed = Xml::from_answer(&answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
         let is_more = listed.text("IsTruncated") == Some("true");
         Ok(Page {
             names: listed.texts("Key").map(str::to_owned).collect(),
@@ -310,6 +311,7 @@ impl LockedStore for Client {
         if !answer.status.is_success() && answer.status.as_u16() != 404 {
             return Err(aws::problem(WRITE, &what, &self.place(), &answer));
         }
+        // Afterwards: as long as the object exists, readers compare it with its checksum.
         consistent::forget(self, &key).await;
         Ok(())
     }

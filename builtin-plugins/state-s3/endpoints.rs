@@ -68,7 +68,7 @@ fn suffixes(region: &str) -> (&'static str, &'static str) {
 }
 
 /// Returns the address of a service.
-pub(crate) fn of(service: &str, region: &str, fips: bool, dualstack: bool) -> String {
+pub(crate) fn service_address(service: &str, region: &str, fips: bool, dualstack: bool) -> String {
     let (usual, both) = suffixes(region);
     let name = if fips {
         format!("{service}-fips")
@@ -106,22 +106,25 @@ mod tests {
     #[test]
     fn addresses_are_those_of_the_partition() {
         assert_eq!(
-            of("s3", "eu-west-1", false, false),
+            service_address("s3", "eu-west-1", false, false),
             "https://s3.eu-west-1.amazonaws.com"
         );
         assert_eq!(
-            of("s3", "us-west-2", true, true),
+            service_address("s3", "us-west-2", true, true),
             "https://s3-fips.dualstack.us-west-2.amazonaws.com"
         );
         assert_eq!(
-            of("sts", "cn-north-1", false, false),
+            service_address("sts", "cn-north-1", false, false),
             "https://sts.cn-north-1.amazonaws.com.cn"
         );
         assert_eq!(
-            of("dynamodb", "us-east-1", false, true),
+            service_address("dynamodb", "us-east-1", false, true),
             "https://dynamodb.us-east-1.api.aws"
         );
-        assert_eq!(of("iam", "eu-west-1", false, false), "https://iam.amazonaws.com");
+        assert_eq!(
+            service_address("iam", "eu-west-1", false, false),
+            "https://iam.amazonaws.com"
+        );
         assert!(is_region("eu-west-1") && !is_region("eu-west-9"));
     }
 }

@@ -166,6 +166,7 @@ impl Client {
     /// Returns the records that lock the state with this key.
     pub(crate) fn records(&self, key: &str) -> Records<'_> {
         let mut records = Records::new();
+        // All programs must create the two in the same order: otherwise, each of two programs could hold one.
         if self.settings.lock_file {
             records.push(Box::new(LockFile {
                 client: self,

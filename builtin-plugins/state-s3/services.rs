@@ -3,7 +3,7 @@
 use monoform_sdk::{Diagnostic, Result};
 use store_client::Url;
 
-/// Where services are.
+/// Addresses and regions of the services.
 #[derive(Clone, Debug)]
 pub(crate) struct Services {
     pub region: String,

@@ -161,13 +161,13 @@ fn services(config: &Config, region: String) -> Services {
     let none = Endpoints::default();
     let nested = config.endpoints.known().unwrap_or(&none);
     let profile = text(&config.profile).or_else(|| env::first(&["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]));
-    let told = Files::of(config).endpoints(profile.as_deref().unwrap_or("default"));
+    let told = Files::from_config(config).endpoints(profile.as_deref().unwrap_or("default"));
     // A setting for one service overrides the one for all services.
-    let configured = |service: &str| told.of(service).or_else(|| told.all.clone());
+    let configured = |service: &str| told.for_service(service).or_else(|| told.all.clone());
     let address = |service: &str, region: &str, given: [&Attr<String>; 2], variables: [&str; 2]| {
         let given = given.into_iter().find_map(text).or_else(|| env::first(&variables));
         let given = given.or_else(|| configured(service));
-        given.unwrap_or_else(|| endpoints::of(service, region, fips, dualstack))
+        given.unwrap_or_else(|| endpoints::service_address(service, region, fips, dualstack))
     };
     let sts_region = text(&config.sts_region).unwrap_or_else(|| region.clone());
     Services {

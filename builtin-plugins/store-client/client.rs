@@ -132,7 +132,7 @@ impl Answer {
     /// Describes the answer to a request in a sentence, with the code and the message of the server if there are any, and
     /// advice.
     #[must_use]
-    pub fn told(&self, what: &str, code: &str, message: &str, advice: &str) -> String {
+    pub fn describe(&self, what: &str, code: &str, message: &str, advice: &str) -> String {
         let said: Vec<&str> = [code, message.trim_end_matches('.')]
             .into_iter()
             .filter(|part| !part.is_empty())
@@ -249,7 +249,7 @@ impl HttpClient {
                         message: format!(
                             "{method} {shown} giving up after {} attempt(s): {outcome}{}",
                             attempt + 1,
-                            said(&answer)
+                            text_excerpt(&answer)
                         ),
                         passing: true,
                     }),
@@ -335,7 +335,7 @@ pub fn header_value(text: &str) -> Result<HeaderValue, Failure> {
 }
 
 /// Returns the first line of the body of an error, at most 300 characters.
-fn said(answer: &Answer) -> String {
+fn text_excerpt(answer: &Answer) -> String {
     match answer.text().trim().lines().next() {
         Some(line) if !line.is_empty() => format!(": {}", line.chars().take(300).collect::<String>()),
         _ => String::new(),

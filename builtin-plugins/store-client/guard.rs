@@ -59,9 +59,9 @@ impl From<Option<Vec<u8>>> for Snapshot {
 pub enum Written {
     /// The state was written, and has this revision now if the service reported it.
     Done(Option<Revision>),
-    /// Nothing was written: the revision is not the expected one.
+    /// The revision is not the expected one, and nothing was written.
     Changed,
-    /// Nothing was written: the service reported that the lock is no longer held. The text is the reason.
+    /// The service reported that the lock is no longer held, and nothing was written. The text is the reason.
     LockLost(String),
 }
 
@@ -141,7 +141,7 @@ struct Known {
 }
 
 impl Known {
-    fn of(state: Option<&[u8]>, revision: Option<Revision>) -> Known {
+    fn new(state: Option<&[u8]>, revision: Option<Revision>) -> Known {
         Known {
             sum: md5_hex(state.unwrap_or_default()),
             mark: state.and_then(mark),
@@ -263,7 +263,7 @@ impl<S: LockedStore> Guarded<S> {
             Holder::Unknown => {
                 let Some(known) = &entry.known else { return Ok(()) };
                 let there = self.store.read(workspace).await?;
-                let found = Known::of(there.state.as_deref(), None);
+                let found = Known::new(there.state.as_deref(), None);
                 match known.is_same(&found) || entry.is_own(&found.sum) {
                     true => Ok(()),
                     false => Err(self.overwritten(workspace, true)),
@@ -285,7 +285,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
 
     async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
         let Snapshot { state, revision } = self.store.read(workspace).await?;
-        self.remember(workspace, Known::of(state.as_deref(), revision));
+        self.remember(workspace, Known::new(state.as_deref(), revision));
         Ok(state)
     }
 
@@ -304,7 +304,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
                 Written::LockLost(why) => return Err(self.lose(workspace, &why)),
                 Written::Changed => {
                     let there = self.store.read(workspace).await?;
-                    let found = Known::of(there.state.as_deref(), there.revision.clone());
+                    let found = Known::new(there.state.as_deref(), there.revision.clone());
                     if found.sum == sum {
                         // An earlier attempt was carried out, and its answer was lost.
                         self.remember(workspace, found);
@@ -318,7 +318,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
                     continue;
                 }
             };
-            self.remember(workspace, Known::of(Some(&state), revision));
+            self.remember(workspace, Known::new(Some(&state), revision));
             return Ok(());
         }
         Err(refusal(

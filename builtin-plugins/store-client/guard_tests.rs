@@ -125,7 +125,7 @@ impl LockedStore for Memory {
             ..LockInfo::default()
         });
         Ok(match service.tells {
-            true => Holder::of(info, own),
+            true => Holder::new(info, own),
             false => Holder::Unknown,
         })
     }

@@ -24,7 +24,7 @@ impl Page {
     /// # Errors
     /// The response is not a complete XML document.
     pub fn of_bucket(about: About<'_>, answer: &Answer) -> Result<Page> {
-        let listed = Xml::of(answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
+        let listed = Xml::from_answer(answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
         let names: Vec<String> = listed.texts("Key").map(str::to_owned).collect();
         let marker = listed.text("NextMarker").filter(|next| !next.is_empty());
         // S3 sends NextMarker only for requests with a delimiter.

@@ -110,14 +110,14 @@ impl Found {
     }
 }
 
-/// Whose a lock is.
+/// Holder of a lock.
 #[derive(Clone, Debug)]
 pub enum Holder {
     /// The lock with the ID of this program.
     Own,
     /// The lock is free.
     Free,
-    /// Another program has it.
+    /// Another program holds the lock.
     Other(Box<LockInfo>),
     /// Unknown to the service, or the lock was lost for a time: only the state itself can show whether another program has written.
     Unknown,
@@ -126,7 +126,7 @@ pub enum Holder {
 impl Holder {
     /// Returns the holder that the content of a lock names.
     #[must_use]
-    pub fn of(found: Option<LockInfo>, own: &str) -> Holder {
+    pub fn new(found: Option<LockInfo>, own: &str) -> Holder {
         match found {
             None => Holder::Free,
             Some(info) if info.id == own => Holder::Own,
@@ -285,7 +285,7 @@ pub async fn holder(records: &Records<'_>, summary: &str, own: &str) -> Result<H
         holder = match record.find(summary).await? {
             // A service may keep lock and holder apart; without an ID nothing can be compared.
             Some(found) if found.info.id.is_empty() => Holder::Unknown,
-            found => Holder::of(found.map(|found| found.info), own),
+            found => Holder::new(found.map(|found| found.info), own),
         };
         if !matches!(holder, Holder::Own) {
             break;

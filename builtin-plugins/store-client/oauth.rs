@@ -145,13 +145,13 @@ pub fn token_in(answer: &Answer) -> Result<Token, TokenError> {
             Some(seconds) => Token::ending(text, Duration::from_secs(seconds)),
             None => Token::lasting(text),
         }),
-        _ => Err(TokenError::of(answer)),
+        _ => Err(TokenError::from_answer(answer)),
     }
 }
 
 /// Error of a server that issues no token, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the status is {status}{}{}", self.said(), self.hint())]
+#[error("the status is {status}{}{}", self.description(), self.hint())]
 pub struct TokenError {
     pub status: StatusCode,
     /// Error code of the server.
@@ -162,7 +162,7 @@ pub struct TokenError {
 impl TokenError {
     /// Reads the error in an answer without a token.
     #[must_use]
-    pub fn of(answer: &Answer) -> TokenError {
+    pub fn from_answer(answer: &Answer) -> TokenError {
         let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
         // OAuth has the code as text; Google's services have an object.
         let error = &json["error"];
@@ -175,7 +175,7 @@ impl TokenError {
         }
     }
 
-    fn said(&self) -> String {
+    fn description(&self) -> String {
         match (&*self.code, &*self.description) {
             ("", "") => String::new(),
             ("", text) | (text, "") => format!(": {}", shortened(text)),

@@ -28,7 +28,7 @@ impl Xml {
     ///
     /// # Errors
     /// The response is not one complete document.
-    pub fn of(answer: &Answer) -> Result<Xml, Failure> {
+    pub fn from_answer(answer: &Answer) -> Result<Xml, Failure> {
         // Read as an empty document, a broken list would mean that there is nothing.
         Xml::parse(&answer.text()).map_err(|why| Failure {
             message: format!("the answer is not the XML document that it should be: {why}."),

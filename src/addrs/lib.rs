@@ -10,6 +10,7 @@
 
 pub mod action;
 pub mod module;
+mod names;
 pub mod parse;
 pub mod platform;
 pub mod program;
@@ -20,7 +21,7 @@ pub mod text;
 
 pub use action::{AbsActionInstance, Action, ActionInstance, ConfigAction};
 pub use module::{InstanceKey, Module, ModuleInstance, ModuleStep};
-pub use parse::ParseError;
+pub use names::ParseError;
 pub use platform::Platform;
 pub use program::Program;
 pub use provider::{AbsProviderConfig, LocalProviderConfig, Provider};

@@ -2,48 +2,19 @@
 
 use std::sync::Arc;
 
+pub use crate::names::{ParseError, is_identifier};
+use crate::names::{RESERVED, provider_type};
+
 use crate::{
     AbsActionInstance, AbsProviderConfig, AbsResource, AbsResourceInstance, Action, InstanceKey, Mode, Module,
     ModuleInstance, Provider, Resource, Target,
 };
-
-/// The error for text that is not an address.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{summary}: {detail}")]
-pub struct ParseError {
-    /// The kind of problem, in one line.
-    pub summary: String,
-    /// The problem, in a sentence.
-    pub detail: String,
-}
-
-impl ParseError {
-    pub fn new(summary: impl Into<String>, detail: impl Into<String>) -> ParseError {
-        ParseError {
-            summary: summary.into(),
-            detail: detail.into(),
-        }
-    }
-
-    fn address(detail: impl Into<String>) -> ParseError {
-        ParseError::new("Invalid address", detail)
-    }
-}
 
 /// One step of an address: a name or a key.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
     Name(Arc<str>),
     Key(InstanceKey),
-}
-
-/// Returns true if the text is a valid identifier of the language.
-#[must_use]
-pub fn is_identifier(text: &str) -> bool {
-    let mut chars = text.chars();
-    chars.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c))
-        // HCL's identifiers are those of Unicode, with dashes.
-        && chars.all(|c| c == '-' || unicode_ident::is_xid_continue(c))
 }
 
 fn steps(text: &str) -> Result<Vec<Step>, ParseError> {
@@ -152,27 +123,6 @@ fn module_prefix(steps: &[Step]) -> Result<(ModuleInstance, &[Step]), ParseError
         rest = after;
     }
     Ok((module, rest))
-}
-
-/// Words that begin references to objects other than resources.
-const RESERVED: &[&str] = &[
-    "count",
-    "each",
-    "local",
-    "module",
-    "path",
-    "self",
-    "terraform",
-    "var",
-    // Terraform reserves these three without a use for them.
-    "template",
-    "lazy",
-    "arg",
-];
-
-/// Returns true if the address of a resource of this type is ambiguous without the prefix `resource.`.
-pub(crate) fn needs_resource_prefix(ty: &str) -> bool {
-    matches!(ty, "data" | "ephemeral" | "resource") || RESERVED.contains(&ty)
 }
 
 /// Splits off the resource at the beginning.
@@ -347,66 +297,6 @@ pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
     })
 }
 
-/// Normalizes a host name: lower case, labels separated by dots, with an optional port.
-pub(crate) fn host(text: &str) -> Result<String, ParseError> {
-    let lower = text.to_lowercase();
-    let (name, port) = lower.split_once(':').map_or((&*lower, None), |(n, p)| (n, Some(p)));
-    let valid = !name.is_empty()
-        && name.split('.').all(|label| {
-            !label.is_empty()
-                && !label.starts_with('-')
-                && !label.ends_with('-')
-                && label.chars().all(|c| c.is_alphanumeric() || c == '-')
-        })
-        && port.is_none_or(|p| p.parse::<u16>().is_ok());
-    if valid {
-        Ok(lower)
-    } else {
-        Err(ParseError::new(
-            "Invalid provider source hostname",
-            format!("\"{text}\" is not a valid host name."),
-        ))
-    }
-}
-
-/// Normalizes the namespace of a provider: lower case letters and digits, with underscores and single dashes between them.
-pub(crate) fn provider_namespace(text: &str) -> Result<String, ParseError> {
-    normalized(text, &['-', '_']).ok_or_else(|| {
-        ParseError::new(
-            "Invalid provider namespace",
-            format!(
-                "\"{text}\" is not a valid provider namespace: only letters, digits, and underscores and single dashes between \
-                 them can be part of it."
-            ),
-        )
-    })
-}
-
-/// Normalizes the type of a provider: lower case letters and digits, with single dashes between them.
-pub(crate) fn provider_type(text: &str) -> Result<String, ParseError> {
-    // Types of resources begin with that of their provider and an underscore, so it has none itself.
-    normalized(text, &['-']).ok_or_else(|| {
-        ParseError::new(
-            "Invalid provider type",
-            format!(
-                "\"{text}\" is not a valid provider type: only letters, digits and single dashes between them can be part of \
-                 it."
-            ),
-        )
-    })
-}
-
-/// Returns a part of a provider's address in lower case if it consists of letters, digits, and of these signs between them.
-fn normalized(text: &str, signs: &[char]) -> Option<String> {
-    let lower = text.to_lowercase();
-    let valid = !lower.is_empty()
-        && lower.chars().all(|c| c.is_alphanumeric() || signs.contains(&c))
-        && !lower.starts_with(signs)
-        && !lower.ends_with(signs)
-        && !lower.contains("--");
-    valid.then_some(lower)
-}
-
 #[cfg(test)]
 mod tests {
     #[test]
@@ -440,6 +330,7 @@ mod tests {
     }
 
     use super::*;
+    use crate::names::provider_namespace;
 
     #[test]
     fn underscores_are_part_of_namespaces_and_not_of_types() {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::parse::ParseError;
-use crate::{Module, parse};
+use crate::Module;
+use crate::names::{self, ParseError};
 
 /// The registry host of source addresses without a host.
 pub const DEFAULT_HOST: &str = "registry.terraform.io";
@@ -79,14 +79,14 @@ impl Provider {
                 ));
             }
         };
-        let host = parse::host(host)?;
+        let host = names::host(host)?;
         // States from before namespaces existed have the namespace "-".
         let namespace = if namespace == "-" {
             "-".to_owned()
         } else {
-            parse::provider_namespace(namespace)?
+            names::provider_namespace(namespace)?
         };
-        let ty = parse::provider_type(ty)?;
+        let ty = names::provider_type(ty)?;
         // The names of repositories and executables have these prefixes, and users take them for the type.
         if let Some(short) = ty
             .strip_prefix("terraform-provider-")

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{InstanceKey, Module, ModuleInstance, parse};
+use crate::{InstanceKey, Module, ModuleInstance, names};
 
 /// The kind of a resource's block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -93,7 +93,7 @@ impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.mode {
             // Without the prefix, the address would parse as something else: a resource type may be named `local`.
-            Mode::Managed if parse::needs_resource_prefix(&self.ty) => f.write_str("resource.")?,
+            Mode::Managed if names::needs_resource_prefix(&self.ty) => f.write_str("resource.")?,
             Mode::Managed => {}
             Mode::Data => f.write_str("data.")?,
             Mode::Ephemeral => f.write_str("ephemeral.")?,

@@ -18,7 +18,7 @@ use crate::session::{Session, Surroundings};
 
 /// Returns the modules in this executable; none if it has none.
 #[must_use]
-pub fn of(surroundings: &Surroundings) -> Option<Mirror> {
+pub fn mirror(surroundings: &Surroundings) -> Option<Mirror> {
     let pack = surroundings.builtins.carried.pack()?;
     (!pack.index().modules.is_empty()).then(|| Mirror::in_pack(pack.clone()))
 }
@@ -48,7 +48,7 @@ pub struct Installed {
 /// none if this executable has no modules.
 #[must_use]
 pub fn install(session: &Session, tests: &[Arc<TestFile>]) -> Option<Installed> {
-    let mirror = of(session)?;
+    let mirror = mirror(session)?;
     let installed = match data_dir(session) {
         Some(data_dir) => in_dir(session, mirror, &data_dir, tests),
         None => in_memory(session, mirror, tests),
@@ -117,7 +117,7 @@ fn run(
 /// Mounts the modules of a saved plan that are in the pack and not on disk, for functions that read their files: the plan has the
 /// files of the configuration only.
 pub fn mount_planned(surroundings: &Surroundings, manifest: &Manifest) {
-    let Some(mirror) = of(surroundings) else { return };
+    let Some(mirror) = mirror(surroundings) else { return };
     let missing = manifest.modules.values().any(|entry| !Path::new(&entry.dir).is_dir());
     if missing {
         mirror.mount(manifest, surroundings.env.data_dir(), &mounts(surroundings));

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use files::Environment;
 use syntax::{Diagnostic, Diagnostics};
+use views::status::Sections;
 
 /// Environment, with the variables that only the command line reads.
 #[derive(Clone, Debug, Default)]
@@ -127,18 +128,36 @@ impl Env {
     /// area.
     #[must_use]
     pub fn progress(&self) -> bool {
-        let off = matches!(self.get("MONOFORM_PROGRESS"), Some("off" | "0" | "false"));
         let able = self.get("TERM").is_some_and(|terminal| terminal != "dumb");
         let logs = |name: &str| self.get(name).is_some_and(|level| !level.eq_ignore_ascii_case("off"));
         let logged = ["TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER"].into_iter().any(logs);
         let on_terminal = logged && self.get("TF_LOG_PATH").is_none();
-        !off && able && !on_terminal && !self.in_automation()
+        !self.progress_off() && able && !on_terminal && !self.in_automation()
+    }
+
+    /// Returns true if nothing is to be written that says how far an operation is.
+    #[must_use]
+    pub fn progress_off(&self) -> bool {
+        matches!(self.get("MONOFORM_PROGRESS"), Some("off" | "0" | "false"))
+    }
+
+    /// Returns the CI system whose log has sections that can be folded.
+    #[must_use]
+    pub fn log_sections(&self) -> Option<Sections> {
+        let is_set = |name| self.get(name) == Some("true");
+        match (is_set("GITHUB_ACTIONS"), is_set("GITLAB_CI")) {
+            (true, _) => Some(Sections::GitHub),
+            (_, true) => Some(Sections::GitLab),
+            _ => None,
+        }
     }
 
     /// Returns how long a result of an apply waits for others until it is saved, and a warning if the setting is invalid.
     #[must_use]
     pub fn persist_interval(&self) -> (Duration, Option<Diagnostic>) {
         const NAME: &str = "TF_STATE_PERSIST_INTERVAL";
+        // Shorter than Terraform's 20 seconds: the journal makes results
+        // durable, and this is only for others who read the state.
         let usual = Duration::from_millis(100);
         match self.get(NAME).map(|text| (text, text.trim().parse::<u32>())) {
             None => (usual, None),

@@ -4,10 +4,13 @@
 //! `-fail-on=KINDS` of `plan`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use engine::change_kind::ChangeKind;
-use engine::plan::PlanView;
+use engine::plan::{Action, PlanView, ResourceChange};
+use serde_json::json;
 use syntax::Diagnostic;
+use views::stream::Stream;
 
 use crate::args::UsageError;
 use crate::args::groups::GuardFlags;
@@ -34,7 +37,7 @@ pub struct Kinds {
 
 impl Kinds {
     /// Parses a list such as `create,update`, of the flag with this name. With `safe`, if that may be in it, the list has
-    /// all kinds but `replace`, `delete`, `forget` and `invoke`.
+    /// all kinds but `replace`, `destroy`, `forget` and `invoke`.
     ///
     /// # Errors
     /// A word is no kind, or there is none.
@@ -110,19 +113,66 @@ impl Approval {
         *self != Approval::Asked
     }
 
-    /// Returns the reason why a plan needs a person's approval; `None` if it needs none.
+    /// Judges a plan; `None` if the option has no kinds.
     #[must_use]
-    pub fn refusal(&self, plan: PlanView<'_>) -> Option<Diagnostic> {
+    pub fn verdict(&self, plan: PlanView<'_>) -> Option<Verdict> {
         let Approval::Only(kinds, written) = self else {
             return None;
         };
-        let excess = Excess::of(plan, |kind| !kinds.contain(kind), !kinds.invocations);
-        (!excess.is_empty()).then(|| {
+        let excess = Excess::count(plan, |kind, _| !kinds.contain(kind), !kinds.invocations);
+        let problem = (!excess.is_empty()).then(|| {
             Diagnostic::warning(
                 "Plan not approved automatically",
                 format!("The option -auto-approve={written} does not cover this plan: {excess}."),
             )
+        });
+        Some(Verdict {
+            option: "auto-approve",
+            value: written.clone(),
+            excess,
+            problem,
         })
+    }
+}
+
+/// Result of a guard.
+#[derive(Debug)]
+pub struct Verdict {
+    /// Name of its option, and the value that the user has given.
+    option: &'static str,
+    value: String,
+    excess: Excess,
+    /// Diagnostic about a plan that the guard refuses.
+    problem: Option<Diagnostic>,
+}
+
+impl Verdict {
+    /// Returns the diagnostic of a refusal; none if the plan may pass. The result goes into the stream in either case.
+    #[must_use]
+    pub fn reported(self, stream: Option<&Arc<Stream>>) -> Option<Diagnostic> {
+        let Some(stream) = stream else {
+            return self.problem;
+        };
+        let Verdict {
+            option,
+            value,
+            excess,
+            problem,
+        } = &self;
+        let passed = problem.is_none();
+        let message = match passed {
+            true => format!("-{option}={value}: passed"),
+            false => format!("-{option}={value}: {excess}"),
+        };
+        let guard = json!({
+            "option": option,
+            "value": value,
+            "passed": passed,
+            "counts": excess.counts,
+            "addresses": excess.addresses,
+        });
+        stream.guard(&message, problem.as_ref().is_some_and(Diagnostic::is_error), guard);
+        self.problem
     }
 }
 
@@ -157,10 +207,9 @@ impl Guards {
     /// Returns the error about a saved plan that is not to be applied. Giving a saved plan is its approval, unless the user
     /// says what may be approved.
     #[must_use]
-    pub fn refusal(&self, plan: PlanView<'_>) -> Option<Diagnostic> {
-        let too_many = self.max_destroy.and_then(|limit| too_many_destroyed(plan, limit));
-        too_many.or_else(|| {
-            let warning = self.approval.refusal(plan)?;
+    pub fn refusal(&self, plan: PlanView<'_>, stream: Option<&Arc<Stream>>) -> Option<Diagnostic> {
+        self.too_many_destroyed(plan, stream).or_else(|| {
+            let warning = self.approval.verdict(plan)?.reported(stream)?;
             Some(Diagnostic::error(
                 warning.summary.clone(),
                 format!(
@@ -169,6 +218,32 @@ impl Guards {
                 ),
             ))
         })
+    }
+
+    /// Returns the error about a plan that destroys more objects than the user allows.
+    #[must_use]
+    pub fn too_many_destroyed(&self, plan: PlanView<'_>, stream: Option<&Arc<Stream>>) -> Option<Diagnostic> {
+        let limit = self.max_destroy?;
+        let destroyed = plan.totals().destroyed;
+        // As in the totals: a replacement that forgets its old object destroys nothing.
+        let destroys = |_, change: &ResourceChange| change.action.steps().contains(&Action::Delete);
+        let excess = Excess::count(plan, destroys, false);
+        let problem = (destroyed > limit).then(|| {
+            Diagnostic::error(
+                "Too many objects to destroy",
+                format!(
+                    "The plan destroys {destroyed} objects, and the option -max-destroy allows {limit}: {excess}. Nothing was \
+                     changed. Check the plan, and raise the limit if it is right."
+                ),
+            )
+        });
+        let verdict = Verdict {
+            option: "max-destroy",
+            value: limit.to_string(),
+            excess,
+            problem,
+        };
+        verdict.reported(stream)
     }
 
     /// Returns the flag that a run on a server cannot regard, if there is one.
@@ -182,71 +257,55 @@ impl Guards {
     }
 }
 
-/// Returns the warning about changes of a plan that the user wants to know of by the exit status, if it has any.
+/// Judges a plan by the kinds of changes that the user wants to know of by the exit status.
 #[must_use]
-pub fn guarded(plan: PlanView<'_>, kinds: &Kinds, written: &str) -> Option<Diagnostic> {
-    let excess = Excess::of(plan, |kind| kinds.contain(kind), kinds.invocations);
-    (!excess.is_empty()).then(|| {
+pub fn guarded(plan: PlanView<'_>, kinds: &Kinds, written: &str) -> Verdict {
+    let excess = Excess::count(plan, |kind, _| kinds.contain(kind), kinds.invocations);
+    let problem = (!excess.is_empty()).then(|| {
         Diagnostic::warning(
             "Plan has guarded changes",
             format!("The option -fail-on={written} sets the exit status {GUARDED} for this plan: {excess}."),
         )
-    })
-}
-
-/// Returns the error about a plan that destroys more objects than the user allows.
-#[must_use]
-pub fn too_many_destroyed(plan: PlanView<'_>, limit: usize) -> Option<Diagnostic> {
-    let destroyed = plan.totals().destroyed;
-    (destroyed > limit).then(|| {
-        let takes = |kind| matches!(kind, ChangeKind::Delete | ChangeKind::Replace);
-        let excess = Excess::of(plan, takes, false);
-        Diagnostic::error(
-            "Too many objects to destroy",
-            format!(
-                "The plan destroys {destroyed} objects, and the option -max-destroy allows {limit}: {excess}. Nothing was \
-                 changed. Check the plan, and raise the limit if it is right."
-            ),
-        )
-    })
+    });
+    Verdict {
+        option: "fail-on",
+        value: written.to_owned(),
+        excess,
+        problem,
+    }
 }
 
 /// Changes of a plan that a guard is about.
+#[derive(Debug)]
 struct Excess {
     counts: BTreeMap<&'static str, usize>,
-    /// The first of their addresses.
-    named: Vec<String>,
-    total: usize,
+    addresses: Vec<String>,
 }
 
 impl Excess {
-    fn of(plan: PlanView<'_>, concerns: impl Fn(ChangeKind) -> bool, invocations: bool) -> Excess {
+    fn count(plan: PlanView<'_>, concerns: impl Fn(ChangeKind, &ResourceChange) -> bool, invocations: bool) -> Excess {
         let mut excess = Excess {
             counts: BTreeMap::new(),
-            named: Vec::new(),
-            total: 0,
+            addresses: Vec::new(),
         };
         for change in plan.changes {
-            if let Some(kind) = ChangeKind::of(change).filter(|kind| concerns(*kind)) {
-                excess.add(kind.as_str(), || change.address.to_string());
+            if let Some(kind) = ChangeKind::from_change(change).filter(|kind| concerns(*kind, change)) {
+                excess.add(kind.as_str(), change.address.to_string());
             }
         }
         for invocation in plan.invocations.iter().filter(|_| invocations) {
-            excess.add(INVOKE, || invocation.address.to_string());
+            excess.add(INVOKE, invocation.address.to_string());
         }
         excess
     }
 
-    fn add(&mut self, word: &'static str, name: impl FnOnce() -> String) {
+    fn add(&mut self, word: &'static str, address: String) {
         *self.counts.entry(word).or_default() += 1;
-        self.total += 1;
-        if self.named.len() < NAMED {
-            self.named.push(name());
-        }
+        self.addresses.push(address);
     }
 
     fn is_empty(&self) -> bool {
-        self.total == 0
+        self.addresses.is_empty()
     }
 }
 
@@ -257,8 +316,9 @@ impl std::fmt::Display for Excess {
             .iter()
             .map(|(word, count)| format!("{count} to {word}"))
             .collect();
-        write!(f, "{}: {}", counts.join(", "), self.named.join(", "))?;
-        match self.total - self.named.len() {
+        let named = self.addresses.get(..NAMED).unwrap_or(&self.addresses);
+        write!(f, "{}: {}", counts.join(", "), named.join(", "))?;
+        match self.addresses.len() - named.len() {
             0 => Ok(()),
             more => write!(f, " and {more} more"),
         }
@@ -283,7 +343,7 @@ mod tests {
 
     #[test]
     fn words_that_are_no_kinds_are_named_with_those_that_are() {
-        let error = Kinds::parse("fail-on", "delete,safe", false).unwrap_err();
+        let error = Kinds::parse("fail-on", "destroy,safe", false).unwrap_err();
         assert!(
             error.detail.contains("\"safe\"") && error.detail.contains("replace"),
             "{error:?}"

@@ -75,7 +75,7 @@ pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last
         tracing::warn!("signals cannot be listened for");
         return;
     };
-    let mut hangup = if hangup_is_ignored() {
+    let mut hangup = if system::signals::hangup_is_ignored() {
         None
     } else {
         signal(SignalKind::hangup()).ok()
@@ -143,7 +143,7 @@ pub fn received() -> impl Future<Output = ()> {
     let signals =
         signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
     // Under nohup, a command goes on after its terminal is gone.
-    let mut hangup = if hangup_is_ignored() {
+    let mut hangup = if system::signals::hangup_is_ignored() {
         None
     } else {
         signal(SignalKind::hangup()).ok()
@@ -175,6 +175,7 @@ fn end_by_force(last_resort: Arc<LastResort>) {
         last_resort.run();
         crate::process::abort();
     };
+    // A thread of its own: the runtime may be what hangs.
     if std::thread::Builder::new()
         .name("last-resort".to_owned())
         .spawn(work)
@@ -182,14 +183,4 @@ fn end_by_force(last_resort: Arc<LastResort>) {
     {
         tracing::warn!("no thread can be started to end this process by force");
     }
-}
-
-/// Returns true if this process was started with SIGHUP ignored.
-fn hangup_is_ignored() -> bool {
-    // Without this file (not on Linux), it is unknown whether SIGHUP is ignored.
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        // Bit 0 is signal 1, SIGHUP.
-        .is_some_and(|mask| mask & 1 != 0)
 }

@@ -7,7 +7,7 @@ use config::{LoadOptions, RootVariables};
 use crate::TERRAFORM_VERSION;
 use crate::session::Session;
 
-/// How the configuration of the working directory is loaded: its const variables have the values that flags, files and the
+/// Returns the options for loading the configuration of the working directory. Const variables have the values that flags, files and the
 /// environment give them, and are never prompted for.
 pub fn options<'o>(session: &'o Session, manifest: &'o Manifest, set: &'o SetVariables) -> LoadOptions<'o> {
     LoadOptions {

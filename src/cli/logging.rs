@@ -294,6 +294,7 @@ fn json_line(time: &str, level: Level, module: &str, fields: Fields) -> String {
 /// Returns the arguments of a command for the log, without the values of flags that may be secret.
 #[must_use]
 pub fn arguments(all: &[String]) -> Vec<String> {
+    // Either may have a secret as its value; the path of a file is hidden with it.
     let secret = ["var", "backend-config"];
     let mut hide_next = false;
     all.iter()

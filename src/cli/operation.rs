@@ -1,9 +1,11 @@
 //! Operations of plan, apply, destroy, refresh, import and console: from arguments to a plan, and from a plan to a new state.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use addrs::Program;
 use cty::Value;
 use engine::apply::Completion;
 use engine::events::{EventSink, NoEvents};
@@ -25,8 +27,10 @@ use stores::workspace;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
 use views::live::{Live, Work};
+use views::plan::Form;
 use views::progress::Progress;
 use views::reporter::{Done, OperationView, Reporter};
+use views::status::StatusLines;
 use views::ui::Ui;
 use views::verb::Verb;
 
@@ -350,8 +354,19 @@ impl<'s> Operation<'s> {
     /// Returns the views for text: lines and, on a terminal, the live area.
     fn showing(&self, progress: impl Fn(Arc<Ui>) -> Progress, work: Work) -> Reporter {
         let ui = &self.session.ui;
-        let mut views: Vec<Arc<dyn OperationView>> =
-            vec![Arc::new(progress(ui.clone()).concise(self.session.invocation.concise))];
+        let invocation = &self.session.invocation;
+        let lines = progress(ui.clone())
+            .concise(invocation.concise)
+            .without_reading(invocation.shown.form == Form::Summary);
+        let mut views: Vec<Arc<dyn OperationView>> = vec![Arc::new(lines)];
+        // Called as terraform, the program writes what Terraform does.
+        if !invocation.concise && ui.program == Program::MONOFORM && !self.session.env.progress_off() {
+            let sections = self.session.env.log_sections();
+            // A summary has no lines that could be folded.
+            let sections = sections.filter(|_| !ui.is_terminal() && invocation.shown.form == Form::Whole);
+            // First, so that a section begins before the lines in it.
+            views.insert(0, Arc::new(StatusLines::new(ui.clone(), work, sections)));
+        }
         if let Some(live) = Live::start(ui, work) {
             views.push(live);
         }
@@ -488,26 +503,37 @@ impl<'s> Operation<'s> {
     }
 
     /// Saves a plan to a file.
-    pub fn save_plan(&self, path: &Path, plan: Plan) -> Result<(), Diagnostic> {
+    pub fn save_plan(&self, path: &Path, plan: Plan) -> Result<(), Diagnostics> {
         let backend = match &self.place {
             Place::Local(_) => None,
-            Place::Store(store) => match store.saved() {
-                Ok(saved) => Some(saved),
-                Err(mut problems) => return Err(problems.0.remove(0)),
-            },
+            Place::Store(store) => Some(store.saved()?),
+        };
+        // Without it, apply would find another lock file than the one of the plan.
+        let lock_file = match std::fs::read(lock_file::FILE_NAME) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                let name = lock_file::FILE_NAME;
+                let detail = format!(
+                    "The dependency lock file {name} belongs into the plan, but cannot be read: {}.",
+                    files::io_reason(&error)
+                );
+                return Err(Diagnostic::error("Failed to write plan file", detail).into());
+            }
         };
         let schemas = planfile::schemas_of(&self.plugins.schemas(), &self.project.config, &plan);
         let saved = SavedPlan {
             backend,
+            // Carried along, so that the plan can be shown where its plugins are not installed.
             schemas: Some(schemas),
             plan,
             snapshot: self.project.config.snapshot(),
-            lock_file: std::fs::read(lock_file::FILE_NAME).ok(),
+            lock_file,
             workspace: self.workspace.clone(),
         };
-        let codec = self.session.plan_codec().map_err(|mut problems| problems.0.remove(0))?;
+        let codec = self.session.plan_codec()?;
         self.session.warn_of_plain_plan(&codec, path);
-        planfile::write(path, &saved, VERSION, &codec)
+        planfile::write(path, &saved, VERSION, &codec).map_err(Diagnostics::from)
     }
 
     /// Returns true if an interrupt was received.

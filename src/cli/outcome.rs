@@ -165,15 +165,15 @@ impl Failure {
 
     /// Returns diagnostics with source ranges in these sources.
     pub fn within(problems: impl Into<Diagnostics>, sources: &SourceMap) -> Failure {
-        Failure::of(Part::problems(problems, sources))
+        Failure::from_part(Part::problems(problems, sources))
     }
 
     /// Returns text on standard error that is not formatted as a diagnostic.
     pub fn text(text: impl Into<String>) -> Failure {
-        Failure::of(Part::Error(text.into()))
+        Failure::from_part(Part::Error(text.into()))
     }
 
-    fn of(part: Part) -> Failure {
+    fn from_part(part: Part) -> Failure {
         Failure {
             parts: vec![part],
             is_usage: false,

@@ -233,6 +233,7 @@ impl Plugins {
             .unwrap_or_default()
         {
             match self.start_provisioner(&name).await {
+                // A provisioner is needed for its schema only; an apply starts its own.
                 Ok(running) => running.close().await,
                 Err(e) => problems.extend(e.unreported()),
             }

@@ -127,7 +127,7 @@ pub fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile
     for file in tests {
         let all = file.runs.iter().map(|run| match &run.module {
             None => Some(root.clone()),
-            Some(_) => modules.of(&file, run),
+            Some(_) => modules.configuration(&file, run),
         });
         let all: Option<Vec<_>> = all.collect();
         if let Some(all) = all {
@@ -166,7 +166,7 @@ struct Modules<'m> {
 }
 
 impl Modules<'_> {
-    fn of(&mut self, file: &TestFile, run: &TestRun) -> Option<Arc<Config>> {
+    fn configuration(&mut self, file: &TestFile, run: &TestRun) -> Option<Arc<Config>> {
         let module = run.module.as_ref()?;
         let path = file.module_path(run);
         let dir = match &module.address.source {

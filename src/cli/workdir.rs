@@ -144,6 +144,7 @@ fn load_installed(session: &Session, files: &dyn FileSource, dir: &str, load: Lo
     let manifest = match Manifest::read(&Disk, session.env.data_dir()) {
         Ok(manifest) => manifest,
         Err(problem) => {
+            // Loading goes on without the record of installed modules, so that mistakes in the files are reported, too.
             problems.push(problem);
             Manifest::default()
         }

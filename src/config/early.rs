@@ -62,6 +62,8 @@ impl<'m> EarlyModule<'m> {
             workspace: None,
             functions: FunctionSettings {
                 mounts: mounts.cloned(),
+                // A source that changes with every call would never match the
+                // installed module: the results of such functions are unknown.
                 pure: true,
                 ..FunctionSettings::default()
             },

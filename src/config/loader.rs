@@ -88,7 +88,7 @@ pub struct MissingModule {
     pub inputs: ConstValues,
     /// Range of the source argument.
     pub range: Range,
-    /// Its error among the diagnostics.
+    /// The error among the diagnostics that reports the module.
     pub problem: Diagnostic,
 }
 

@@ -79,7 +79,7 @@ impl Manifest {
     /// Reads the file's content.
     ///
     /// # Errors
-    /// It is not JSON of the expected form, or names a module twice.
+    /// The content is not JSON of the expected form, or names a module twice.
     pub fn parse(bytes: &[u8]) -> Result<Manifest, ManifestError> {
         // Terraform takes an empty file for an empty manifest, too.
         if bytes.iter().all(u8::is_ascii_whitespace) {

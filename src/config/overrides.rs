@@ -259,6 +259,7 @@ fn variable(base: &mut Variable, by: Variable, diagnostics: &mut Diagnostics) {
 
 fn output(base: &mut Output, by: Output, diagnostics: &mut Diagnostics) {
     diagnostics.extend(by.deprecated.as_ref().map(ignored_deprecation));
+    // Only what the override file writes has precedence, and not the defaults of what it omits.
     if by.written.value {
         base.expr = by.expr;
     }

@@ -17,11 +17,8 @@ pub(crate) const NOT_PRESENT: &str = "Provider configuration not present";
 
 use crate::model::{
     Config, Module, ModuleCall, ModuleNode, PassedProvider, ProviderConfig, ProviderSource, Requirement,
-    RequirementOrigin,
+    RequirementOrigin, VisibleProviders,
 };
-
-/// Provider configurations visible to a module, by provider and alias.
-pub(crate) type Visible = BTreeMap<(Provider, Option<Arc<str>>), AbsProviderConfig>;
 
 fn key(module: &Module, local: &LocalProviderConfig) -> (Provider, Option<Arc<str>>) {
     (module.provider_for_local_name(&local.name), local.alias.clone())
@@ -40,6 +37,7 @@ impl Config {
     pub fn with_root_providers(&self, blocks: Vec<ProviderConfig>) -> (Config, Diagnostics) {
         let mut root = self.root.clone();
         if !blocks.is_empty() {
+            // A copy: other runs of a test file use the same module without these blocks.
             let mut module = Module::clone(&root.module);
             let named = blocks.into_iter().map(|block| (block.address.clone(), block));
             module.provider_configs.extend(named);
@@ -74,7 +72,7 @@ pub(crate) fn resolve(root: &mut ModuleNode, diagnostics: &mut Diagnostics) {
     below(root, None, diagnostics);
 }
 
-fn own(node: &ModuleNode) -> Visible {
+fn own(node: &ModuleNode) -> VisibleProviders {
     let module = &node.module;
     let abs = |local: &LocalProviderConfig| {
         let (provider, alias) = key(module, local);
@@ -102,7 +100,7 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
         let repeats = counted.or(call.depends_on.first().map(|r| &r.range)).or(repeats);
         // Lowest precedence first: defaults of the caller flow down, the module's own blocks replace them, and passed
         // ones replace both.
-        let mut visible: Visible = parent
+        let mut visible: VisibleProviders = parent
             .providers
             .iter()
             .filter(|((_, alias), _)| alias.is_none())
@@ -520,6 +518,7 @@ impl Config {
                         .push(Diagnostic::error("Invalid version constraint", format!("{e}.")).at(&constraint.range)),
                 }
             }
+            // A provider without any constraint must be installed too.
             out.insert(provider, all);
         }
         problems.into_result(out)

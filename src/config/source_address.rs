@@ -168,6 +168,7 @@ fn subdir_inside(subdir: &str) -> Result<Option<String>, SourceAddressError> {
     }
     let cleaned = clean(subdir);
     let cleaned = cleaned.trim_start_matches('/');
+    // Files of the machine beside the package must not be reachable.
     if cleaned == ".." || cleaned.starts_with("../") {
         return Err(SourceAddressError::SubdirectoryOutsidePackage(cleaned.to_owned()));
     }

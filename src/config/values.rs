@@ -487,6 +487,8 @@ fn written<'g>(variable: &Variable, given: &'g Given, out: &mut CollectedValues)
         Content::Text(text) if variable.takes_literal_text() => (Value::string(text), None),
         Content::Text(text) => {
             let file: Arc<str> = format!("<value for var.{name}>").into();
+            // The text has no file: it is registered under a name of its own,
+            // so that problems in it are shown with an excerpt.
             out.sources.insert(file.clone(), text.as_str());
             let (expr, problems) = parse::expression(text, &file);
             let failed = problems.has_errors();

@@ -14,6 +14,7 @@
 //! [`defaults`] (of optional attributes), and the two codecs, [`msgpack`] and [`json`], which write exactly what the
 //! plugin protocol and the state file contain.
 
+mod codec;
 pub mod convert;
 pub mod defaults;
 pub mod json;

@@ -77,7 +77,7 @@ struct Known<'a>(StateObjects<'a>);
 
 impl ObjectSource for Known<'_> {
     fn initial_objects(&self, resource: &AbsResource) -> Objects {
-        self.0.of(resource)
+        self.0.of_resource(resource)
     }
 
     fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {

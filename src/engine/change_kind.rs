@@ -33,7 +33,7 @@ impl ChangeKind {
 
     /// Returns the kind of a change; `None` if the object stays as it is.
     #[must_use]
-    pub fn of(change: &ResourceChange) -> Option<ChangeKind> {
+    pub fn from_change(change: &ResourceChange) -> Option<ChangeKind> {
         Some(match change.action {
             Action::NoOp if change.importing.is_some() => ChangeKind::Import,
             Action::NoOp => return None,
@@ -57,16 +57,17 @@ impl ChangeKind {
             ChangeKind::Read => "read",
             ChangeKind::Update => "update",
             ChangeKind::Replace => "replace",
-            ChangeKind::Delete => "delete",
+            // The word of the plan's totals.
+            ChangeKind::Delete => "destroy",
             ChangeKind::Forget => "forget",
         }
     }
 
-    /// Returns the kind with this name. `destroy`, as people say, is `delete`, as JSON documents say.
+    /// Returns the kind with this name. `delete` is the word of Terraform's JSON documents for `destroy`.
     #[must_use]
     pub fn parse(word: &str) -> Option<ChangeKind> {
         match word {
-            "destroy" => Some(ChangeKind::Delete),
+            "delete" => Some(ChangeKind::Delete),
             _ => ChangeKind::ALL.into_iter().find(|kind| kind.as_str() == word),
         }
     }

@@ -305,6 +305,7 @@ impl<'a> Ephemerals<'a> {
     pub async fn used(&self, block: &Block) {
         let Some(resources) = self.users.get(block) else { return };
         let idle: Vec<&ConfigResource> = {
+            // The guard must be dropped before the resources are closed, which waits for a plugin.
             let mut waiting = self.waiting();
             let done = resources.iter().filter(|r| {
                 waiting.get_mut(*r).is_some_and(|left| {

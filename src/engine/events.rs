@@ -176,7 +176,7 @@ pub enum Event {
     ListStart {
         /// Address of the list block's instance.
         address: AbsResourceInstance,
-        /// Value of its `config` block, with marks; null without one.
+        /// Value of the `config` block, with marks; null without one.
         config: Value,
     },
     /// Existing objects were listed.
@@ -188,7 +188,7 @@ pub enum Event {
     Progress {
         /// Number of planned instances or completed operations.
         done: usize,
-        /// Number in all, as far as it is known.
+        /// Total number, as far as it is known.
         total: usize,
     },
     /// An interrupt was received; running operations are requested to stop.
@@ -198,11 +198,11 @@ pub enum Event {
 /// An action on an ephemeral resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EphemeralAction {
-    /// Open.
+    /// Opened before its first use.
     Open,
-    /// Renew.
+    /// Renewed while it is open.
     Renew,
-    /// Close.
+    /// Closed after its last use.
     Close,
 }
 

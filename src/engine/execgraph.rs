@@ -61,7 +61,7 @@ pub struct ExecGraph {
 /// The facts about a planned change that its order depends on.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The resource it belongs to.
+    /// The resource that the changed object belongs to.
     pub resource: ConfigResource,
     /// Action of the change.
     pub action: Action,
@@ -69,7 +69,7 @@ pub struct Planned {
     pub destroy_last: bool,
     /// Set for a deposed object.
     pub deposed: bool,
-    /// The provider configuration that applies it.
+    /// The provider configuration that applies the change.
     pub provider: AbsProviderConfig,
     /// The dependencies of the prior object: resources whose objects must be destroyed after it.
     pub state_dependencies: Arc<[ConfigResource]>,
@@ -78,9 +78,9 @@ pub struct Planned {
 /// Direct and indirect dependencies.
 #[derive(Clone, Debug, Default)]
 pub struct Dependencies {
-    /// Of resources on resources, by the configuration.
+    /// Dependencies of resources on resources, by the configuration.
     pub resources: BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
-    /// Of provider configurations on resources.
+    /// Dependencies of provider configurations on resources.
     pub providers: BTreeMap<AbsProviderConfig, BTreeSet<ConfigResource>>,
 }
 

@@ -37,7 +37,7 @@ impl IdentityChange {
 impl Stored for Box<IdentityChange> {
     fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let IdentityChange { before, after } = &**self;
-        (before.as_ref().map(Unmarked::of), after.as_ref().map(Unmarked::of)).serialize(serializer)
+        (before.as_ref().map(Unmarked::new), after.as_ref().map(Unmarked::new)).serialize(serializer)
     }
 
     fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -119,6 +119,7 @@ pub async fn upgrade_identity(
     let Some(json) = object.identity.as_ref().and_then(|identity| identity.value.as_ref()) else {
         return Ok(None);
     };
+    // As JSON: this version's schema cannot give a value of an earlier one a type.
     let answer = provider
         .upgrade_identity(ty, recorded, json.as_str().as_bytes().into())
         .await?;

@@ -37,7 +37,7 @@ pub struct EvaluationEnvironment {
 pub struct Variables {
     /// Converted, without marks. Ephemeral variables are included only if they are set.
     pub values: BTreeMap<Arc<str>, Value>,
-    /// As they were set, before conversion; without ephemeral variables. Plans show these.
+    /// Values as they were set, before conversion; without ephemeral variables. Plans show these.
     pub given: BTreeMap<Arc<str>, Value>,
 }
 

@@ -15,10 +15,11 @@ pub struct ActionInvocation {
     /// Address of the action's instance.
     #[serde(with = "stored")]
     pub address: AbsActionInstance,
-    /// The provider configuration that invokes it.
+    /// The provider configuration that invokes the action.
     #[serde(with = "stored")]
     pub provider: AbsProviderConfig,
-    /// Its configuration as far as it is known, without ephemeral values; null if it has none. Sensitive values are marked.
+    /// Configuration of the action, as far as it is known, without ephemeral values; null if there is none.
+    /// Sensitive values are marked.
     #[serde(with = "stored")]
     pub config: Value,
     /// Trigger of the invocation, or the user's request.
@@ -32,7 +33,7 @@ pub struct ActionInvocation {
 pub enum InvocationTrigger {
     /// A change of a resource instance.
     Lifecycle(LifecycleTrigger),
-    /// The user requests it by `-invoke`.
+    /// The user requests the action by `-invoke`.
     Invoke {
         /// The resource instance that the configuration of the action refers to as `caller`, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]

@@ -267,15 +267,14 @@ impl<'s> Providers<'s> {
 
     /// Requests all plugins to stop.
     pub async fn stop(&self) {
+        // Cloned, so that the lock is not held while the plugins are stopping.
         let providers: Vec<_> = self.open.lock().await.values().cloned().collect();
         let providers = futures::future::join_all(providers.iter().map(|p| p.stop()));
         let provisioners = futures::future::join_all(self.provisioners.values().map(|p| p.stop()));
-        for failed in providers
-            .await
-            .into_iter()
-            .chain(provisioners.await)
-            .filter_map(Result::err)
-        {
+        // All at once: a provider that is slow to answer must not keep a provisioner running.
+        let (providers, provisioners) = futures::join!(providers, provisioners);
+        for failed in providers.into_iter().chain(provisioners).filter_map(Result::err) {
+            // Only logged: the operation ends the plugin's process in any case.
             for diagnostic in failed {
                 tracing::warn!("a plugin did not stop: {}: {}", diagnostic.summary, diagnostic.detail);
             }

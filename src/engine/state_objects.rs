@@ -45,7 +45,7 @@ pub struct StateObjects<'a> {
 impl StateObjects<'_> {
     /// Returns the stored objects of a resource.
     #[must_use]
-    pub fn of(&self, resource: &AbsResource) -> Objects {
+    pub fn of_resource(&self, resource: &AbsResource) -> Objects {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         stored_objects(&state, self.schemas, resource)
     }
@@ -53,7 +53,7 @@ impl StateObjects<'_> {
 
 impl ObjectSource for StateObjects<'_> {
     fn initial_objects(&self, resource: &AbsResource) -> Objects {
-        self.of(resource)
+        self.of_resource(resource)
     }
 
     fn key_rule(&self, _: &ReferencedResource<'_>) -> Result<Option<Arc<Expansion>>, Reported> {
@@ -71,7 +71,7 @@ pub struct PartialObjects<'a>(pub StateObjects<'a>);
 
 impl ObjectSource for PartialObjects<'_> {
     fn initial_objects(&self, resource: &AbsResource) -> Objects {
-        self.0.of(resource)
+        self.0.of_resource(resource)
     }
 
     fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {

@@ -285,7 +285,7 @@ pub(crate) mod bytes {
 pub(crate) struct Unmarked(#[serde(with = "unmarked")] pub(crate) Value);
 
 impl Unmarked {
-    pub(crate) fn of(value: &Value) -> Unmarked {
+    pub(crate) fn new(value: &Value) -> Unmarked {
         Unmarked(value.clone().unmark_deep().0)
     }
 }
@@ -309,7 +309,7 @@ impl Stored for Value {
             with.map(|(path, _)| Own(path.clone())).collect()
         };
         MarkedForm {
-            value: Unmarked::of(self),
+            value: Unmarked::new(self),
             sensitive: paths(Marks::SENSITIVE),
             ephemeral: paths(Marks::EPHEMERAL),
         }
@@ -342,7 +342,7 @@ impl Stored for Path {
     fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|step| match step {
             Step::Attribute(name) => StepForm::Attribute(name.to_string()),
-            Step::Index(key) => StepForm::Index(Unmarked::of(key)),
+            Step::Index(key) => StepForm::Index(Unmarked::new(key)),
         }))
     }
 

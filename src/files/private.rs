@@ -13,7 +13,7 @@ fn is_ours(meta: &fs::Metadata) -> bool {
 /// Creates a directory, with those above it, that only this user can use. One that is there must be of that kind already.
 ///
 /// # Errors
-/// It cannot be created; [`io::ErrorKind::PermissionDenied`] if others can write to it.
+/// The directory cannot be created; [`io::ErrorKind::PermissionDenied`] if others can write to it.
 pub fn private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     if is_ours(&fs::metadata(path)?) {
@@ -26,8 +26,8 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
 /// Opens a regular file of this user for reading. Links are not followed.
 ///
 /// # Errors
-/// It cannot be opened; [`io::ErrorKind::PermissionDenied`] if it is another user's, others can write to it, or it is not a
-/// regular file.
+/// The file cannot be opened; [`io::ErrorKind::PermissionDenied`] if it is another user's, others can write to it, or it
+/// is not a regular file.
 pub fn open_private(path: &Path) -> io::Result<File> {
     // A pipe in its place must not keep us waiting.
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;

@@ -31,8 +31,10 @@ impl Bookmark {
         document(path).is_some_and(|document| document.get("remote_plan_format").is_some())
     }
 
+    /// Reads a bookmark.
+    ///
     /// # Errors
-    /// It is damaged, or of another version.
+    /// The file is damaged, or of another version.
     pub fn read(path: &Path) -> Result<Bookmark, Diagnostic> {
         let failed = |why: &str| {
             Diagnostic::error(

@@ -86,10 +86,10 @@ impl Remote<'_> {
                     self.output.line(format!("\n{RULE}"));
                     return Ok(());
                 }
-                "canceled" => return Err(Ended::said(format!("{title} canceled."))),
+                "canceled" => return Err(Ended::with_error(format!("{title} canceled."))),
                 // An unknown status could be one that never ends.
                 other => {
-                    return Err(Ended::said(format!(
+                    return Err(Ended::with_error(format!(
                         "Unknown or unexpected cost estimate state: {other}"
                     )));
                 }
@@ -126,14 +126,18 @@ impl Remote<'_> {
                         self.output.line(format!("\n{RULE}"));
                     }
                 }
-                "errored" => return Err(Ended::said(format!("{title} errored."))),
-                "hard_failed" => return Err(Ended::said(format!("{title} hard failed."))),
+                "errored" => return Err(Ended::with_error(format!("{title} errored."))),
+                "hard_failed" => return Err(Ended::with_error(format!("{title} hard failed."))),
                 "soft_failed" => {
                     self.soft_failed(run, &check, &title).await?;
                     self.output.line(RULE);
                 }
                 "overridden" => {}
-                other => return Err(Ended::said(format!("Unknown or unexpected policy state: {other}"))),
+                other => {
+                    return Err(Ended::with_error(format!(
+                        "Unknown or unexpected policy state: {other}"
+                    )));
+                }
             }
         }
         Ok(())
@@ -148,7 +152,7 @@ impl Remote<'_> {
         }
         if !self.is_auto_approved() {
             if !self.has_input() {
-                return Err(Ended::said(
+                return Err(Ended::with_error(
                     "Policy checks failed softly, and -input=false leaves nobody to ask. Override them on the page of the run.",
                 ));
             }

@@ -99,7 +99,7 @@ impl Remote<'_> {
             self.output.yellow(keyword.decided_elsewhere());
             return Ok(true);
         };
-        let eof = || Ended::said(format!("Error asking {}: EOF", keyword.id()));
+        let eof = || Ended::with_error(format!("Error asking {}: EOF", keyword.id()));
         match answer.map_err(|_| eof())? {
             Answer::Line(line) if line.trim_end() == keyword.word() => Ok(false),
             Answer::Line(_) => {
@@ -117,7 +117,7 @@ impl Remote<'_> {
     }
 
     fn discarded(&self) -> Ended {
-        Ended::said(match self.mode {
+        Ended::with_error(match self.mode {
             Mode::Destroy => "Destroy discarded.",
             _ => "Apply discarded.",
         })

@@ -99,7 +99,7 @@ impl Remote<'_> {
     /// Asks for approval; returns true if the run was confirmed elsewhere meanwhile.
     async fn confirm_apply(&self, run: &Run) -> Step<bool> {
         if !self.has_input() {
-            return Err(Ended::said(
+            return Err(Ended::with_error(
                 "The run waits for a confirmation, and -input=false leaves nobody to ask. Confirm it on the page of the run.",
             ));
         }

@@ -148,7 +148,7 @@ pub fn tags(context: &Context<'_>, store: &Store) -> Result<String, Diagnostics>
 /// Checks that this version may change the state of a workspace without an operation.
 ///
 /// # Errors
-/// It may not, or the workspace cannot be read.
+/// This version may not change the state, or the workspace cannot be read.
 pub fn check(context: &Context<'_>, version: RemoteVersion, store: &Store, workspace: &str) -> Result<(), Diagnostics> {
     if version == RemoteVersion::Unimportant {
         return Ok(());

@@ -16,7 +16,7 @@ use crate::run::{Remote, useless_flags};
 /// Checks that a run can do what the command requests, and returns its options.
 ///
 /// # Errors
-/// It cannot, or the token has too few permissions.
+/// The run cannot do what the command requests, or the token has too few permissions.
 pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMap) -> Result<RunOptions, Diagnostics> {
     // First: without permission, no other change of the command would help.
     rights(remote)?;

@@ -63,7 +63,7 @@ impl From<Diagnostic> for Ended {
 
 impl Ended {
     /// Creates an error that consists of its summary.
-    pub(crate) fn said(summary: impl Into<String>) -> Ended {
+    pub(crate) fn with_error(summary: impl Into<String>) -> Ended {
         Diagnostic::error(summary, "").into()
     }
 }

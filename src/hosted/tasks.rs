@@ -82,9 +82,9 @@ impl Remote<'_> {
                     }
                 }
                 "canceled" | "errored" | "failed" => {
-                    return Err(Ended::said(format!("Task Stage {}.", stage.status)));
+                    return Err(Ended::with_error(format!("Task Stage {}.", stage.status)));
                 }
-                other => return Err(Ended::said(format!("Invalid Task stage status: {other}"))),
+                other => return Err(Ended::with_error(format!("Invalid Task stage status: {other}"))),
             }
         }
         Ok(())
@@ -238,7 +238,7 @@ impl Remote<'_> {
         self.output.line("--------------------------------\n");
         self.output.bold("→→ Override");
         if !self.has_input() {
-            return Err(Ended::said(
+            return Err(Ended::with_error(
                 "Policies failed, and -input=false leaves nobody to ask. Override them on the page of the run.",
             ));
         }

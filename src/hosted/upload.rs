@@ -26,7 +26,7 @@ impl Remote<'_> {
         // them.
         let packed = tokio::task::spawn_blocking(move || Slug::create(&root));
         let slug = self.unless_stopped(packed).await?;
-        let slug = slug.map_err(|e| Ended::said(format!("Failed to upload configuration files: {e}")))?;
+        let slug = slug.map_err(|e| Ended::with_error(format!("Failed to upload configuration files: {e}")))?;
         let slug = slug.map_err(|e| {
             Ended::from(Diagnostic::error(
                 "Failed to upload configuration files",

@@ -37,8 +37,8 @@ pub fn may_be(data_dir: &str) -> bool {
     remote::is_recorded(data_dir)
 }
 
-/// Finds the selected workspace, if the recorded backend is one of these and its block is unchanged, whatever its
-/// execution mode is.
+/// Finds the selected workspace, if the recorded backend is `remote` or `cloud` and its block is unchanged, whatever the
+/// execution mode of the workspace is.
 ///
 /// # Errors
 /// The settings are wrong, or the server cannot be reached.

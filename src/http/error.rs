@@ -31,7 +31,7 @@ pub enum Error {
     /// A connection broke.
     #[error("the request to {url} failed: {reason}")]
     Connection { url: String, reason: String },
-    /// No answer in time, or no more of it.
+    /// The answer did not begin in time, or its next part did not come in time.
     #[error("{url} {phase} {seconds} seconds")]
     Timeout {
         url: String,

@@ -15,7 +15,7 @@ pub const SILENCE: Duration = Duration::from_secs(60);
 // An endless answer would fill the memory.
 pub const LARGEST_STATE: usize = 1 << 30;
 
-/// The time after which a user is told the host of a slow request.
+/// Time after which the host of a slow request is reported to the user.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The longest pause that `Retry-After` can request.

@@ -228,7 +228,7 @@ pub(crate) enum Turn {
 pub(crate) struct Directory<'d> {
     pub(crate) dir: String,
     pub(crate) path: addrs::Module,
-    /// Values of its variables.
+    /// Values of the root module's variables.
     pub(crate) variables: RootVariables<'d>,
 }
 

@@ -244,6 +244,7 @@ fn without_network(is_unreachable: bool) -> String {
 }
 
 fn unreachable(module: &RegistrySource, error: &net::Error) -> Problem {
+    // Terraform's encoding of a host in the name of a variable.
     let variable = module.host.replace('-', "__").replace('.', "_");
     let hint = match error.status().map(|s| s.as_u16()) {
         Some(401 | 403) => format!(

@@ -10,10 +10,11 @@ use http::{Error, Proxy, Settings, Transport, Url};
 use proxies::{Proxies, Way};
 use tokio::sync::OnceCell;
 
-use crate::credentials::{self, Token};
+use crate::credentials;
 use crate::hosts::{CredentialsHelper, Host, HostSettings};
 use crate::netrc::Netrc;
 use crate::services::Services;
+use crate::token::Token;
 
 /// The time limit of a connection: the system repeats the first packet two times within it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -26,7 +27,7 @@ pub struct NetSettings {
     pub hosts: HostSettings,
     /// Directories of credentials helper programs.
     pub helper_dirs: Vec<PathBuf>,
-    /// The version of Terraform that registries are told.
+    /// Version of Terraform that is sent to registries.
     pub terraform_version: String,
     /// Name and version of the program in the user agent, such as `Monoform/1.0.0`.
     pub product: String,
@@ -47,7 +48,7 @@ pub fn form<'v>(pairs: impl IntoIterator<Item = (&'v str, &'v str)>) -> String {
         .finish()
 }
 
-/// A request before another try.
+/// A failed request that will be tried again.
 #[derive(Clone, Debug)]
 pub struct Retry {
     /// The result of the last try, as a sentence without a full stop.
@@ -63,7 +64,7 @@ pub struct Retry {
 /// A notice for a waiting user.
 #[derive(Clone, Debug)]
 pub enum Notice<'n> {
-    /// A request before another try.
+    /// A request has failed, and will be tried again.
     Retry(&'n Retry),
     /// A host that has not answered for a while; reported once for each host.
     Waiting(&'n str),

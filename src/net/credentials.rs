@@ -2,7 +2,6 @@
 
 use files::Environment;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,37 +9,12 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::hosts::{CredentialsHelper, Host};
+use crate::token::Token;
 use files::io_reason;
 use http::Error;
 
 /// The time limit of a helper, which may ask a person or a service.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// A token, which `Debug` does not show.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
-
-impl Token {
-    #[must_use]
-    pub fn new(text: impl Into<String>) -> Token {
-        Token(text.into())
-    }
-
-    /// Creates a token from text without surrounding whitespace, such as the content of a file; `None` if it has
-    /// characters that cannot be sent.
-    #[must_use]
-    pub fn sendable(text: &str) -> Option<Token> {
-        let text = text.trim();
-        let sendable = text.bytes().all(|byte| byte >= b' ' && byte != 0x7f);
-        sendable.then(|| Token::new(text))
-    }
-
-    /// Returns the text, to be sent to the token's host and nowhere else.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
 
 /// Describes the first character that a header cannot have.
 pub(crate) fn unsendable_character(value: &str) -> Option<&'static str> {
@@ -49,12 +23,6 @@ pub(crate) fn unsendable_character(value: &str) -> Option<&'static str> {
         '\n' | '\r' => "a line end",
         _ => "a control character",
     })
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
-    }
 }
 
 /// Reads tokens from environment variables such as `TF_TOKEN_app_terraform_io`. `_` means a dot, `__` or a dash means a
@@ -66,8 +34,9 @@ pub fn from_environment(environment: &Environment) -> BTreeMap<Host, Token> {
         let Some(name) = name.strip_prefix("TF_TOKEN_") else {
             continue;
         };
+        // Pairs first, or each underscore of a pair would become a dot.
         let name = name.replace("__", "-").replace('_', ".");
-        let token = Token::sendable(value).filter(|token| !token.0.is_empty());
+        let token = Token::sendable(value).filter(|token| !token.expose().is_empty());
         match (Host::parse(&name), token) {
             (Some(host), Some(token)) => {
                 tokens.insert(host, token);
@@ -197,7 +166,7 @@ pub async fn ask_helper(helper: &CredentialsHelper, program: &Path, host: &Host)
     match answer.get("token") {
         None | Some(serde_json::Value::Null) => Ok(None),
         Some(serde_json::Value::String(token)) => match Token::sendable(token) {
-            Some(token) if token.0.is_empty() => Ok(None),
+            Some(token) if token.expose().is_empty() => Ok(None),
             Some(token) => Ok(Some(token)),
             None => Err(failed(
                 "its token has characters that cannot be sent, such as a line end".to_owned(),

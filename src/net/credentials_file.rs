@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::credentials::Token;
 use crate::hosts::Host;
+use crate::token::Token;
 use files::{Environment, Policy, io_reason};
 
 /// The reason that the file cannot be read or changed. The text is a clause without any content of the file.

@@ -172,7 +172,7 @@ impl Client {
 mod tests {
     use super::*;
     use crate::client::NetSettings;
-    use crate::credentials::Token;
+    use crate::token::Token;
     use support::server::{Reply, Server};
 
     #[test]

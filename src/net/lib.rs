@@ -28,14 +28,15 @@ pub mod netrc;
 mod oci;
 mod request;
 mod services;
+mod token;
 
 pub use client::{Client, NetSettings, Notice, Retry, decoded_path, form};
-pub use credentials::Token;
 pub use hosts::{Host, HostSettings};
 pub use http::{Error, Method, Response, Url, shown};
 pub use oci::{OciLogin, OciSettings};
 pub use proxies::Way;
 pub use request::Request;
+pub use token::Token;
 
 /// Advice for machines without a network, in errors of commands that install.
 pub const WITHOUT_NETWORK: &str = "Where there is no connection, \"init -mirror=DIR\" installs from a directory that \"providers mirror\" and \"modules \

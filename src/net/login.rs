@@ -19,9 +19,9 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::client::{Client, form};
-use crate::credentials::Token;
 use crate::discovery::LOGIN;
 use crate::services::Services;
+use crate::token::Token;
 use http::shown;
 
 /// The size limit of an answer with a token.

@@ -8,7 +8,8 @@ use http::rules::LONGEST_PAUSE;
 use http::{Bytes, Error, HeaderMap, HeaderName, HeaderValue, Method, Phase, Response, Url, shown};
 
 use crate::client::{Client, Retry};
-use crate::credentials::{Token, unsendable_character};
+use crate::credentials::unsendable_character;
+use crate::token::Token;
 
 /// The default limit of redirects.
 const REDIRECTS: usize = 10;
@@ -106,6 +107,7 @@ impl<'c> Request<'c> {
     pub fn secret(mut self, name: &'static str, value: impl AsRef<str>) -> Request<'c> {
         match HeaderValue::from_str(value.as_ref()) {
             Ok(mut value) => {
+                // Neither shown in logs, nor kept in the table that HTTP/2 compresses headers with.
                 value.set_sensitive(true);
                 self.headers.insert(HeaderName::from_static(name), value);
             }

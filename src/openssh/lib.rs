@@ -4,10 +4,11 @@
 //! consistency. Start with [`PrivateKey`]. The usual crate for this format rejects one in 256 keys of P-256: those
 //! whose secret scalar begins with a zero byte, which OpenSSH omits.
 
+mod error;
 mod read;
 mod wire;
 
-pub use read::Error;
+pub use error::Error;
 pub use wire::{Writer, without_leading_zeros};
 
 /// The prefix of every key.

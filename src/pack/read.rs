@@ -316,7 +316,7 @@ impl Pack {
     /// Checks that the pack is signed with a key.
     ///
     /// # Errors
-    /// It is not.
+    /// The pack is not signed with the key.
     pub fn trusts(&self, trusted: &PublicKey) -> Result<(), PackError> {
         check(&self.path, self.signed_by(), trusted)
     }
@@ -324,7 +324,7 @@ impl Pack {
     /// Checks the files of one package against the limits of packages.
     ///
     /// # Errors
-    /// They are too many, or too large together.
+    /// The files are too many, or too large together.
     pub fn check_limits(&self, files: &[PackedFile]) -> Result<(), PackError> {
         if files.len() > self.limits.entries {
             return Err(self.over_limit(self.limits.too_many()));
@@ -423,7 +423,7 @@ impl Trust {
     /// Checks that a pack that was opened for inspection is trusted.
     ///
     /// # Errors
-    /// It is not, or the key cannot be read.
+    /// The pack is not trusted, or the key cannot be read.
     pub fn check(&self, pack: &Pack) -> Result<(), PackError> {
         match self.key()? {
             Some(key) => pack.trusts(&key).map_err(|error| self.explain(error)),

@@ -175,6 +175,7 @@ impl<W: Write> Packing<'_, W> {
     }
 
     fn files(&mut self, mut entries: Vec<Entry<'_>>) -> Result<Vec<PackedFile>, PackError> {
+        // Sorted, so that equal contents make equal packs.
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         let mut out = Vec::with_capacity(entries.len());
         for entry in entries {

@@ -35,7 +35,7 @@ pub struct BuiltinProvider {
     pub earlier: Vec<Version>,
     /// Releases that raised the schema version of a resource type.
     pub schema_changes: Vec<SchemaChange>,
-    /// Plugin protocols that it speaks.
+    /// Plugin protocols that the provider speaks.
     pub protocols: Vec<u32>,
 }
 
@@ -49,7 +49,7 @@ pub struct SchemaChange {
 }
 
 impl BuiltinProvider {
-    /// Returns true if its own version meets a constraint.
+    /// Returns true if the built-in version meets a constraint.
     #[must_use]
     pub fn meets(&self, allowed: impl Fn(&Version) -> bool) -> bool {
         self.version.as_ref().is_some_and(allowed)

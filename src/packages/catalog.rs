@@ -171,6 +171,7 @@ impl Catalog {
             }
         };
         match selection {
+            // Only what is about to run is verified: a checksum takes as long as reading the whole package.
             Selection::External(ref found) | Selection::Installed(ref found) => self.verify(provider, found).await?,
             Selection::Packed(packed) if packed.executable.is_none() => return self.ready(provider, packed).await,
             _ => {}

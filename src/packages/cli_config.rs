@@ -20,6 +20,9 @@ use crate::packed::Carried;
 use crate::provider_pattern::{Pattern, PatternError};
 use crate::repository_template::{RepositoryTemplate, TemplateError};
 
+/// Beginning of the messages about a setting that an environment variable has.
+pub const OF_VARIABLE: &str = "The environment variable ";
+
 /// Settings of all CLI configuration files together.
 #[derive(Clone, Debug, Default)]
 pub struct CliConfig {
@@ -44,9 +47,9 @@ pub struct CliConfig {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Method {
     pub source: Source,
-    /// Providers that it is for; all, if empty.
+    /// Providers that the method is for; all, if empty.
     pub include: Vec<Pattern>,
-    /// Providers that it is not for.
+    /// Providers that the method is not for.
     pub exclude: Vec<Pattern>,
 }
 
@@ -164,13 +167,13 @@ impl CliConfig {
         }
         // The environment comes last, because it overrides the files.
         if let Some(dir) = environment.get("TF_PLUGIN_CACHE_DIR").filter(|dir| !dir.is_empty()) {
-            loader.place = "The environment variable TF_PLUGIN_CACHE_DIR".to_owned();
+            loader.place = format!("{OF_VARIABLE}TF_PLUGIN_CACHE_DIR");
             let dir = loader.existing_cache(dir.into());
             loader.config.plugin_cache_dir = dir;
         }
         // Tokens that cannot be sent are ignored by requests, and the 401 of a registry would not say why.
         for name in net::credentials::unsendable(environment) {
-            loader.place = format!("The environment variable {name}");
+            loader.place = format!("{OF_VARIABLE}{name}");
             loader.report(SettingError::Token(name.trim_start_matches("TF_TOKEN_").to_owned()));
         }
         if environment

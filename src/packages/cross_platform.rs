@@ -61,11 +61,13 @@ pub enum Step<'a> {
     Selected(&'a Provider, &'a Version, &'a Constraints, bool),
     /// A package is being fetched.
     Fetching(&'a Provider, &'a Version, &'a Platform),
+    /// An installed package is being put into an archive.
+    Packing(&'a Platform, &'a Path),
     /// Progress of the running downloads, reported ten times a second.
     Downloading(Overall<'a>),
     /// A package was fetched and verified.
     Retrieved(&'a Provider, &'a Version, &'a Platform, &'a Authentication),
-    /// Its checksums were compared with those of the lock file.
+    /// The checksums of a package were compared with those of the lock file.
     Compared(&'a Provider, &'a Platform, Tracked),
 }
 
@@ -440,7 +442,12 @@ pub(crate) fn could_not(provider: &Provider, version: &Version, platform: &Platf
 }
 
 /// Writes `VERSION.json` for the archives of a version, and adds the version to `index.json`.
-fn documents(base: &Path, provider: &Provider, version: &Version, limits: &Limits) -> Result<(), PackageError> {
+pub(crate) fn documents(
+    base: &Path,
+    provider: &Provider,
+    version: &Version,
+    limits: &Limits,
+) -> Result<(), PackageError> {
     let dir = discovery::provider_dir(base, provider);
     let failed = write_error(&dir);
     let mut archives = Archives::default();

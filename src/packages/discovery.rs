@@ -17,13 +17,13 @@ use versions::Version;
 #[derive(Clone, Debug)]
 pub struct SearchDir {
     pub path: PathBuf,
-    /// It may contain packages in mirror layout.
+    /// True if the directory may contain packages in mirror layout.
     mirror: bool,
-    /// It may contain executables in flat layout.
+    /// True if the directory may contain executables in flat layout.
     flat: bool,
-    /// Installation method that limits it to some providers.
+    /// Installation method that limits the directory to some providers.
     method: Option<Method>,
-    /// It comes with the configuration, so that the author of the configuration may have filled it.
+    /// True if the directory comes with the configuration, whose author may have filled it.
     of_configuration: bool,
 }
 
@@ -47,7 +47,7 @@ pub enum Package {
 }
 
 impl Package {
-    /// Computes its `h1:` checksum.
+    /// Computes the `h1:` checksum of the package.
     pub fn hash(&self) -> std::io::Result<String> {
         match self {
             Package::Directory(dir) => crate::hash::directory(dir),
@@ -176,13 +176,13 @@ fn shared_data_dirs(environment: &Environment) -> Vec<PathBuf> {
 }
 
 impl SearchDir {
-    /// Returns true if it may contain packages in mirror layout.
+    /// Returns true if the directory may contain packages in mirror layout.
     #[must_use]
     pub fn is_mirror(&self) -> bool {
         self.mirror
     }
 
-    /// Returns true if it is searched for this provider.
+    /// Returns true if the directory is searched for this provider.
     #[must_use]
     pub fn applies_to(&self, provider: &Provider) -> bool {
         self.method.as_ref().is_none_or(|method| method.applies_to(provider))

@@ -83,6 +83,7 @@ fn node(json: serde_json::Value) -> Node {
                 .map(|(key, value)| Item {
                     keys: vec![key],
                     value: node(value),
+                    // The JSON parser keeps no positions.
                     line: 0,
                 })
                 .collect(),
@@ -141,6 +142,7 @@ impl Reader<'_> {
                     self.advance(found.map_or(0, char::len_utf8));
                     return Ok(items);
                 }
+                // In HCL 1, commas between items are permitted, and not required.
                 Some(',') if !items.is_empty() => self.advance(1),
                 None => return self.fail("a closing brace is missing"),
                 Some(_) => items.push(self.item()?),

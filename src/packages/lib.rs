@@ -27,6 +27,7 @@ pub mod gather;
 mod hash;
 mod hcl1;
 pub mod install;
+pub mod local_mirror;
 pub mod lock_file;
 pub mod metadata;
 mod mirror_archives;

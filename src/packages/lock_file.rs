@@ -125,6 +125,7 @@ impl LockFile {
             if locked.constraints.is_any() {
                 let _ = writeln!(out, "  version = \"{}\"", locked.version);
             } else {
+                // Terraform's formatter aligns the equals signs of neighbouring lines.
                 let _ = writeln!(out, "  version     = \"{}\"", locked.version);
                 let _ = writeln!(out, "  constraints = \"{}\"", locked.constraints);
             }
@@ -308,6 +309,7 @@ fn string<'v>(text: &str, attribute: &Attribute, value: &'v Expression) -> Resul
 /// # Errors
 /// The entries differ, or one of the lock files cannot be read.
 pub fn check_planned(planned: Option<&[u8]>, dir: &Path) -> Result<(), Diagnostics> {
+    // A plan that was made without a lock file goes with an empty one.
     let planned = LockFile::parse(&String::from_utf8_lossy(planned.unwrap_or_default()))?.0;
     let current = LockFile::load(dir)?.0;
     if planned == current {

@@ -24,6 +24,7 @@ pub fn packed(base: &Path, provider: &Provider) -> Vec<Packed> {
     let prefix = format!("terraform-provider-{}_", provider.ty);
     let mut out = Vec::new();
     for name in discovery::entries(&dir) {
+        // As in Terraform, the case of these names does not matter.
         let lower = name.to_lowercase();
         let Some(rest) = lower.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(".zip")) else {
             continue;

@@ -50,6 +50,7 @@ pub async fn versions(client: &Client, base: &Url, provider: &Provider) -> Resul
         let version = Version::parse(text).ok()?;
         Some(AvailableVersion {
             version,
+            // The index does not have the platforms: they are in the document of each version.
             platforms: None,
         })
     };

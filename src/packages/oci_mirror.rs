@@ -24,6 +24,7 @@ pub async fn versions(
     let version = |tag: &String| {
         Some(AvailableVersion {
             version: Version::parse(tag).ok()?,
+            // The platforms are not in the tag, but in the manifest behind it.
             platforms: None,
         })
     };

@@ -114,7 +114,7 @@ impl Packed {
         &self.address
     }
 
-    /// Computes its `h1:` checksum.
+    /// Computes the `h1:` checksum of the package.
     #[must_use]
     pub fn hash(&self) -> String {
         let provider = self.provider();

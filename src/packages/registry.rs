@@ -262,10 +262,12 @@ async fn endpoint(client: &Client, provider: &Provider, more: &[&str]) -> Result
             false => SourceError::Failed(e.to_string()),
         })?;
     if let Ok(mut path) = url.path_segments_mut() {
+        // Registries announce the address with and without a slash at its end.
         path.pop_if_empty()
             .extend([&*provider.namespace, &*provider.ty])
             .extend(more);
     }
+    // As in Terraform, the token is that of the host in the provider's address, also where discovery names another one.
     let token = client
         .token(&host)
         .await

@@ -37,7 +37,7 @@ pub enum TemplateError {
         /// Opening of a sequence: `${` or `{`.
         open: &'static str,
     },
-    /// A sequence has another name than the three symbols.
+    /// The name in a sequence is not one of the three symbols.
     #[error(
         "the repository template may refer to {open}hostname}}, {open}namespace}} and {open}type}}, and not to {open}{symbol}}}"
     )]
@@ -53,7 +53,7 @@ pub enum TemplateError {
     )]
     Missing {
         symbol: &'static str,
-        /// Name of that part for the user.
+        /// Name of the missing part in messages.
         what: &'static str,
     },
     /// The result is not the address of a repository.

@@ -42,7 +42,7 @@ pub enum Selection {
         version: Option<Version>,
         /// Required or locked version, if it is another one.
         in_place_of: Option<Version>,
-        /// Plugin protocols that it speaks.
+        /// Plugin protocols that the provider speaks.
         protocols: Vec<u32>,
     },
     /// Package in a search directory.

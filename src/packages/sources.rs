@@ -110,6 +110,7 @@ impl PackageSource {
                 .find(|a| a.version == *version && a.platform == *platform)
                 .map(|archive| PackageMetadata {
                     location: Location::File(archive.path),
+                    // A directory announces no checksums: what is unpacked is compared with the lock file only.
                     hashes: BTreeSet::new(),
                     known: BTreeSet::new(),
                     authentication: Authentication::None,

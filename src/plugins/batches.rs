@@ -114,7 +114,7 @@ fn ended() -> Status {
     Status::unavailable("the provider ended the stream of calls")
 }
 
-/// Callers that wait for answers of a stream. When it is dropped, it fails their calls.
+/// Callers that wait for answers of a stream. When this value is dropped, their calls fail.
 struct Answering(Arc<Mutex<Waiting>>);
 
 impl Answering {

@@ -116,7 +116,7 @@ impl GrpcStateStore {
         let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(MESSAGE_LIMIT);
         grpc.ready().await.map_err(|error| Status::from_error(error.into()))?;
         let request = Request::new(pb::get_provider_schema::Request {});
-        let path = PathAndQuery::from_static(Methods::of(6).get_schema);
+        let path = PathAndQuery::from_static(Methods::for_protocol(6).get_schema);
         let codec = tonic_prost::ProstCodec::<pb::get_provider_schema::Request, GetProviderSchema>::default();
         Ok(grpc.unary(request, path, codec).await?.into_inner())
     }

@@ -30,7 +30,7 @@ pub const START_TIMEOUT: &str = "MONOFORM_PLUGIN_START_TIMEOUT";
 pub struct HostSettings {
     /// Path of this executable, which serves the built-in plugins.
     pub executable: PathBuf,
-    /// Version of Terraform that providers are told.
+    /// Version of Terraform that is sent to providers.
     pub terraform_version: String,
     /// Time for a plugin until its handshake.
     pub start_timeout: Duration,
@@ -42,7 +42,7 @@ pub struct HostSettings {
     pub environment: BTreeMap<String, OsString>,
     /// Callback for a built-in plugin that waits for a server.
     pub waiting: Option<ReportWaiting>,
-    /// Where schemas of provider packages are kept.
+    /// Store for the schemas of provider packages.
     pub schemas: Option<Arc<SchemaStore>>,
 }
 
@@ -59,6 +59,7 @@ impl HostSettings {
         let start_timeout = get(START_TIMEOUT)
             .and_then(|seconds| seconds.trim().parse::<f64>().ok())
             .filter(|seconds| *seconds > 0.0)
+            // Fails, unlike the conversion that panics, for numbers that no duration can hold.
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
             .unwrap_or(Launch::TIMEOUT);
         let reattached = match get("TF_REATTACH_PROVIDERS") {
@@ -96,17 +97,17 @@ pub enum Program {
     },
     /// Provider packed into this executable, which runs from memory.
     Packed {
-        /// Its address.
+        /// Address of the provider.
         provider: String,
         version: String,
-        /// The checksum of its package, with which schemas are kept.
+        /// The checksum of the package, under which its schemas are kept.
         package: Option<String>,
     },
     /// No program: the provider runs already, at the address in the host's settings.
     Reattached,
 }
 
-/// How many providers may be starting at a time. A start takes a whole processor in the plugin and waits for nothing, so that more
+/// Limit of the providers that start at a time. A start takes a whole processor in the plugin and waits for nothing, so that more
 /// than a few gain nothing; one that hangs must not stop the others.
 const STARTS: usize = 8;
 
@@ -152,7 +153,7 @@ impl Host {
             Program::Reattached => {
                 let reattach = self.reattached(provider, &title)?;
                 let channel = launch::attach(reattach.address.clone());
-                let access = Access::Running(channel, Methods::of(reattach.protocol));
+                let access = Access::Running(channel, Methods::for_protocol(reattach.protocol));
                 return Ok(self.grpc_provider(title, access, shared, None));
             }
             Program::Builtin { name, protocols } => (self.builtin(title, "provider", &name, protocols), None),
@@ -173,7 +174,7 @@ impl Host {
         if !shared.initialized()
             && let Some(description) = kept.as_ref().and_then(Kept::description)
         {
-            // Another process may have told meanwhile, which is as good.
+            // Another process may have sent the same description meanwhile, which is as good.
             let _ = shared.set(description);
         }
         let title = launch.title.clone();
@@ -245,6 +246,7 @@ impl Host {
                     return Err(Diagnostic::error("Incompatible provider", detail).into());
                 }
                 let channel = launch::attach(reattach.address.clone());
+                // Without a process: whoever started the plugin ends it.
                 let connection = Arc::new(PluginConnection::new(title, None));
                 let version = self.terraform_version.clone();
                 return Ok(Arc::new(GrpcStateStore::new(

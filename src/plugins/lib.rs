@@ -52,6 +52,7 @@ mod tls;
 #[cfg(test)]
 mod tests;
 
+pub use convert::MessageError;
 pub use host::{Host, HostSettings, Program};
 pub use process::ReportWaiting;
 pub use schemas::{SchemaStore, planned};

@@ -4,23 +4,23 @@
 pub struct Methods {
     /// The protocol's version.
     pub version: u32,
-    /// Everything the provider says about itself.
+    /// The schemas of the provider.
     pub get_schema: &'static str,
-    /// Check of its configuration.
+    /// Validation of the provider's configuration.
     pub validate_provider: &'static str,
-    /// Check of a resource's configuration.
+    /// Validation of a resource's configuration.
     pub validate_resource: &'static str,
     /// Check of a data source's configuration.
     pub validate_data: &'static str,
     /// Check of an ephemeral resource's configuration.
     pub validate_ephemeral: &'static str,
-    /// Stored object to current schema.
+    /// Upgrade of a stored object to the current schema.
     pub upgrade: &'static str,
     /// The schemas of identities.
     pub identity_schemas: &'static str,
-    /// Stored identity to current schema.
+    /// Upgrade of a stored identity to the current schema.
     pub upgrade_identity: &'static str,
-    /// Object to configuration.
+    /// Generation of the configuration for an object.
     pub generate_config: &'static str,
     /// Check of a list resource's configuration.
     pub validate_list: &'static str,
@@ -28,40 +28,40 @@ pub struct Methods {
     pub list: &'static str,
     /// Handing over of the configuration.
     pub configure: &'static str,
-    /// Refresh.
+    /// Refresh of a resource's object.
     pub read: &'static str,
-    /// Plan.
+    /// Plan of a change of a resource's object.
     pub plan: &'static str,
-    /// Apply.
+    /// Application of a planned change.
     pub apply: &'static str,
     /// Import by id or identity.
     pub import: &'static str,
-    /// Object of another type to one of this provider's.
+    /// Conversion of an object of another type to a type of this provider.
     pub move_state: &'static str,
-    /// Data source.
+    /// Reading of a data source.
     pub read_data: &'static str,
-    /// Ephemeral resource: open.
+    /// Opening of an ephemeral resource.
     pub open_ephemeral: &'static str,
-    /// Ephemeral resource: renew.
+    /// Renewal of an ephemeral resource.
     pub renew_ephemeral: &'static str,
-    /// Ephemeral resource: close.
+    /// Closing of an ephemeral resource.
     pub close_ephemeral: &'static str,
-    /// Function.
+    /// Call of a function.
     pub call_function: &'static str,
-    /// Check of an action's configuration.
+    /// Validation of an action's configuration.
     pub validate_action: &'static str,
-    /// Whether an action can be invoked.
+    /// Plan of an action's invocation.
     pub plan_action: &'static str,
     /// Invocation of an action.
     pub invoke_action: &'static str,
-    /// Early end.
+    /// Request to end all running operations early.
     pub stop: &'static str,
 }
 
 impl Methods {
     /// Returns the paths of a protocol: 5 or 6, since the handshake accepts no other.
     #[must_use]
-    pub fn of(protocol: u32) -> &'static Methods {
+    pub fn for_protocol(protocol: u32) -> &'static Methods {
         if protocol == 5 { &V5 } else { &V6 }
     }
 }

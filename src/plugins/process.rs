@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::logs::{self, Tail};
 
-/// Callback that tells the user which host a plugin waits for.
+/// Callback that reports to the user which host a plugin waits for.
 #[derive(Clone)]
 pub struct ReportWaiting(pub Arc<dyn Fn(&str) + Send + Sync>);
 

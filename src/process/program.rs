@@ -2,7 +2,6 @@
 
 #![expect(clippy::disallowed_methods, reason = "programs are found by PATH")]
 
-use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,13 +9,14 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use system::processes;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// The reason that a program cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRunnable {
-    /// No directory of `PATH` has it.
+    /// No directory of `PATH` has the program.
     #[error("not found on PATH")]
     NotFound,
     /// The path is a directory.
@@ -148,7 +148,9 @@ impl Running {
     /// Returns true if a process of the group is running.
     fn is_alive(&self) -> bool {
         let Some(pid) = self.pid else { return false };
-        processes().values().any(|p| p.group == pid.as_raw_pid() && !p.ended)
+        processes::all()
+            .values()
+            .any(|p| p.group == pid.as_raw_pid() && !p.ended)
     }
 
     /// Sends a signal to the program and its descendants. Ended processes are not an error.
@@ -158,7 +160,7 @@ impl Running {
             kill_process_group(pid, signal).unwrap_or_default();
             return;
         }
-        for pid in descendants(pid.as_raw_pid()) {
+        for pid in processes::descendants(pid.as_raw_pid()) {
             if let Some(pid) = Pid::from_raw(pid) {
                 kill_process(pid, signal).unwrap_or_default();
             }
@@ -199,44 +201,6 @@ fn guard(pid: Pid, own_group: bool) -> Option<Child> {
         .ok()
 }
 
-struct Process {
-    parent: i32,
-    group: i32,
-    ended: bool,
-}
-
-/// Returns all processes that the system shows.
-fn processes() -> HashMap<i32, Process> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let one = |entry: std::fs::DirEntry| {
-        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-        // `PID (NAME) STATE PARENT GROUP …`, where the name may have any characters, parentheses included.
-        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-        let ended = matches!(fields.next()?, "Z" | "X");
-        let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-        Some((pid, Process { parent, group, ended }))
-    };
-    entries.filter_map(one).collect()
-}
-
-/// Returns a process and all its descendants.
-fn descendants(pid: i32) -> HashSet<i32> {
-    let all = processes();
-    let mut found = HashSet::from([pid]);
-    loop {
-        let more: Vec<i32> = all
-            .iter()
-            .filter(|(pid, process)| found.contains(&process.parent) && !found.contains(pid))
-            .map(|(pid, _)| *pid)
-            .collect();
-        if more.is_empty() {
-            return found;
-        }
-        found.extend(more);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncBufReadExt, BufReader};
@@ -258,7 +222,7 @@ mod tests {
 
     async fn ended(pids: &[i32]) {
         loop {
-            let all = processes();
+            let all = processes::all();
             if pids.iter().all(|pid| all.get(pid).is_none_or(|p| p.ended)) {
                 return;
             }
@@ -270,7 +234,7 @@ mod tests {
     async fn what_a_program_started_ends_with_it() {
         let (mut running, pids) = shell("sleep 300 & echo $!; sh -c 'echo $$; sleep 301; true'", 2).await;
         // The inner shell, and its sleep once that has begun.
-        while descendants(pids[1]).len() < 2 {
+        while processes::descendants(pids[1]).len() < 2 {
             sleep(Duration::from_millis(10)).await;
         }
         running.end(Duration::from_secs(60)).await.unwrap();
@@ -297,7 +261,7 @@ mod tests {
         let (mut running, pids) = shell("sleep 300 & echo $!", 1).await;
         running.wait().await.unwrap();
         drop(running);
-        assert!(!processes()[&pids[0]].ended);
+        assert!(!processes::all()[&pids[0]].ended);
         kill_process(Pid::from_raw(pids[0]).unwrap(), Signal::KILL).unwrap();
     }
 

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use cty::Value;
 use syntax::Diagnostics;
 
-use crate::contract::{Answer, Output};
+use crate::answer::{Answer, Output};
 
 /// The actions of a running provider. As in [`crate::Provider`], failure to reach the plugin is an error, and problems
 /// that the plugin reports are in the answer. Values have the implied type of the action's schema, without marks.

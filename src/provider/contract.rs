@@ -9,6 +9,7 @@ use schema::{BlockSchema, NestedBlock, Nesting, Schema};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::SchemaMap;
+use crate::answer::{Answer, Output};
 
 /// The schemas and capabilities of a provider.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +30,7 @@ pub struct ProviderSchema {
     pub actions: SchemaMap<Schema>,
     /// The configuration schemas of state stores.
     pub state_stores: SchemaMap<Schema>,
-    /// What it can do beyond the basics.
+    /// Abilities of the provider beyond the basics.
     pub capabilities: Capabilities,
     /// Managed resource types whose objects are all in the state: a read returns the stored object, and a stored object
     /// of the current schema version is up to date. Plugins built with our SDK announce them.
@@ -134,22 +135,6 @@ pub struct ParameterSchema {
     /// True if the argument may be unknown.
     pub allow_unknown: bool,
     pub description: schema::Description,
-}
-
-/// An answer with its diagnostics. If there is an error among them, the answer is partial.
-#[derive(Clone, Debug, Default)]
-pub struct Answer<T> {
-    pub value: T,
-    /// Problems; attribute paths are not resolved to source ranges yet.
-    pub diagnostics: Vec<PluginDiagnostic>,
-}
-
-/// A problem that a plugin reports.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PluginDiagnostic {
-    pub diagnostic: Diagnostic,
-    /// The path of the attribute in the configuration of the block.
-    pub attribute: Path,
 }
 
 /// A stored object in the form of some version of the provider.
@@ -385,10 +370,6 @@ pub struct FunctionError {
     /// The index of the argument at fault.
     pub argument: Option<usize>,
 }
-
-/// The receiver of a provisioner's output, piece by piece.
-// A type alias, because `async_trait` would give the `&str` of a closure type in a method one fixed lifetime.
-pub type Output<'a> = dyn Fn(&str) + Send + Sync + 'a;
 
 /// A running provisioner.
 #[async_trait]

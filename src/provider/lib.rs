@@ -8,6 +8,7 @@
 //! Start with [`contract`].
 
 pub mod action;
+mod answer;
 pub mod contract;
 mod schema_map;
 mod schemas;
@@ -15,12 +16,13 @@ mod source;
 pub mod state_store;
 
 pub use action::Actions;
+pub use answer::{Answer, Output, PluginDiagnostic};
 pub use contract::{
-    Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest,
-    ListSchema, Listed, MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange,
-    PluginDiagnostic, Provider, ProviderSchema, Provisioner, RawState, ReadRequest, invalid_schema,
+    Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest,
+    ListSchema, Listed, MoveRequest, ObjectRead, Opened, ParameterSchema, PlanRequest, PlannedChange, Provider,
+    ProviderSchema, Provisioner, RawState, ReadRequest, invalid_schema,
 };
-pub use schema_map::SchemaMap;
+pub use schema_map::{ConvertError, SchemaMap};
 pub use schemas::Schemas;
 pub use source::{ProviderSource, StartError};
 pub use state_store::StateStore;

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Converts the schema of one type; the error is a clause that names the part at fault.
-type Convert<T> = Arc<dyn Fn(&str) -> Result<T, String> + Send + Sync>;
+/// Reason why a schema cannot be used: a clause that names the part at fault.
+pub type ConvertError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Converts the schema of one type.
+type Convert<T> = Arc<dyn Fn(&str) -> Result<T, ConvertError> + Send + Sync>;
 
 /// Schemas by type name.
 ///
@@ -21,7 +24,7 @@ impl<T> SchemaMap<T> {
     /// Schemas with these names, each converted when it is first asked for.
     pub fn lazy(
         names: impl IntoIterator<Item = Arc<str>>,
-        convert: impl Fn(&str) -> Result<T, String> + Send + Sync + 'static,
+        convert: impl Fn(&str) -> Result<T, ConvertError> + Send + Sync + 'static,
     ) -> SchemaMap<T> {
         SchemaMap {
             entries: names.into_iter().map(|name| (name, OnceLock::new())).collect(),
@@ -31,7 +34,7 @@ impl<T> SchemaMap<T> {
 
     fn converted<'m>(&'m self, name: &str, entry: &'m OnceLock<Result<T, Arc<str>>>) -> Result<&'m T, &'m str> {
         let converted = entry.get_or_init(|| match &self.convert {
-            Some(convert) => convert(name).map_err(Arc::from),
+            Some(convert) => convert(name).map_err(|error| error.to_string().into()),
             None => Err("it is missing".into()),
         });
         converted.as_ref().map_err(|reason| &**reason)
@@ -157,7 +160,7 @@ mod tests {
             match name {
                 "one" => Ok(1),
                 "two" => Ok(2),
-                _ => Err(format!("{name} is no number")),
+                _ => Err(format!("{name} is no number").into()),
             }
         })
     }

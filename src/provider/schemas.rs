@@ -46,7 +46,7 @@ impl Schemas {
         }
     }
 
-    /// Why the schema of an action type cannot be used, although the provider has one.
+    /// Returns the reason why the schema of an action type cannot be used, although the provider has one.
     #[must_use]
     pub fn action_problem(&self, provider: &addrs::Provider, ty: &str) -> Option<&str> {
         self.providers.get(provider)?.actions.problem(ty)

@@ -7,7 +7,7 @@ use cty::Value;
 use schema::Schema;
 use syntax::Diagnostics;
 
-use crate::contract::Answer;
+use crate::answer::Answer;
 
 /// The workspaces that a store supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 /// address, the source of the marks. Returns the object itself if the schema has no deprecation.
 #[must_use]
 pub fn mark_deprecated(schema: &BlockSchema, object: Value, origin: &str) -> Value {
+    // Most schemas have no deprecation, and their objects need not be walked.
     if !schema.contains_deprecated() {
         return object;
     }

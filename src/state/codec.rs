@@ -4,54 +4,13 @@
 //! state itself. With one, no text leaves the process that the cipher has not sealed: snapshots, their copies and
 //! backups, and the records of journals.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
 
+pub use crate::cipher::{Cipher, CipherError, Head, Opened};
 use crate::document;
 use crate::{FormatError, State, StateError};
-
-/// Serial and lineage, which an encrypted state shows in clear text.
-#[derive(Clone, Copy, Debug)]
-pub struct Head<'h> {
-    pub serial: u64,
-    pub lineage: &'h str,
-}
-
-/// Text from which a cipher has removed the encryption.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
-    pub text: Vec<u8>,
-    /// True if the text would be stored in another way now: plain, or encrypted by a fallback.
-    pub outdated: bool,
-}
-
-/// Encryption of stored texts.
-pub trait Cipher: fmt::Debug + Send + Sync {
-    /// Encrypts a text. The head is for states only.
-    ///
-    /// # Errors
-    /// The text cannot be encrypted.
-    fn seal(&self, text: Vec<u8>, head: Option<Head<'_>>) -> Result<Vec<u8>, CipherError>;
-
-    /// Decrypts a text that [`is_sealed`].
-    ///
-    /// # Errors
-    /// No key fits, or a key is not available.
-    fn open(&self, sealed: &[u8]) -> Result<Opened, CipherError>;
-
-    /// Accepts a text that is not encrypted. Returns true if it would be encrypted now.
-    ///
-    /// # Errors
-    /// Texts must be encrypted.
-    fn accept_plain(&self) -> Result<bool, CipherError>;
-}
-
-/// Reason why a text cannot be encrypted or decrypted, as a clause.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct CipherError(pub String);
 
 /// Parts of an encrypted text that tell it from others.
 #[derive(Deserialize)]
@@ -65,7 +24,7 @@ struct Envelope {
 }
 
 impl Envelope {
-    fn of(text: &[u8]) -> Option<Envelope> {
+    fn parse(text: &[u8]) -> Option<Envelope> {
         if text.trim_ascii_start().first() != Some(&b'{') {
             return None;
         }
@@ -77,13 +36,13 @@ impl Envelope {
 /// Returns true if a text is an encrypted one, by the fields of its JSON.
 #[must_use]
 pub fn is_sealed(text: &[u8]) -> bool {
-    Envelope::of(text).is_some()
+    Envelope::parse(text).is_some()
 }
 
 /// Returns true if a text is an encrypted one that is no state: a saved plan.
 #[must_use]
 pub fn is_sealed_plan(text: &[u8]) -> bool {
-    Envelope::of(text).is_some_and(|envelope| envelope.serial.is_none() && envelope.lineage.is_empty())
+    Envelope::parse(text).is_some_and(|envelope| envelope.serial.is_none() && envelope.lineage.is_empty())
 }
 
 /// A state that was read from stored bytes.
@@ -148,7 +107,7 @@ impl Codec {
                 decoded => Ok(decoded?.map(|state| Decoded { state, outdated: false })),
             };
         };
-        let Some(envelope) = Envelope::of(stored) else {
+        let Some(envelope) = Envelope::parse(stored) else {
             let decoded = document::decode(stored)?;
             let outdated = cipher.accept_plain().map_err(FormatError::Cipher)?;
             return Ok(decoded.map(|state| Decoded { state, outdated }));

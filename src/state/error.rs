@@ -3,9 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::codec::CipherError;
-use crate::lock::LockHeld;
-use crate::snapshots::StoreLocked;
+use crate::cipher::CipherError;
+use crate::held::{LockHeld, StoreLocked};
 
 /// Error of an operation on a state.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +30,7 @@ pub enum StateError {
     )]
     File {
         path: PathBuf,
-        /// The backup beside it, if there is one.
+        /// The backup beside the state file, if there is one.
         backup: Option<PathBuf>,
         source: Box<FormatError>,
     },
@@ -120,7 +119,7 @@ pub enum ContentError {
     /// An output has no type.
     #[error("it has no type")]
     NoType,
-    /// The type of an output is not a type.
+    /// The text of an output's type cannot be parsed.
     #[error("its type is not valid: {0}")]
     Type(String),
     /// The value of an output is not JSON.

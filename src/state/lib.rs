@@ -16,9 +16,11 @@
 
 pub mod attributes;
 mod beside;
+mod cipher;
 pub mod codec;
 pub mod document;
 pub mod error;
+mod held;
 pub mod journal;
 pub mod lock;
 pub mod model;
@@ -34,7 +36,8 @@ mod v4;
 pub use attributes::{Attributes, RawJson};
 pub use codec::{Cipher, CipherError, Codec};
 pub use error::{ContentError, FormatError, StateError};
-pub use lock::{FileLock, LockHeld};
+pub use held::{LockHeld, StoreLocked};
+pub use lock::FileLock;
 pub use locks::LockInfo;
 pub use model::{
     CheckResult, CheckStatus, CheckedObject, DeposedKey, Identity, InstanceState, Object, ObjectStatus, OutputValue,
@@ -42,5 +45,5 @@ pub use model::{
 };
 pub use moving::Relocation;
 pub use pending::Recovery;
-pub use snapshots::{SharedStore, SnapshotStore, StoreLocked};
-pub use store::{LocalStore, Written};
+pub use snapshots::{SharedStore, SnapshotStore, Written};
+pub use store::LocalStore;

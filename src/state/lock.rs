@@ -5,15 +5,13 @@
 //! without the lock.
 //!
 //! Terraform's record locks belong to the process, and vanish when the process closes *any* descriptor of the file: to
-//! evaluate `file("terraform.tfstate")` would be enough. Ours belong to the open file ("open file description locks"),
-//! which the system holds against the other kind, and against a second lock in this process, but does not lose that
-//! way.
+//! evaluate `file("terraform.tfstate")` would be enough. Ours belong to the open file ([`system::locks`]), which the system
+//! holds against the other kind, and against a second lock in this process, but does not lose that way.
 //!
 //! A program that waits for a lock may have opened the file long before it gets it, and Terraform goes on with what it
 //! opened. So the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not
 //! rename another over it.
 
-use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -21,53 +19,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use locks::LockInfo;
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
-use nix::libc;
+use system::locks::{is_free, try_lock, unlock};
 
 use crate::StateError;
 use crate::beside::is_of_others;
-
-/// A lock that another holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LockHeld {
-    pub path: PathBuf,
-    /// Holder of the lock, if it is known.
-    pub info: Option<LockInfo>,
-    /// Time for which the lock was waited for.
-    pub waited: Duration,
-}
-
-impl fmt::Display for LockHeld {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "The state file {} is locked: another operation is using it",
-            self.path.display()
-        )?;
-        if self.waited >= Duration::from_secs(1) {
-            write!(f, ", and did not end within {} seconds", self.waited.as_secs())?;
-        }
-        writeln!(f, ".")?;
-        let id = match &self.info {
-            Some(info) => {
-                writeln!(f, "{}\n", info.details())?;
-                &*info.id
-            }
-            None => {
-                writeln!(f, "It has left no information about itself.\n")?;
-                "ID"
-            }
-        };
-        write!(
-            f,
-            "The lock keeps two operations from writing the state at the same time. Wait for the other one to end, or let \
-             this one wait for it with -lock-timeout=5m. The lock of a local file ends with the program that holds it: if \
-             that hangs, end it. What a program that is gone has left behind is cleared by \"force-unlock {id}\". Most \
-             commands can do without a lock (-lock=false), but then nothing protects the state."
-        )
-    }
-}
+use crate::held::LockHeld;
 
 /// A lock that is held. It is released when dropped; [`FileLock::release`] also returns whether that succeeded.
 #[derive(Debug)]
@@ -226,44 +182,6 @@ fn attempt(path: &Path, stat: &dyn Fn(&File) -> io::Result<fs::Metadata>) -> Res
     Ok(None)
 }
 
-/// Describes a lock of this type (`F_WRLCK`, `F_UNLCK`) on a file from its beginning to its end.
-fn whole_file(lock_type: libc::c_int) -> libc::flock {
-    libc::flock {
-        l_type: lock_type as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: 0,
-        l_len: 0,
-        l_pid: 0,
-    }
-}
-
-/// Locks an open file, unless another has locked it; then returns false.
-pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
-    let whole = whole_file(libc::F_WRLCK);
-    match fcntl(file, FcntlArg::F_OFD_SETLK(&whole)) {
-        Ok(_) => Ok(true),
-        // POSIX allows either error for a lock that is held.
-        Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Ends the lock of an open file.
-pub(crate) fn unlock(file: &File) {
-    // Closing the file would not be enough: a child process that another thread starts shares the open file until its
-    // exec, and would hold the lock for that long.
-    let whole = whole_file(libc::F_UNLCK);
-    // If that fails, the lock ends when the last such process closes the file.
-    let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&whole));
-}
-
-/// Returns true if nobody holds the lock of an open file.
-pub(crate) fn is_free(file: &File) -> io::Result<bool> {
-    let mut whole = whole_file(libc::F_WRLCK);
-    fcntl(file, FcntlArg::F_OFD_GETLK(&mut whole))?;
-    Ok(whole.l_type == libc::F_UNLCK as libc::c_short)
-}
-
 fn is_at(metadata: &fs::Metadata, path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|there| is_same(metadata, &there))
 }
@@ -323,6 +241,8 @@ pub fn force_unlock(path: &Path, id: &str) -> Result<LockInfo, StateError> {
 
 #[cfg(test)]
 mod tests {
+    use nix::libc;
+
     use super::*;
 
     fn lock(path: &Path, timeout: u64) -> Result<FileLock, StateError> {

@@ -75,6 +75,7 @@ impl Relocation {
     }
 
     fn rewrite_object(&self, object: &mut Arc<Object>) {
+        // An object that stays the same also stays shared with the earlier state.
         if !object.dependencies.iter().any(|d| self.to.contains_key(d)) {
             return;
         }

@@ -91,12 +91,12 @@ pub struct Recovery {
     pub kept: Option<PathBuf>,
 }
 
-/// Snapshot that was chosen after a write that was cut short.
+/// Decision about the pending snapshot of a write that was cut short.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecoveryAction {
-    /// The pending one with this serial; the state file has its contents now.
+    /// The pending snapshot, with this serial, has become the content of the state file.
     Completed(u64),
-    /// The one in the state file.
+    /// The state file stays as it is, for this reason.
     Unused(Unused),
 }
 

@@ -1,11 +1,19 @@
 //! Stores for the snapshots of one state, in a file or elsewhere.
 
-use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::journal::{JournalReport, Writer};
-use crate::{LockInfo, Recovery, State, StateError, Written};
+use crate::{LockInfo, Recovery, State, StateError};
+
+/// Result of writing a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// The file had the same contents already, and was not written.
+    Unchanged,
+    /// A snapshot with this serial was written.
+    Snapshot(u64),
+}
 
 /// One state in a store: its snapshots, and its lock. [`crate::LocalStore`] keeps it in a file.
 pub trait SnapshotStore: Send {
@@ -104,37 +112,3 @@ pub trait SnapshotStore: Send {
 
 /// A store that several threads write to.
 pub type SharedStore = Arc<Mutex<dyn SnapshotStore>>;
-
-/// The lock of a state in a store is held by somebody else.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoreLocked {
-    /// Message of the store.
-    pub message: String,
-    /// Holder of the lock, if it is known.
-    pub holder: Option<LockInfo>,
-    /// Time for which the lock was waited for.
-    pub waited: Duration,
-}
-
-impl fmt::Display for StoreLocked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = self.message.trim_end().trim_end_matches('.');
-        write!(f, "{message}.")?;
-        if self.waited >= Duration::from_secs(1) {
-            write!(f, " It was not released within {} seconds.", self.waited.as_secs())?;
-        }
-        let id = match &self.holder {
-            Some(holder) => {
-                write!(f, "\n\n{}", holder.details())?;
-                &*holder.id
-            }
-            None => "ID",
-        };
-        write!(
-            f,
-            "\n\nThe lock keeps two operations from writing the state at the same time. Wait for the other one to end, or let this \
-             one wait for it with -lock-timeout=5m. If the program that took it is gone for certain, \"force-unlock {id}\" frees \
-             the lock. Most commands can do without a lock (-lock=false), but then nothing protects the state."
-        )
-    }
-}

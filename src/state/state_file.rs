@@ -102,6 +102,7 @@ fn read_stream(path: &Path, codec: &Codec) -> Result<FoundFile, StateError> {
     let kind = fs::metadata(path)
         .map_err(|e| StateError::io("cannot read", path, e))?
         .file_type();
+    // Reading a device, such as a terminal or /dev/zero, may never end.
     let text = if kind.is_char_device() || kind.is_block_device() {
         Vec::new()
     } else {
@@ -228,12 +229,8 @@ pub(crate) fn remove_pending(pending: &Path) {
 /// This is a test for a full disk: emptying the file releases the space again. If another program takes it in between,
 /// the write fails, and the pending file is the state.
 fn reserve(file: &File, len: u64) -> io::Result<()> {
-    use rustix::io::Errno;
     if file.metadata()?.len() >= len {
         return Ok(());
     }
-    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, len) {
-        Err(e @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(e.into()),
-        _ => Ok(()),
-    }
+    system::files::reserve(file, len)
 }

@@ -30,6 +30,7 @@ use crate::document::encode;
 use crate::journal::{Base, JournalLocation, JournalReport, JournaledStore, Keeper, Writer};
 use crate::lock::FileLock;
 use crate::pending::{self, Recovery, RecoveryAction, Verdict, stamped_backup};
+use crate::snapshots::Written;
 use crate::state_file::{FoundFile, read_file, remove_pending, version_of, write_in_place};
 use crate::{SnapshotStore, State, StateError};
 
@@ -52,15 +53,6 @@ pub struct LocalStore {
     recovery: Option<Recovery>,
     keeper: Keeper,
     codec: Codec,
-}
-
-/// Result of writing a state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Written {
-    /// The file had the same contents already, and was not written.
-    Unchanged,
-    /// A snapshot with this serial was written.
-    Snapshot(u64),
 }
 
 impl LocalStore {
@@ -281,6 +273,7 @@ impl LocalStore {
     /// and names the version of the writer in it. Before the first write, the previous state is copied to the backup
     /// file.
     pub fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError> {
+        // The new snapshot continues the serial and the lineage of the stored one.
         if self.known.is_none() {
             self.read()?;
         }

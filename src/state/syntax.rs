@@ -13,6 +13,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FormatEr
         let message = e.to_string();
         let message = match e.classify() {
             serde_json::error::Category::Eof => "the text ends too early, as if the file were cut off".to_owned(),
+            // The library appends the position, which this error has in fields of its own.
             _ => files::json_mistake(message.rsplit_once(" at line ").map_or(message.as_str(), |(m, _)| m)),
         };
         FormatError::Syntax {

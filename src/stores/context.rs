@@ -158,7 +158,7 @@ pub trait Cloud {
     /// Checks that this version may write the state of a workspace without an operation.
     ///
     /// # Errors
-    /// It may not, or the workspace cannot be read.
+    /// This version may not write the state, or the workspace cannot be read.
     fn check(&self, store: &Store, workspace: &str) -> Result<(), Diagnostics>;
 
     /// Migrates states into the workspaces of a `cloud` block. Returns true if they are there now.

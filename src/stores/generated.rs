@@ -5,6 +5,7 @@ use syntax::Diagnostic;
 /// Writes generated configuration to a new file. An existing file is never replaced.
 pub fn write_new(path: &std::path::Path, text: &str) -> Result<(), Diagnostic> {
     let write = || {
+        // A device such as /dev/stdout exists always, and can be written.
         if files::is_replaceable(path) && path.exists() {
             return Err(std::io::ErrorKind::AlreadyExists.into());
         }

@@ -253,6 +253,7 @@ impl Schedule {
 
 /// Moves the received results into the state. Returns the number of the last one.
 fn include(received: &Mutex<Vec<Received>>, state: &mut State) -> Option<u64> {
+    // Taken as a whole, so that operations can send further results while the state is updated.
     let results = std::mem::take(&mut *received.lock().unwrap_or_else(PoisonError::into_inner));
     let last = results.last().map(|result| result.number);
     for Received {

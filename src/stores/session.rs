@@ -51,7 +51,7 @@ impl Backup {
 
 pub struct Opening<'a> {
     pub source: Source,
-    /// File to write, if it is another one; not for a state in a store.
+    /// File to write, if it is not the one that is read; not for a state in a store.
     pub out: Option<PathBuf>,
     /// Backup before the first write; not for a state in a store, which has none.
     pub backup: Backup,

@@ -147,7 +147,7 @@ pub enum Expr {
 pub struct Template {
     /// Parts in source order. Strip markers and heredoc indentation have been applied to the literals already.
     pub parts: Vec<TemplatePart>,
-    /// True if it was written as a heredoc.
+    /// True for a heredoc.
     pub heredoc: bool,
     /// Range of the whole expression, with quotes or markers.
     pub range: Range,

@@ -28,7 +28,7 @@ pub struct DiagnosticParts {
     pub severity: Severity,
     /// One line that names the kind of problem; fixed wording, no final stop.
     pub summary: String,
-    /// What is wrong, why, and what to do about it; whole sentences.
+    /// Explanation in whole sentences: the problem, its cause, and the way out.
     pub detail: String,
     /// Range of the text that is wrong.
     pub subject: Option<Range>,
@@ -167,7 +167,7 @@ impl Diagnostic {
         self
     }
 
-    /// Moves the parts out.
+    /// Unpacks the diagnostic, so that its parts can be moved.
     #[must_use]
     pub fn into_parts(self) -> DiagnosticParts {
         *self.0

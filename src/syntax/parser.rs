@@ -137,6 +137,8 @@ struct Parser<'t> {
     diagnostics: Vec<Diagnostic>,
     /// Index of the furthest token at which an error was found.
     furthest_error: Option<usize>,
+    /// True if the text is nested too deeply. Where its brackets belong is then a guess, so nothing after that is reported.
+    too_deep: bool,
     /// True after an error, until a whole block without one: braces may not be what they seem.
     in_doubt: bool,
     /// Column at which the item of the innermost body begins.
@@ -157,6 +159,7 @@ impl<'t> Parser<'t> {
             depth: 0,
             diagnostics: Vec::new(),
             furthest_error: None,
+            too_deep: false,
             in_doubt: false,
             item_column: 1,
             doubt: None,
@@ -263,10 +266,12 @@ impl<'t> Parser<'t> {
     // No wrapper takes a closure here, nor for `set_newlines`: each closure would cost stack at each level.
     fn enter(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
-            return Err(self.error(
+            let error = self.error(
                 "Nesting too deep",
                 &format!("Blocks and expressions may stand inside each other up to {MAX_DEPTH} levels deep."),
-            ));
+            );
+            self.too_deep = true;
+            return Err(error);
         }
         self.depth += 1;
         Ok(())
@@ -315,7 +320,7 @@ impl<'t> Parser<'t> {
     /// Reports an error at a token. An invalid token is reported as such, whatever was expected in its place.
     fn error_at(&mut self, token: usize, diagnostic: Diagnostic) -> Abort {
         // Recovery may return to text that has been reported already.
-        if self.furthest_error.is_none_or(|furthest| furthest < token) {
+        if !self.too_deep && self.furthest_error.is_none_or(|furthest| furthest < token) {
             self.furthest_error = Some(token);
             // In the line of another error, or at a closing bracket after one, it is likely a consequence.
             let line = self.tokens.start(token).line;
@@ -364,7 +369,7 @@ impl<'t> Parser<'t> {
     }
 
     fn too_many_errors(&self) -> bool {
-        self.diagnostics.len() >= MAX_ERRORS
+        self.too_deep || self.diagnostics.len() >= MAX_ERRORS
     }
 
     /// Reports a byte that is not UTF-8, unless it is in a comment. Returns true if it was reported.

@@ -77,9 +77,9 @@ pub struct Left {
     /// Key of the state.
     pub key: Arc<str>,
     pub state: State,
-    /// Errors of saving it.
+    /// Errors of saving the state.
     pub diagnostics: Diagnostics,
-    /// State file in which it is saved.
+    /// File in which the state is saved.
     pub kept: Option<PathBuf>,
 }
 

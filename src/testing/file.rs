@@ -66,7 +66,7 @@ pub struct FileRun<'s> {
 pub struct FileResult {
     /// Status of the file.
     pub status: Status,
-    /// Statuses of its runs.
+    /// Statuses of the file's runs.
     pub runs: Vec<Status>,
 }
 
@@ -383,6 +383,7 @@ impl<'s> FileRun<'s> {
                 None
             }
         };
+        // Another run may have created one at the same time: the first one counts.
         self.memory().recorders.entry(key.clone()).or_insert(recorder).clone()
     }
 

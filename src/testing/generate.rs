@@ -47,9 +47,9 @@ impl Draws {
 /// Computed attributes that get a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holes {
-    /// Those that are null.
+    /// Attributes whose value is null.
     Null,
-    /// Those that are unknown.
+    /// Attributes whose value is unknown.
     Unknown,
 }
 

@@ -47,12 +47,12 @@ impl Named {
 /// Dependencies of a run on its file.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
-    /// Runs that it refers to, directly or through variables.
+    /// Runs that the run refers to, directly or through variables.
     pub runs: BTreeSet<usize>,
     pub variables: BTreeSet<Arc<str>>,
-    /// Runs that its own expressions refer to.
+    /// Runs that the run's own expressions refer to.
     own_runs: BTreeSet<usize>,
-    /// Variables of the file that these expressions refer to, or that its module declares.
+    /// Variables of the file that the run's own expressions refer to, or that the run's module declares.
     own_variables: BTreeSet<Arc<str>>,
 }
 

@@ -72,6 +72,7 @@ impl<'s> Pool<'s> {
         if checked.diagnostics.iter().any(|d| d.diagnostic.is_error()) {
             return Ok((shared, checked.diagnostics));
         }
+        // The shared process serves other runs: it must stay without a configuration.
         let own = self.source.start(provider).await.map_err(StartError::unreported)?;
         let configured = own.configure(value).await?;
         let mut problems = checked.diagnostics;
@@ -99,7 +100,7 @@ pub struct Overrides {
 #[derive(Debug)]
 struct ObjectOverride {
     target: Target,
-    /// Mock provider whose objects it is for; `None` for all.
+    /// Mock provider whose objects are overridden; `None` for all.
     of: Option<AbsProviderConfig>,
     source: Arc<Source>,
 }

@@ -48,6 +48,7 @@ impl<'s> FileRun<'s> {
         let (began, clock) = ((self.suite.clock)(), Instant::now());
         let work = self.execute_timed(index);
         tokio::pin!(work);
+        // An interval without a start would tick at once.
         let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
         let mut done = loop {
             tokio::select! {

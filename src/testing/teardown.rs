@@ -33,6 +33,7 @@ fn unprotected(config: &Arc<Config>) -> Arc<Config> {
         node.module = Arc::new(module);
         node.children.values_mut().for_each(remove);
     }
+    // Most configurations protect nothing: they stay shared.
     if !is_protected(&config.root) {
         return config.clone();
     }

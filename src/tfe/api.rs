@@ -58,7 +58,7 @@ pub(crate) struct Answer {
 /// Description of a server, from the headers of its answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
-    /// Version of its API, if the server sends one.
+    /// Version of the server's API, if the server sends one.
     pub api_version: Option<(u64, u64)>,
     /// Name of the product, for messages.
     pub name: String,
@@ -283,6 +283,17 @@ pub(crate) fn all_related(data: &Json, name: &str) -> Vec<String> {
         .and_then(Json::as_array);
     let ids = all.into_iter().flatten().filter_map(|item| item.get("id")?.as_str());
     ids.map(str::to_owned).collect()
+}
+
+/// Reads a property that is false if it is absent.
+pub(crate) fn truth(data: &Json, pointer: &str) -> bool {
+    data.pointer(pointer).and_then(Json::as_bool).unwrap_or_default()
+}
+
+/// Returns the identifier of a relation to one object.
+pub(crate) fn related(data: &Json, name: &str) -> Option<String> {
+    let id = data.pointer(&format!("/relationships/{name}/data/id"))?;
+    id.as_str().map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use crate::Connection;
+use crate::api::truth;
 use crate::api::{self, ApiError, part};
-use crate::runs::truth;
 
 /// Pause between two requests for the status of a policy check.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use crate::api::{self, ApiError, all_related, part};
+use crate::api::{self, ApiError, all_related, part, related, truth};
 use crate::included::Included;
 use crate::stages::Stage;
 use crate::{Connection, Workspace};
@@ -108,7 +108,7 @@ pub struct Run {
     /// Identifier of the run in requests.
     pub id: String,
     pub status: RunStatus,
-    /// Set if its plan changes anything.
+    /// Set if the run's plan changes anything.
     pub has_changes: bool,
     /// Set if the run destroys everything.
     pub is_destroy: bool,
@@ -126,7 +126,7 @@ pub struct Run {
     pub apply: Option<String>,
     pub cost_estimate: Option<String>,
     pub policy_checks: Vec<String>,
-    /// Identifier of its workspace.
+    /// Identifier of the run's workspace.
     pub workspace: Option<String>,
 }
 
@@ -173,16 +173,6 @@ impl RunPlan {
     pub(crate) fn is_finished(&self) -> bool {
         matches!(&*self.status, "canceled" | "errored" | "finished" | "unreachable")
     }
-}
-
-pub(crate) fn truth(data: &Json, pointer: &str) -> bool {
-    data.pointer(pointer).and_then(Json::as_bool).unwrap_or_default()
-}
-
-/// Returns the identifier of a relation to one object.
-pub(crate) fn related(data: &Json, name: &str) -> Option<String> {
-    let id = data.pointer(&format!("/relationships/{name}/data/id"))?;
-    id.as_str().map(str::to_owned)
 }
 
 impl Run {

@@ -20,7 +20,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads them from the text of a state; `None` if the text is not a state.
+    /// Reads serial and lineage from the text of a state; `None` if the text is not a state.
     #[must_use]
     pub fn read(state: &[u8]) -> Option<Snapshot> {
         Snapshot::from_document(&serde_json::from_slice(state).ok()?)
@@ -62,6 +62,7 @@ impl Connection {
         let path = format!("workspaces/{}/current-state-version", part(&workspace.id));
         let document = match self.api.get(&path).await {
             Ok(document) => document,
+            // The answer for a workspace that has never had a state.
             Err(ApiError::NotFound) => return Ok(None),
             Err(e) => return Err(e),
         };

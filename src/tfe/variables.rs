@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 
+use crate::api::truth;
 use crate::api::{self, ApiError, part};
-use crate::runs::truth;
 use crate::{Connection, Workspace};
 
 /// An input variable with a value in a workspace.

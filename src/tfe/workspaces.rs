@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::api::{self, ApiError, data, items, object, part};
-use crate::runs::{related, truth};
+use crate::api::{self, ApiError, data, items, object, part, related, truth};
 use crate::{Connection, Kind, Mapping, Tags};
 
 /// Pauses before a lock is released again while a state is still being processed: the first, and the longest.
@@ -49,7 +48,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Returns true if its operations run locally.
+    /// Returns true if the workspace's operations run locally.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.execution_mode == "local"

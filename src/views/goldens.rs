@@ -177,6 +177,8 @@ fn changes(look: Look) -> String {
         colour: look.colour,
         width: look.width,
         revealed: false,
+        short: false,
+        unchanged: false,
         program: addrs::Program::MONOFORM,
     };
     diff::plan_text(plan.view(), &schemas, style)

@@ -160,6 +160,7 @@ fn operation_as_mermaid(graph: &OperationGraph) -> String {
             red.push(number.to_string());
         }
     }
+    // Mermaid does not permit "linkStyle" without a number.
     if !red.is_empty() {
         let _ = writeln!(out, "  linkStyle {} stroke:red,stroke-width:2px", red.join(","));
     }

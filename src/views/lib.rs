@@ -9,6 +9,7 @@
 //! Golden files hold the output of the views: `goldens`, `diff/tests` and `json/documents`.
 
 pub mod area;
+mod brief;
 pub mod command_line;
 pub mod completion;
 pub mod console;
@@ -19,6 +20,7 @@ mod goldens;
 pub mod graph;
 pub mod graph_page;
 pub mod json;
+pub mod junit;
 pub mod live;
 pub mod markdown;
 pub mod plan;
@@ -26,8 +28,10 @@ pub mod process;
 pub mod progress;
 pub mod prompt;
 pub mod query;
+mod record;
 pub mod reporter;
 pub mod snippet;
+pub mod status;
 pub mod stream;
 mod style;
 pub mod suite;

@@ -11,7 +11,7 @@ use engine::plan::{Action, PlanView, ResourceChange};
 use provider::Schemas;
 
 use crate::diff;
-use crate::summary::{column, counts, reasons};
+use crate::summary::{counts, reasons};
 
 /// Limit of the text in bytes. GitHub accepts 65,536 characters in a comment; wrappers add a heading and a link.
 const LIMIT: usize = 60_000;
@@ -28,13 +28,13 @@ const LINES: usize = 60;
 /// Room for the note about changes that are left out.
 const NOTE: usize = 200;
 
-/// Returns the plan as Markdown, of at most [`LIMIT`] bytes.
+/// Returns the plan as Markdown, of at most [`LIMIT`] bytes, with or without the single changes.
 #[must_use]
-pub fn text(plan: PlanView<'_>, schemas: &Schemas, style: diff::Style) -> String {
+pub fn text(plan: PlanView<'_>, schemas: &Schemas, style: diff::Style, with_changes: bool) -> String {
     let changes: Vec<(ChangeKind, &ResourceChange)> = plan
         .changes
         .iter()
-        .filter_map(|change| Some((ChangeKind::of(change)?, change)))
+        .filter_map(|change| Some((ChangeKind::from_change(change)?, change)))
         .collect();
     let mut out = String::new();
     let outputs = plan
@@ -65,19 +65,25 @@ pub fn text(plan: PlanView<'_>, schemas: &Schemas, style: diff::Style) -> String
     }
     table(&mut out, &changes);
     let others = [
-        (moved, "moved in the state"),
-        (plan.drift.len(), "changed outside since the last apply"),
-        (outputs, "outputs that change"),
+        (moved, "moved in the state", "moved in the state"),
+        (
+            plan.drift.len(),
+            "changed outside since the last apply",
+            "changed outside since the last apply",
+        ),
+        (outputs, "output changes", "outputs change"),
     ];
     let others: Vec<String> = others
         .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, several)| format!("{count} {}", if count == 1 { one } else { several }))
         .collect();
     if !others.is_empty() {
         let _ = writeln!(out, "\nAlso: {}.", others.join(", "));
     }
-    details(&mut out, plan, schemas, style, &changes);
+    if with_changes {
+        details(&mut out, plan, schemas, style, &changes);
+    }
     out
 }
 
@@ -127,7 +133,7 @@ fn table(out: &mut String, changes: &[(ChangeKind, &ResourceChange)]) {
     if kinds.is_empty() {
         return;
     }
-    let titles: Vec<&str> = kinds.iter().map(|kind| column(*kind)).collect();
+    let titles: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
     let _ = writeln!(out, "\n| module | type | {} |", titles.join(" | "));
     let _ = writeln!(out, "| --- | --- |{}", " ---: |".repeat(kinds.len()));
     let mut written = 0;
@@ -212,7 +218,7 @@ fn block(
     format!(
         "\n<details><summary><code>{}</code> ({})</summary>\n\n{fence}diff\n{lines}{fence}\n\n</details>\n",
         html(&change.address.to_string()),
-        column(kind),
+        kind.as_str(),
     )
 }
 

@@ -6,7 +6,7 @@ use syntax::Diagnostic;
 
 use crate::ui::{Style, Ui};
 use crate::wrap::wrap;
-use crate::{diff, summary};
+use crate::{brief, diff, markdown, summary};
 
 /// Extent of a plan's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,10 +18,32 @@ pub enum Form {
     Summary,
 }
 
+/// Extent of the changes in a plan's text: `-verbosity`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verbosity {
+    /// One line an object.
+    Brief,
+    #[default]
+    Normal,
+    /// With unchanged attributes.
+    Full,
+}
+
+/// Language of a plan's text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    #[default]
+    Text,
+    /// Markdown for a comment on a pull request: `-format=markdown`.
+    Markdown,
+}
+
 /// Display options of plans, states and outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
     pub form: Form,
+    pub format: Format,
+    pub verbosity: Verbosity,
     /// Shows sensitive values: `-show-sensitive`.
     pub sensitive: bool,
 }
@@ -34,14 +56,28 @@ impl Shown {
             colour: ui.style().on,
             width: ui.width(),
             revealed: self.sensitive,
+            // Where there is no terminal, a program may compare the text with Terraform's.
+            short: self.verbosity == Verbosity::Normal && ui.is_terminal(),
+            unchanged: self.verbosity == Verbosity::Full,
             program: ui.program,
         }
     }
 }
 
 pub fn show(ui: &Ui, plan: PlanView<'_>, schemas: &Schemas, shown: Shown) {
+    if shown.format == Format::Markdown {
+        let style = diff::Style {
+            colour: false,
+            short: true,
+            ..shown.style(ui)
+        };
+        return ui.out_bytes(markdown::text(plan, schemas, style, shown.form == Form::Whole).as_bytes());
+    }
     if shown.form == Form::Summary {
         return ui.out(summary::text(plan));
+    }
+    if shown.verbosity == Verbosity::Brief {
+        return ui.out(brief::text(plan, ui.style()));
     }
     ui.out(diff::plan_text(plan, schemas, shown.style(ui)));
 }

@@ -20,6 +20,8 @@ pub struct Progress {
     import: bool,
     /// True if lines of mere progress are left out.
     concise: bool,
+    /// True if the lines of objects that are refreshed or read are left out.
+    without_reading: bool,
 }
 
 impl Progress {
@@ -30,6 +32,7 @@ impl Progress {
             ui,
             import: false,
             concise: false,
+            without_reading: false,
         }
     }
 
@@ -46,6 +49,15 @@ impl Progress {
     #[must_use]
     pub fn concise(self, concise: bool) -> Progress {
         Progress { concise, ..self }
+    }
+
+    /// Leaves out the lines of objects that are refreshed or read, if `without` is set.
+    #[must_use]
+    pub fn without_reading(self, without: bool) -> Progress {
+        Progress {
+            without_reading: without,
+            ..self
+        }
     }
 
     /// Writes a line about the progress of an object.
@@ -107,8 +119,27 @@ impl Progress {
     }
 }
 
+/// Returns true if an event is about an object that is refreshed or read.
+fn is_reading(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::RefreshStart { .. }
+            | Event::OperationStart {
+                action: Action::Read,
+                ..
+            }
+            | Event::OperationComplete {
+                action: Action::Read,
+                ..
+            }
+    )
+}
+
 impl OperationView for Progress {
     fn event(&self, event: &Event) {
+        if self.without_reading && is_reading(event) {
+            return;
+        }
         match event {
             Event::ImportStart { address, target } => self.about(&match target {
                 ImportedBy::Id(id) if self.import => format!("{address}: Importing from ID {:?}...", &**id),

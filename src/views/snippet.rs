@@ -89,7 +89,7 @@ fn context(subject: &Range, text: &Arc<str>) -> Option<String> {
         if !last.as_ref().is_some_and(|read| Arc::ptr_eq(&read.text, text)) {
             *last = Some(Read {
                 text: text.clone(),
-                structure: Structure::of(&subject.file, text),
+                structure: Structure::parse(&subject.file, text),
             });
         }
         last.as_ref()?.structure.around(subject.start.byte)
@@ -115,7 +115,7 @@ enum Structure {
 }
 
 impl Structure {
-    fn of(file: &str, text: &str) -> Structure {
+    fn parse(file: &str, text: &str) -> Structure {
         match file.ends_with(".json") {
             true => Structure::Json(syntax::json::parse(file, text.as_bytes()).ok()),
             false => Structure::Native(Headers::read(file, text)),
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn json_has_the_path_to_the_object_around_the_place() {
         let text = r#"[{"resource": {"t": {"q": {"lifecycle": {"x": 1}, "p": [{"when": "never"}]}}}}, {"output": {"z": {}}, "a": 1}]"#;
-        let structure = Structure::of("main.tf.json", text);
+        let structure = Structure::parse("main.tf.json", text);
         for (place, path) in [
             ("1}", "[0].resource.t.q.lifecycle"),
             ("never", "[0].resource.t.q.p[0]"),
@@ -191,7 +191,7 @@ mod tests {
             assert_eq!(structure.around(start).as_deref(), Some(path), "{place}");
         }
         assert_eq!(structure.around(0), None);
-        assert_eq!(Structure::of("main.tf.json", "{").around(0), None);
+        assert_eq!(Structure::parse("main.tf.json", "{").around(0), None);
     }
 
     fn at(text: &str, start: usize, end: usize) -> Range {

@@ -4,6 +4,7 @@ mod actions;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use addrs::AbsResourceInstance;
@@ -26,13 +27,18 @@ const FORMAT: &str = "1.3";
 /// Stream of JSON objects on standard output.
 pub struct Stream {
     ui: Arc<Ui>,
+    /// Leaves out the objects that are refreshed, read and planned.
+    brief: AtomicBool,
 }
 
 impl Stream {
     /// Starts a stream, with the message that names its version.
     #[must_use]
     pub fn begin(ui: Arc<Ui>) -> Stream {
-        let stream = Stream { ui };
+        let stream = Stream {
+            ui,
+            brief: AtomicBool::new(false),
+        };
         // Readers compare this version with those that they support, so it is the implemented version of Terraform.
         stream.info(
             &format!("Terraform {TERRAFORM_VERSION}"),
@@ -40,6 +46,15 @@ impl Stream {
             [("terraform", TERRAFORM_VERSION.into()), ("ui", FORMAT.into())],
         );
         stream
+    }
+
+    /// Leaves out from here on the objects that are refreshed, read and planned: `-summary`.
+    pub fn leave_out_objects(&self) {
+        self.brief.store(true, Ordering::Relaxed);
+    }
+
+    fn is_brief(&self) -> bool {
+        self.brief.load(Ordering::Relaxed)
     }
 
     fn info<const N: usize>(&self, message: &str, ty: &str, payload: [(&str, Json); N]) {
@@ -109,21 +124,12 @@ impl Stream {
 
     /// Reports a plan: drift, planned changes, totals and outputs.
     pub fn plan(&self, plan: PlanView<'_>) {
-        for drift in plan.drift {
-            // In a refresh-only plan the drift is the plan.
-            if drift.action != Action::NoOp || plan.mode == Mode::RefreshOnly {
-                let (action, change) = change(drift);
-                let message = format!("{}: Drift detected ({action})", drift.address);
-                self.info(&message, "resource_drift", [("change", change)]);
-            }
+        if self.is_brief() {
+            let summary = json::summary::document(plan);
+            self.info("Summary of the plan", "plan_summary", [("plan_summary", summary)]);
+        } else {
+            self.planned_objects(plan);
         }
-        for change in plan.changes.iter().filter(|change| !change.drops_data_source()) {
-            let moved = change.previous_address.is_some();
-            if change.action != Action::NoOp || moved || change.importing.is_some() {
-                self.planned(change);
-            }
-        }
-        plan.invocations.iter().for_each(|i| self.planned_invocation(i));
         let totals = plan.totals();
         let done = Done {
             added: totals.added,
@@ -145,6 +151,30 @@ impl Stream {
                 .collect();
             self.outputs_object(outputs);
         }
+    }
+
+    fn planned_objects(&self, plan: PlanView<'_>) {
+        for drift in plan.drift {
+            // In a refresh-only plan the drift is the plan.
+            if drift.action != Action::NoOp || plan.mode == Mode::RefreshOnly {
+                let (action, change) = change(drift);
+                let message = format!("{}: Drift detected ({action})", drift.address);
+                self.info(&message, "resource_drift", [("change", change)]);
+            }
+        }
+        for change in plan.changes.iter().filter(|change| !change.drops_data_source()) {
+            let moved = change.previous_address.is_some();
+            if change.action != Action::NoOp || moved || change.importing.is_some() {
+                self.planned(change);
+            }
+        }
+        plan.invocations.iter().for_each(|i| self.planned_invocation(i));
+    }
+
+    /// Reports the result of a guard: a limit of what a plan may do.
+    pub fn guard(&self, message: &str, is_error: bool, guard: Json) {
+        let level = if is_error { "error" } else { "info" };
+        self.write(level, message, "guard", [("guard", guard)]);
     }
 
     /// Reports the changes of a saved plan, when it is applied.
@@ -251,6 +281,7 @@ impl Stream {
                 ..
             } => {
                 let Some(words) = words(*action) else { return };
+                // As in Terraform: messages about what was deleted or read have no ID.
                 let id = id.as_ref().filter(|_| !matches!(action, Action::Delete | Action::Read));
                 let message = format!(
                     "{address}: {} complete after {}{}",
@@ -369,6 +400,14 @@ impl Stream {
 impl OperationView for Stream {
     fn event(&self, event: &Event) {
         match event {
+            Event::RefreshStart { .. }
+            | Event::RefreshComplete { .. }
+            | Event::OperationStart {
+                action: Action::Read, ..
+            }
+            | Event::OperationComplete {
+                action: Action::Read, ..
+            } if self.is_brief() => {}
             Event::RefreshStart { .. } | Event::RefreshComplete { .. } => self.refresh_event(event),
             Event::OperationStart { .. } | Event::OperationComplete { .. } | Event::OperationFailed { .. } => {
                 self.operation_event(event);

@@ -15,16 +15,7 @@ const NAMED: usize = 50;
 const LINES: usize = 60;
 
 fn counted(change: &ResourceChange) -> Option<(ChangeKind, &ResourceChange)> {
-    Some((ChangeKind::of(change)?, change))
-}
-
-/// Returns the title of a column.
-pub(crate) fn column(kind: ChangeKind) -> &'static str {
-    match kind {
-        // As in the totals of a plan's text.
-        ChangeKind::Delete => "destroy",
-        _ => kind.as_str(),
-    }
+    Some((ChangeKind::from_change(change)?, change))
 }
 
 /// Returns the summary of a plan.
@@ -124,7 +115,7 @@ fn table(out: &mut String, changes: &[(ChangeKind, &ResourceChange)]) {
         return;
     }
     let mut lines = vec![vec!["module".to_owned(), "type".to_owned()]];
-    lines[0].extend(kinds.iter().map(|kind| column(*kind).to_owned()));
+    lines[0].extend(kinds.iter().map(|kind| kind.as_str().to_owned()));
     for ((module, ty), row) in rows {
         let module = if module.is_root() {
             "-".to_owned()

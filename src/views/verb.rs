@@ -11,7 +11,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Returns its name for the beginning of a sentence.
+    /// Returns the name of the command, for the beginning of a sentence.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -24,7 +24,7 @@ impl Verb {
         }
     }
 
-    /// Returns its gerund for the beginning of a sentence.
+    /// Returns the gerund, for the beginning of a sentence.
     #[must_use]
     pub fn gerund(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Verb {
         }
     }
 
-    /// Returns the operation in its lock record: the word that Terraform writes.
+    /// Returns the operation for lock records: the word that Terraform writes.
     #[must_use]
     pub fn lock_operation(self) -> &'static str {
         match self {

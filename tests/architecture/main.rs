@@ -16,7 +16,7 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// Dependencies that each crate may have. Every crate below the plugins may use `addrs` and `versions`.
+/// Dependencies that each crate may have. Every crate below the plugins may use `addrs` and `versions`, and every crate `system`.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-addrs", &["gotext"]),
     ("monoform-versions", &[]),
@@ -27,6 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-proto", &[]),
     ("monoform-gotext", &[]),
     ("monoform-syntax", &["cty", "gotext"]),
+    ("monoform-system", &[]),
     ("monoform-schema", &["cty"]),
     (
         "monoform-lang",
@@ -137,7 +138,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // The command line uses this API, too; its tokens and services are those of the CLI configuration.
     (
         "monoform-state-remote",
-        &["sdk", "cty", "tfe", "net", "packages", "files", "addrs"],
+        &["sdk", "cty", "tfe", "net", "packages", "addrs"],
     ),
     // A development dependency of any crate, and a normal one of none.
     ("monoform-support", &[]),
@@ -145,7 +146,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that core and plugins share: every plugin may use them. Code that two plugins would otherwise copy belongs here.
-const COMMON: &[&str] = &["deflate", "gotext", "http", "locks", "openssh", "proxies", "trust"];
+const COMMON: &[&str] = &[
+    "deflate", "files", "gotext", "http", "locks", "openssh", "proxies", "trust",
+];
 
 #[test]
 fn crates_use_only_what_stands_below_them() {
@@ -168,7 +171,7 @@ fn crates_use_only_what_stands_below_them() {
         };
         for dependency in package["dependencies"].as_array().expect("dependencies") {
             let used = dependency["name"].as_str().expect("a name");
-            let internal = used.starts_with("monoform-") && dependency["kind"] != "dev";
+            let internal = used.starts_with("monoform-") && used != "monoform-system" && dependency["kind"] != "dev";
             if !internal || (matches!(used, "monoform-addrs" | "monoform-versions") && !is_plugin(name)) {
                 continue;
             }

@@ -33,12 +33,32 @@ pub const TESTS: &[(&str, fn())] = &[
         init_without_backend_leaves_it_alone,
     ),
     (
+        "backend::all_missing_settings_are_named_at_once",
+        all_missing_settings_are_named_at_once,
+    ),
+    (
         "backend::options_that_contradict_are_refused",
         options_that_contradict_are_refused,
     ),
 ];
 
 const RECORD: &str = ".terraform/terraform.tfstate";
+
+fn all_missing_settings_are_named_at_once() {
+    let w = Workspace::with(&[("main.tf", "terraform {\n  backend \"s3\" {}\n}\n")]);
+    // The region is required only where the environment has none.
+    let failed = w.run(&["init", "-input=false", "-backend-config=key=k"]);
+    let text = support::words(&failed.all());
+    assert_eq!(failed.status, 1, "{text}");
+    assert!(
+        text.contains("needs the argument \"bucket\"") && text.contains("Missing region value"),
+        "{text}"
+    );
+    assert_eq!(text.matches("Error: ").count(), 2, "{text}");
+    let w = w.env("AWS_REGION", "eu-west-1");
+    let failed = w.run(&["init", "-input=false", "-backend-config=key=k"]);
+    assert_eq!(failed.all().matches("Error: ").count(), 1, "{}", failed.all());
+}
 
 fn configure(w: &Workspace, settings: &str) {
     let block = match settings {

@@ -7,6 +7,7 @@ use support::{Workspace, needs};
 pub const TESTS: &[(&str, fn())] = &[
     ("docs::pages_say_what_there_is", pages),
     ("docs::examples_are_valid", examples),
+    ("docs::installed_provider_has_pages", installed),
     ("docs::site_has_a_page_of_everything_and_no_broken_link", site),
     ("docs::site_is_searched_in_a_browser_from_a_file", searched),
 ];
@@ -41,10 +42,45 @@ fn pages() {
         .ok()
         .shows(&["provider::terraform::encode_expr(", "): function that returns string\n"]);
     w.run(&["docs", "random_pett"])
-        .fails_with(&["Nothing of that name is built in", "Did you mean \"random_pet\"?"]);
+        .fails_with(&["Nothing of that name is known", "Did you mean \"random_pet\"?"]);
     w.run(&["docs", "upperr"]).fails_with(&["Did you mean \"upper\"?"]);
-    w.run(&["docs"]).fails_with(&["Required argument missing"]);
+    w.run(&["docs"]).ok().shows(&[
+        "Functions:\n\n  abs, ",
+        "Built-in providers:\n\n  ",
+        " random, ",
+        "Provisioners:\n\n  file, local-exec, remote-exec\n",
+        "\"monoform docs NAME\" describes one of them",
+    ]);
+    w.run(&["docs", "abs", "ceil"])
+        .fails_with(&["Too many command line arguments"]);
     assert_eq!(std::fs::read_dir(w.dir()).expect("a directory").count(), 0);
+}
+
+fn installed() {
+    let w = Workspace::with(&[(
+        "main.tf",
+        "terraform {\n  required_providers {\n    random = {\n      source = \"example.com/acme/random\"\n    }\n  }\n}\n",
+    )]);
+    let listed = |status: &str| {
+        let text = support::words(&w.run(&["docs"]).ok().stdout);
+        assert!(text.contains(status), "{text}");
+    };
+    listed("Required by the configuration, and not installed (run init): example.com/acme/random ");
+    let platform = w.run(&["version", "-json"]).ok().json()["platform"].clone();
+    let dir = format!(
+        "../home/.terraform.d/plugins/example.com/acme/random/9.8.7/{}",
+        platform.as_str().expect("a platform")
+    );
+    let dir = w.dir().join(dir);
+    std::fs::create_dir_all(&dir).expect("a directory");
+    // A copy, since links to this executable are its own providers.
+    std::fs::copy(support::lean(), dir.join("terraform-provider-random_v9.8.7")).expect("a copy");
+    w.run(&["init"]).ok();
+    listed("Installed and packed providers: example.com/acme/random (version 9.8.7) ");
+    w.run(&["docs", "random_pet"]).ok().shows(&[
+        "random_pet: resource of the built-in provider registry.terraform.io/hashicorp/random (as version",
+        "random_pet: resource of the installed provider example.com/acme/random (version 9.8.7)\n",
+    ]);
 }
 
 /// Returns the example of a page without its indent.

@@ -10,6 +10,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("doctor::a_sound_directory_has_no_problems", sound),
     ("doctor::each_problem_has_its_mend", problems),
     ("doctor::the_way_to_each_host_is_told", proxies),
+    ("doctor::wrong_setting_of_a_variable_names_the_variable", variable),
 ];
 
 fn findings<'d>(document: &'d Json, subject: &str) -> Vec<&'d Json> {
@@ -31,6 +32,20 @@ fn sound() {
     w.run(&["doctor"]).ok().shows(&["No problems"]);
     w.run(&["doctor", "extra"])
         .fails_with(&["Too many command line arguments"]);
+}
+
+fn variable() {
+    let w = Workspace::new().env("TF_PLUGIN_CACHE_DIR", "/no/such/cache");
+    let document = w.run(&["doctor", "-json"]);
+    assert_eq!(document.status, 1);
+    let document: Json = serde_json::from_str(&document.stdout).expect("a document");
+    let found = findings(&document, "CLI configuration");
+    let mends: Vec<&str> = found.iter().filter_map(|f| f["mend"].as_str()).collect();
+    assert_eq!(
+        mends,
+        ["Correct or unset TF_PLUGIN_CACHE_DIR: until then the setting has its default."],
+        "{document:#}"
+    );
 }
 
 fn problems() {

@@ -49,7 +49,7 @@ impl Documents {
 
     /// Checks the document of a command against its schema, and returns it.
     #[track_caller]
-    fn of(&mut self, name: &str, ran: &Ran) -> Value {
+    fn record(&mut self, name: &str, ran: &Ran) -> Value {
         let document = ran.json();
         self.fits(name, &document);
         document
@@ -173,41 +173,41 @@ fn fit() {
     let mut d = Documents::new();
     let w = workspace();
     d.stream(&w.run(&["init", "-json"]).ok());
-    d.of("validate", &w.run(&["validate", "-json"]).ok());
-    d.of("graph", &w.run(&["graph", "-json"]).ok());
-    d.of("show", &w.run(&["show", "-json"]).ok());
+    d.record("validate", &w.run(&["validate", "-json"]).ok());
+    d.record("graph", &w.run(&["graph", "-json"]).ok());
+    d.record("show", &w.run(&["show", "-json"]).ok());
     d.stream(&w.run(&["plan", "-json", "-out=p"]).ok());
-    d.of("show", &w.run(&["show", "-json", "p"]).ok());
-    d.of(
+    d.record("show", &w.run(&["show", "-json", "p"]).ok());
+    d.record(
         "explain",
         &w.run(&["explain", "-json", "-plan=p", "terraform_data.each"]).ok(),
     );
     d.stream(&w.run(&["apply", "-json", "p"]).ok());
-    d.of("show", &w.run(&["show", "-json"]).ok());
-    d.of(
+    d.record("show", &w.run(&["show", "-json"]).ok());
+    d.record(
         "explain",
         &w.run(&["explain", "-json", "module.below[0].terraform_data.inner"])
             .ok(),
     );
-    d.of("output", &w.run(&["output", "-json"]).ok());
+    d.record("output", &w.run(&["output", "-json"]).ok());
     w.run(&["taint", "random_password.secret"]).ok();
-    d.of("state-list", &w.run(&["state", "list", "-json"]).ok());
-    d.of(
+    d.record("state-list", &w.run(&["state", "list", "-json"]).ok());
+    d.record(
         "state-show",
         &w.run(&["state", "show", "-json", "random_password.secret"]).ok(),
     );
     let missing = w.run(&["state", "show", "-json", "random_password.secrets"]);
-    assert_eq!(d.of("state-show", &missing)["diagnostics"][0]["severity"], "error");
-    d.of("state-identities", &w.run(&["state", "identities", "-json"]).ok());
-    d.of("workspace-list", &w.run(&["workspace", "list", "-json"]).ok());
-    d.of("providers", &w.run(&["providers", "-json"]).ok());
-    d.of("providers-schema", &w.run(&["providers", "schema", "-json"]).ok());
-    d.of("version", &w.run(&["version", "-json"]).ok());
-    d.of("modules", &w.run(&["modules", "-json"]).ok());
-    d.of("metadata-functions", &w.run(&["metadata", "functions", "-json"]).ok());
-    d.of("doctor", &w.run(&["doctor", "-json"]));
-    d.of("self-check", &w.run(&["self-check", "-json"]).ok());
-    d.of("fmt", &w.run(&["fmt", "-json", "-check", "-diff"]));
+    assert_eq!(d.record("state-show", &missing)["diagnostics"][0]["severity"], "error");
+    d.record("state-identities", &w.run(&["state", "identities", "-json"]).ok());
+    d.record("workspace-list", &w.run(&["workspace", "list", "-json"]).ok());
+    d.record("providers", &w.run(&["providers", "-json"]).ok());
+    d.record("providers-schema", &w.run(&["providers", "schema", "-json"]).ok());
+    d.record("version", &w.run(&["version", "-json"]).ok());
+    d.record("modules", &w.run(&["modules", "-json"]).ok());
+    d.record("metadata-functions", &w.run(&["metadata", "functions", "-json"]).ok());
+    d.record("doctor", &w.run(&["doctor", "-json"]));
+    d.record("self-check", &w.run(&["self-check", "-json"]).ok());
+    d.record("fmt", &w.run(&["fmt", "-json", "-check", "-diff"]));
     d.stream(&w.run(&["refresh", "-json"]).ok());
     d.stream(&w.run(&["test", "-json"]));
     w.run(&["test", "-coverage", "-coverage-json=coverage.json"]);
@@ -216,8 +216,8 @@ fn fit() {
         &serde_json::from_str(&w.read("coverage.json")).expect("JSON"),
     );
     w.run(&["plan", "-out=replace", "-var=name=y"]).ok();
-    d.of("show", &w.run(&["show", "-json", "replace"]).ok());
-    d.of(
+    d.record("show", &w.run(&["show", "-json", "replace"]).ok());
+    d.record(
         "explain",
         &w.run(&[
             "explain",
@@ -227,26 +227,41 @@ fn fit() {
         ])
         .ok(),
     );
-    d.of("graph", &w.run(&["graph", "-json", "-plan=replace"]).ok());
-    d.of(
+    let summary = d.record("plan-summary", &w.run(&["show", "-json", "-summary", "replace"]).ok());
+    let streamed = w.run(&["plan", "-json", "-summary", "-fail-on=update,replace", "-var=name=y"]);
+    d.stream(&streamed);
+    assert_eq!(streamed.status, 3, "{}", streamed.all());
+    let lines = streamed
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let lines: Vec<Value> = lines.collect();
+    let of = |ty: &str| lines.iter().filter(|line| line["type"] == ty).collect::<Vec<_>>();
+    assert_eq!(of("plan_summary")[0]["plan_summary"], summary);
+    // Objects are in the summary alone.
+    for left_out in ["refresh_start", "refresh_complete", "planned_change"] {
+        assert!(of(left_out).is_empty(), "{left_out}: {}", streamed.stdout);
+    }
+    d.record("graph", &w.run(&["graph", "-json", "-plan=replace"]).ok());
+    d.record(
         "graph",
         &w.run(&["graph", "-json", "-type=apply", "-plan=replace"]).ok(),
     );
-    d.of("graph", &w.run(&["graph", "-json", "-type=plan"]).ok());
+    d.record("graph", &w.run(&["graph", "-json", "-type=plan"]).ok());
     d.stream(&w.run(&["destroy", "-json", "-auto-approve"]).ok());
     // Configurations with mistakes, whose documents have lines of the source.
     w.write("untidy.tf", "locals {\n  a = upper(\n}\n");
-    d.of("fmt", &w.run(&["fmt", "-json"]));
-    d.of("validate", &w.run(&["validate", "-json"]));
+    d.record("fmt", &w.run(&["fmt", "-json"]));
+    d.record("validate", &w.run(&["validate", "-json"]));
     w.write("untidy.tf", "locals {\n  a = max(var.name, [])\n}\n");
     d.stream(&w.run(&["plan", "-json"]));
-    d.of("validate", &w.run(&["validate", "-json", "-nothing"]));
+    d.record("validate", &w.run(&["validate", "-json", "-nothing"]));
     let pack = w
         .run_program(support::lean(), &["pack", "-out=packed", "-config=below"])
         .ok();
     assert!(w.exists("packed"), "{}", pack.all());
-    d.of("pack-list", &w.run(&["pack", "-list", "-json", "packed"]).ok());
-    d.of(
+    d.record("pack-list", &w.run(&["pack", "-list", "-json", "packed"]).ok());
+    d.record(
         "self-check",
         &w.run_program(w.dir().join("packed"), &["self-check", "-json"]).ok(),
     );

@@ -1,5 +1,6 @@
 //! Guards of what a plan may do without a person's approval: `-auto-approve=KINDS`, `-max-destroy`, `plan -fail-on`.
 
+use serde_json::{Value as Json, json};
 use support::Workspace;
 
 pub const TESTS: &[(&str, fn())] = &[
@@ -13,6 +14,8 @@ pub const TESTS: &[(&str, fn())] = &[
     ),
     ("guards::status_tells_guarded_changes", status_tells_guarded_changes),
     ("guards::saved_plan_is_held_to_guards", saved_plan_is_held_to_guards),
+    ("guards::drift_fails_in_a_junit_report", drift_fails_in_a_junit_report),
+    ("guards::results_are_in_the_stream", results_are_in_the_stream),
     (
         "guards::wrong_values_are_refused_before_planning",
         wrong_values_are_refused_before_planning,
@@ -32,6 +35,69 @@ fn changed(replaces: bool) -> Workspace {
     w.run(&["apply", "-auto-approve=safe"]).ok();
     w.write("main.tf", &text("b", if replaces { "b" } else { "a" }));
     w
+}
+
+/// Returns the guards in a stream.
+fn guards(ran: &support::Ran) -> Vec<Json> {
+    let lines = ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let guards = lines.filter(|line: &Json| line["type"] == "guard");
+    guards.map(|line| line["guard"].clone()).collect()
+}
+
+fn results_are_in_the_stream() {
+    let w = changed(true);
+    let planned = w.run(&["plan", "-json", "-fail-on=replace,destroy"]);
+    assert_eq!(planned.status, 3, "{}", planned.all());
+    let expected = json!({
+        "option": "fail-on",
+        "value": "replace,destroy",
+        "passed": false,
+        "counts": {"replace": 1},
+        "addresses": ["terraform_data.replaced"],
+    });
+    assert_eq!(guards(&planned), [expected]);
+    let applied = w
+        .run(&["apply", "-json", "-auto-approve=update,replace", "-max-destroy=1"])
+        .ok();
+    let passed: Vec<_> = guards(&applied)
+        .iter()
+        .map(|g| (g["option"].clone(), g["passed"].clone()))
+        .collect();
+    let passes = |option: &str| (Json::from(option), Json::from(true));
+    assert_eq!(passed, [passes("max-destroy"), passes("auto-approve")]);
+}
+
+fn drift_fails_in_a_junit_report() {
+    let text = |input: &str| {
+        format!(
+            "resource \"local_file\" \"gone\" {{\n  filename = \"gone.txt\"\n  content  = \"<a>\"\n}}\n\nresource \"terraform_data\" \
+             \"planned\" {{\n  input = \"{input}\"\n}}\n"
+        )
+    };
+    let w = Workspace::with(&[("main.tf", &text("a"))]);
+    w.run(&["apply", "-auto-approve"]).ok();
+    w.run(&["plan", "-junit-xml=report.xml"]).ok();
+    assert_eq!(
+        w.read("report.xml"),
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><testsuites>\n  <testsuite name=\"plan\" tests=\"2\" skipped=\"0\" \
+         failures=\"0\" errors=\"0\">\n    <testcase name=\"local_file.gone\" classname=\"local_file\"></testcase>\n    <testcase \
+         name=\"terraform_data.planned\" classname=\"terraform_data\"></testcase>\n  </testsuite>\n</testsuites>\n"
+    );
+    std::fs::remove_file(w.dir().join("gone.txt")).expect("a file");
+    w.write("main.tf", &text("b"));
+    w.run(&["plan", "-junit-xml=report.xml"]).ok();
+    let report = w.read("report.xml");
+    for part in [
+        "tests=\"2\" skipped=\"0\" failures=\"1\" errors=\"0\"",
+        "<failure type=\"drift\" message=\"The object was destroyed outside since the last apply\"><![CDATA[",
+        "# local_file.gone has been deleted",
+        "<system-out><![CDATA[planned: create]]></system-out>",
+        "<system-out><![CDATA[planned: update]]></system-out>",
+    ] {
+        assert!(report.contains(part), "{part} is missing:\n{report}");
+    }
+    w.run(&["plan", "-junit-xml=none/report.xml"])
+        .fails_with(&["Failed to write the report"]);
 }
 
 fn input(w: &Workspace) -> String {

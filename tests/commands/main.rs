@@ -48,6 +48,7 @@ mod markdown;
 mod matrix;
 mod own;
 mod reading;
+mod review;
 mod self_check;
 mod shown;
 mod suggestions;
@@ -110,6 +111,7 @@ fn main() -> ExitCode {
         .chain(login::TESTS)
         .chain(logs::TESTS)
         .chain(markdown::TESTS)
+        .chain(review::TESTS)
         .chain(matrix::TESTS)
         .chain(reading::TESTS)
         .chain(self_check::TESTS)

@@ -9,6 +9,7 @@ pub const TESTS: &[(&str, fn())] = &[
         large_plan_stays_below_the_limit,
     ),
     ("markdown::other_forms_are_refused", other_forms_are_refused),
+    ("markdown::plan_prints_markdown_alone", plan_prints_markdown_alone),
 ];
 
 /// Returns the saved plan `p` as Markdown.
@@ -40,7 +41,7 @@ fn plan_is_a_comment_for_reviews() {
         "\n**Destroyed** (1)\n\n- `terraform_data.gone`\n",
         "\n| module | type | create | update | replace | destroy |\n| --- | --- | ---: | ---: | ---: | ---: |\n| - | `terraform_data` | 1 \
          | 1 | 1 | 1 |\n",
-        "\nAlso: 1 outputs that change.\n",
+        "\nAlso: 1 output changes.\n",
         "<summary><code>terraform_data.kept</code> (update)</summary>\n\n```diff\n",
         "\n! ",
         "(sensitive value)",
@@ -90,9 +91,40 @@ fn other_forms_are_refused() {
     for arguments in [
         &["show", "-format=html", "p"][..],
         &["show", "-format=markdown", "-json", "p"],
-        &["show", "-format=markdown", "-summary", "p"],
         &["show", "-format=markdown"],
+        &["plan", "-format=json"],
+        &["plan", "-format=markdown", "-json"],
     ] {
-        w.run(arguments).fails_with(&["-format"]);
+        let ran = w.run(arguments);
+        assert!(ran.status == 1 && ran.all().contains("-format"), "{}", ran.all());
     }
+}
+
+fn plan_prints_markdown_alone() {
+    let text = "variable \"v\" {\n  default = 1\n}\n\nresource \"terraform_data\" \"a\" {\n  input = var.v\n}\n\ncheck \"c\" \
+                {\n  assert {\n    condition     = var.v == 0\n    error_message = \"A warning.\"\n  }\n}\n";
+    let w = Workspace::with(&[("main.tf", text)]);
+    w.run(&["apply", "-auto-approve"]).ok();
+    let planned = w.run(&["plan", "-var=v=2", "-format=markdown", "-out=p"]).ok();
+    assert!(
+        planned
+            .stdout
+            .starts_with("### Plan: 0 to add, 1 to change, 0 to destroy.\n"),
+        "{}",
+        planned.all()
+    );
+    assert!(planned.stdout.ends_with("</details>\n"), "{}", planned.all());
+    assert!(planned.stderr.contains("A warning."), "{}", planned.all());
+    assert_eq!(w.run(&["show", "-format=markdown", "p"]).ok().stdout, planned.stdout);
+    // The summary has the table without the single changes.
+    let summary = w.run(&["plan", "-var=v=2", "-format=markdown", "-summary"]).ok().stdout;
+    assert!(
+        summary.contains("| - | `terraform_data` | 1 |") && planned.stdout.starts_with(&summary),
+        "{summary}"
+    );
+    assert!(!summary.contains("<details>"), "{summary}");
+    assert_eq!(
+        w.run(&["show", "-format=markdown", "-summary", "p"]).ok().stdout,
+        summary
+    );
 }

@@ -20,6 +20,7 @@ fn whole() {
         "Built-in providers:\n",
         "hashicorp/random v",
         "Built-in backends:\n",
+        " local, ",
         "The bytes of the executable were not checked: it has no checksum of its own.",
     ]);
     let found = w.run(&["self-check", "-json"]).ok().json();

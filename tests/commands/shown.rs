@@ -1,6 +1,7 @@
 //! Output that the options `-show-sensitive` and `-concise` show and leave out.
 
-use support::Workspace;
+use support::terminal::Terminal;
+use support::{Workspace, monoform};
 
 pub const TESTS: &[(&str, fn())] = &[
     ("shown::sensitive_values_only_where_they_are_asked_for", sensitive),
@@ -12,6 +13,19 @@ pub const TESTS: &[(&str, fn())] = &[
     ("shown::sensitive_import_id_is_hidden", sensitive_import_id),
     ("shown::no_lines_of_progress_with_concise", concise),
     ("shown::options_for_people_are_refused_with_json", refused),
+    ("shown::plans_are_brief_or_full", verbosity),
+    (
+        "shown::terminal_has_the_difference_of_long_texts",
+        differences_on_a_terminal,
+    ),
+    (
+        "shown::destroy_plan_that_prevent_destroy_forbids_is_shown",
+        forbidden_destroy,
+    ),
+    (
+        "shown::command_to_apply_a_plan_keeps_the_directory",
+        directory_of_saved_plan,
+    ),
     (
         "shown::errors_beside_a_bookmark_have_their_source",
         errors_beside_a_bookmark,
@@ -33,6 +47,117 @@ output "o" {
   sensitive = true
 }
 "#;
+
+fn forbidden_destroy() {
+    let w = Workspace::with(&[(
+        "main.tf",
+        "resource \"terraform_data\" \"kept\" {\n  lifecycle {\n    prevent_destroy = true\n  }\n}\n\nresource \"terraform_data\" \
+         \"other\" {}\n",
+    )]);
+    w.run(&["apply", "-auto-approve"]).ok();
+    for args in [&["destroy", "-auto-approve"][..], &["plan", "-destroy", "-out=p"]] {
+        let failed = w.run(args);
+        assert_eq!(failed.status, 1);
+        let text = support::words(&failed.all());
+        for part in [
+            "planned the following actions, but then encountered a problem",
+            "# terraform_data.kept will be destroyed",
+            "# terraform_data.other will be destroyed",
+            "Plan: 0 to add, 0 to change, 2 to destroy.",
+            "Instance cannot be destroyed",
+        ] {
+            assert!(text.contains(part), "{part} is missing: {text}");
+        }
+    }
+    w.run(&["apply", "p"]).fails_with(&["Cannot apply incomplete plan"]);
+    assert_eq!(
+        w.run(&["state", "list"]).ok().stdout,
+        "terraform_data.kept\nterraform_data.other\n"
+    );
+}
+
+fn directory_of_saved_plan() {
+    let w = Workspace::with(&[("the site/main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
+    w.run(&["-chdir=the site", "plan", "-out=p"])
+        .ok()
+        .shows(&["\n    monoform '-chdir=the site' apply \"p\"\n"]);
+    w.run(&["-chdir=the site", "apply", "p"]).ok();
+    w.run(&["plan", "-chdir=the site"])
+        .fails_with(&["goes before the command"]);
+}
+
+/// A configuration with a long text, a list of objects, and a trigger.
+fn long(word: &str, first: &str, trigger: &str) -> String {
+    let rules = |begin: &str| format!("[{begin}{{ port = 22, from = \"a\" }}, {{ port = 80, from = \"b\" }}]");
+    format!(
+        "resource \"terraform_data\" \"text\" {{\n  input = join(\"\", [\"{{0}}\", \"{}\", \"{word}\", \"{}\"])\n}}\n\nresource \
+         \"terraform_data\" \"lines\" {{\n  input = join(\"\\n\", [for i in range(40) : i == 20 ? \"{word}\" : \"line ${{i}}\"])\n}}\n\nresource \
+         \"terraform_data\" \"rules\" {{\n  input = {}\n}}\n\nresource \"terraform_data\" \"replaced\" {{\n  input            = \
+         \"same\"\n  triggers_replace = \"{trigger}\"\n}}\n",
+        "a".repeat(300),
+        "z".repeat(300),
+        rules(first),
+    )
+}
+
+fn verbosity() {
+    let w = Workspace::with(&[("main.tf", &long("old", "", "1"))]);
+    w.run(&["apply", "-auto-approve", "-verbosity=brief"])
+        .ok()
+        .shows(&["\nChanges:\n  + terraform_data.lines\n  + terraform_data.replaced\n"]);
+    w.write("main.tf", &long("new", "{ port = 21, from = \"z\" }, ", "2"));
+    let expected = "\nChanges:\n  ~ terraform_data.lines (input, output)\n-/+ terraform_data.replaced (because of \
+                    triggers_replace)\n  ~ terraform_data.rules (input, output)\n  ~ terraform_data.text (input, output)\n\nPlan: 1 to add, 3 \
+                    to change, 1 to destroy.\n";
+    w.run(&["plan", "-verbosity=brief", "-out=p"]).ok().shows(&[expected]);
+    w.run(&["show", "-verbosity=brief", "p"]).ok().shows(&[expected]);
+    // In a pipe the usual text is Terraform's: both sides of the text in whole, and all lines.
+    let normal = w.run(&["show", "p"]).ok().stdout;
+    assert_eq!(w.run(&["show", "-verbosity=normal", "p"]).ok().stdout, normal);
+    assert_eq!(normal.matches(&"z".repeat(300)).count(), 3, "{normal}");
+    assert!(
+        normal.contains("line 3\n") && !normal.contains("input            = \"same\""),
+        "{normal}"
+    );
+    let full = w.run(&["show", "-verbosity=full", "p"]).ok().stdout;
+    assert!(
+        full.contains("input            = \"same\"") && !full.contains("hidden)"),
+        "{full}"
+    );
+    // Markdown has the differences.
+    let short = w.run(&["show", "-format=markdown", "p"]).ok().stdout;
+    let text = "\"…aaaaaaaaaaaaaaaaaaaaoldzzzzzzzzzzzzzzzzzzzz…\" -> \"…aaaaaaaaaaaaaaaaaaaanewzzzzzzzzzzzzzzzzzzzz…\" # (606 -> 606 characters)";
+    assert!(short.contains(text), "{short}");
+    assert!(!short.contains(&"z".repeat(200)), "{short}");
+    assert!(
+        short.contains("(17 unchanged lines hidden)") && !short.contains("line 3\n"),
+        "{short}"
+    );
+    w.run(&["destroy", "-auto-approve", "-verbosity=brief"])
+        .ok()
+        .shows(&["  - terraform_data.text\n"]);
+    for arguments in [
+        &["plan", "-verbosity=loud"][..],
+        &["plan", "-verbosity=brief", "-summary"],
+        &["plan", "-verbosity=full", "-format=markdown"],
+        &["show", "-verbosity=brief"],
+        &["apply", "-verbosity=brief", "p"],
+    ] {
+        w.run(arguments).fails_with(&["-verbosity"]);
+    }
+}
+
+fn differences_on_a_terminal() {
+    let w = Workspace::with(&[("main.tf", &long("old", "", "1"))]);
+    w.run(&["apply", "-auto-approve"]).ok();
+    w.write("main.tf", &long("new", "{ port = 21, from = \"z\" }, ", "1"));
+    let mut terminal = Terminal::start(w.command(monoform()).args(["plan", "-no-color"]));
+    // The inserted object is one difference; the others stay.
+    terminal.sees("+ {");
+    terminal.sees("+ from = \"z\"");
+    terminal.sees("# (1 unchanged element hidden)");
+    terminal.sees("# (606 -> 606 characters)");
+}
 
 fn visibility() {
     let w = Workspace::new();

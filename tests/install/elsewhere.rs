@@ -223,6 +223,35 @@ fn a_built_in_provider_that_cannot_be_fetched_for_a_mirror_is_an_error() {
 }
 
 #[test]
+fn mirror_has_the_providers_of_the_plugin_directory() {
+    let text = "terraform {\n  required_providers {\n    x = { source = \"example.com/acme/x\" }\n  }\n}\n";
+    let w = Workspace::with(&[("main.tf", text)]);
+    let installed = "../home/.terraform.d/plugins/example.com/acme/x";
+    w.write(
+        &format!("{installed}/1.0.0/{}/terraform-provider-x_v1.0.0", platform()),
+        "x",
+    );
+    // No registry has it, and none is asked.
+    w.run(&["providers", "mirror", "-no-color", "../mirror"])
+        .ok()
+        .shows(&["- Mirroring example.com/acme/x...\n  - Selected v1.0.0 with no constraints\n  - Packing "]);
+    let archive = format!(
+        "../mirror/example.com/acme/x/terraform-provider-x_1.0.0_{}.zip",
+        platform()
+    );
+    assert!(w.exists(&archive) && w.exists("../mirror/example.com/acme/x/index.json"));
+    w.run(&["providers", "mirror", OTHER, "../mirror"])
+        .fails_with(&["no usable package for plan9_mips"]);
+    std::fs::remove_dir_all(w.dir().join(installed)).expect("a directory");
+    w.run(&["init", "-mirror=../mirror"]).ok();
+    let locked = w.read(".terraform.lock.hcl");
+    assert!(
+        locked.contains("version = \"1.0.0\"") && locked.contains("h1:"),
+        "{locked}"
+    );
+}
+
+#[test]
 fn a_lock_file_for_one_platform_is_warned_about() {
     let w = Workspace::with(&[(
         "main.tf",

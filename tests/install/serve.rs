@@ -76,7 +76,7 @@ fn installs(server: &Workspace, cli_config: &str, how: &str) -> Vec<String> {
 #[test]
 fn a_mirror_directory_is_served_as_a_network_mirror_and_as_a_registry() {
     let a = machine();
-    let serving = Serving::of(&a, &[TLS[0], TLS[1], "mirror"]);
+    let serving = Serving::start(&a, &[TLS[0], TLS[1], "mirror"]);
     installs(&a, &serving.network_mirror(), "verified checksum");
     installs(&a, &registry(&serving.host), "self-signed");
     // Archives are served unchanged, by the mirror and by the registry.
@@ -119,7 +119,7 @@ fn packages_whose_programs_are_links_are_served() {
     std::fs::create_dir_all(links.join("example.com")).expect("a directory");
     let of_vendor = links.join("registry.terraform.io/hashicorp");
     std::fs::rename(of_vendor, links.join("example.com/acme")).expect("renamed");
-    let serving = Serving::of(&a, &[TLS[0], TLS[1], "links"]);
+    let serving = Serving::start(&a, &[TLS[0], TLS[1], "links"]);
     assert!(!serving.said.contains("Warning"), "{}", serving.said);
     let locks = installs(&a, &serving.network_mirror(), "verified checksum");
     installs(&a, &registry(&serving.host), "self-signed");
@@ -166,7 +166,7 @@ fn packages_with_other_links_are_not_served_and_named() {
         std::os::unix::fs::symlink(a.dir().join(target), dir(ty).join(link)).expect("a link");
     }
     std::fs::write(dir("beside").join("terraform-provider-beside_v1.0.0"), "program").expect("written");
-    let serving = Serving::of(&a, &["mirror"]);
+    let serving = Serving::start(&a, &["mirror"]);
     let said = support::words(&serving.said);
     for text in [
         "Packages are not served",
@@ -201,7 +201,7 @@ fn a_pack_is_served() {
     a.write("../home/.terraformrc", &support::only_from(&a.dir().join("mirror")));
     a.run_program(support::lean(), &["pack", "-no-color", "-out=site"]).ok();
     a.write("../home/.terraformrc", "");
-    let serving = Serving::of(&a, &[TLS[0], TLS[1], "site"]);
+    let serving = Serving::start(&a, &[TLS[0], TLS[1], "site"]);
     installs(&a, &serving.network_mirror(), "verified checksum");
     installs(&a, &registry(&serving.host), "self-signed");
     serving.end();
@@ -225,7 +225,7 @@ fn nothing_but_packages_is_served() {
     let a = machine();
     a.write("mirror/secret.json", "secret");
     a.write("secret.json", "secret");
-    let serving = Serving::of(&a, &["mirror"]);
+    let serving = Serving::start(&a, &["mirror"]);
     let host = &serving.host;
     for (request, status) in [
         ("GET /providers/example.com/acme/null/index.json", 200),
@@ -270,7 +270,7 @@ fn readers_that_do_not_read_keep_nobody_out() {
     let content = vec![7; 32 << 20];
     let archive = zip(&[("terraform-provider-heavy_v1.0.0", &content)]);
     std::fs::write(base.join(&name), &archive).expect("written");
-    let serving = Serving::of(&a, &["mirror"]);
+    let serving = Serving::start(&a, &["mirror"]);
     let host = &serving.host;
     let path = format!("/providers/example.com/acme/heavy/{name}");
     // Six clients take all connections.

@@ -10,7 +10,7 @@ pub fn terraform_and_monoform_run_a_served_provider() {
     let server = Workspace::with(&[("cert.pem", &cert), ("key.pem", &key)]);
     install_in_mirror(&server, shelf(), "example.com/test/shelf");
     let mirror = server.home().join(".terraform.d/plugins").display().to_string();
-    let serving = Serving::of(&server, &["-tls-cert=cert.pem", "-tls-key=key.pem", &mirror]);
+    let serving = Serving::start(&server, &["-tls-cert=cert.pem", "-tls-key=key.pem", &mirror]);
     let client = || {
         let w = Workspace::with(&[
             ("main.tf", &framework::configuration()),

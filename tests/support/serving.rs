@@ -32,7 +32,7 @@ pub struct Serving {
 
 impl Serving {
     /// Starts `providers serve` with these arguments in a workspace, and waits until it listens.
-    pub fn of(w: &Workspace, args: &[&str]) -> Serving {
+    pub fn start(w: &Workspace, args: &[&str]) -> Serving {
         let mut command = w.command(super::lean());
         command
             .args([&["providers", "serve", "-no-color", "-listen=127.0.0.1:0"], args].concat())

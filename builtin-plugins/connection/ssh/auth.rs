@@ -116,6 +116,7 @@ async fn rsa_hash<H: Handler>(handle: &Handle<H>) -> Result<Option<HashAlg>> {
 }
 
 async fn with_key<H: Handler>(handle: &mut Handle<H>, user: &str, key: &UserKey) -> Result<AuthResult> {
+    // Only RSA keys leave the hash open, and servers of today refuse the SHA-1 that the algorithm's name stands for.
     let hash = if key.key.algorithm().is_rsa() {
         rsa_hash(handle).await?
     } else {

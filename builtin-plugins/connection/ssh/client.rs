@@ -85,6 +85,7 @@ impl Connected {
             .map_err(|error| error.context("Error connecting to bastion"))?;
         let target = &settings.target;
         let channel = bastion
+            // The protocol wants the address that the connection comes from (RFC 4254, 7.2). Servers do no more than log it.
             .channel_open_direct_tcpip(target.host.as_str(), u32::from(target.port), "127.0.0.1", 0)
             .await
             .map_err(|error| {

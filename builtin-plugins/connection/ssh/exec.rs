@@ -43,8 +43,8 @@ pub async fn run(mut channel: Channel<Msg>, command: &str, how: How, output: &Ou
     loop {
         let waiting = streams.iter().any(Lines::is_waiting);
         let message = tokio::select! {
-            // Output first, so that lines written before an interrupt are shown before its error.
-            biased;
+            // In no fixed order: the output of a command that never pauses must not keep a stop from being seen. Lines that were
+            // written before the stop are shown while the command is ended.
             message = channel.wait() => message,
             () = stop.requested() => {
                 end(&mut channel, how, &mut streams, output).await;
@@ -124,6 +124,7 @@ async fn take(message: ChannelMsg, streams: &mut [Lines; 2], ended: &mut Ended, 
             error_message,
             ..
         } => ended.signal = Some((name(&signal_name), error_message)),
+        // Not at EOF: servers may send the exit status after it.
         ChannelMsg::Close => return true,
         _ => {}
     }

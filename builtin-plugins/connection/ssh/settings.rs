@@ -14,7 +14,7 @@ pub(crate) struct Settings {
     pub bastion: Option<Hop>,
     pub proxy: Option<Proxy>,
     pub agent: Option<AgentSettings>,
-    /// Whether the target is a Windows machine.
+    /// True if the target is a Windows machine.
     pub windows: bool,
 }
 

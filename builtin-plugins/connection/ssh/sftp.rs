@@ -399,6 +399,7 @@ impl Sftp {
         loop {
             if let Some((head, rest)) = self.received.split_first_chunk::<4>() {
                 let length = usize::try_from(u32::from_be_bytes(*head)).unwrap_or(usize::MAX);
+                // The length is the server's word: without a limit it could make this process take any amount of memory.
                 if length == 0 || length > LONGEST {
                     self.closed = true;
                     return Err(Error::new("the server's SFTP sent something that cannot be read"));

@@ -85,6 +85,7 @@ impl Http {
 
     /// Connects if there is no usable connection. Returns true if it connected.
     async fn connect(&mut self) -> Result<bool> {
+        // The service may have closed an idle connection. The caller learns of a new one, which has to authenticate again.
         if let Some(sender) = &mut self.sender
             && sender.ready().await.is_ok()
         {

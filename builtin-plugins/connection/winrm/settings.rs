@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-/// Arguments of the connection block for SSH.
+/// Arguments of the connection block for WinRM.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// Name or address, without brackets.

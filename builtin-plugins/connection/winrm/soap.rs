@@ -176,9 +176,15 @@ pub fn received(answer: &str) -> Result<Received> {
             .is_some_and(|state| state.ends_with("/CommandState/Done"))
     });
     if done {
+        // A command whose status is not known has not succeeded.
+        let text = text_of(&document, "ExitCode")
+            .ok_or_else(|| Error::fatal("the command ended, but the answer has no exit code"))?;
         // 64 bits hold both: some services write statuses with a sign and others without.
-        let status = text_of(&document, "ExitCode").and_then(|text| text.parse().ok());
-        found.ended = Some(status.unwrap_or(0));
+        let status = text
+            .trim()
+            .parse()
+            .map_err(|_| Error::fatal(format!("the exit code of the command is no number: {text:?}")))?;
+        found.ended = Some(status);
     }
     Ok(found)
 }
@@ -263,6 +269,11 @@ mod tests {
                 ended: Some(7)
             }
         );
+        for (status, part) in [("", "no exit code"), ("<rsp:ExitCode>x</rsp:ExitCode>", "\"x\"")] {
+            let ended = output.replace("<rsp:ExitCode>7</rsp:ExitCode>", status);
+            let error = received(&ended).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
         let fault_text = answer(
             "<s:Fault><s:Code><s:Value>s:Receiver</s:Value><s:Subcode><s:Value>w:TimedOut</s:Value></s:Subcode></s:Code>\
              <s:Reason><s:Text xml:lang=\"en-US\">Too slow.</s:Text></s:Reason></s:Fault>",

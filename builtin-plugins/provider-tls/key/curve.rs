@@ -38,7 +38,7 @@ impl Curve {
     }
 
     /// Returns the curve with this object identifier.
-    pub fn of(oid: &[u64]) -> Option<Curve> {
+    pub fn from_object_identifier(oid: &[u64]) -> Option<Curve> {
         CURVES.into_iter().find(|c| c.oid() == oid)
     }
 

@@ -93,7 +93,7 @@ fn arcs(oid: ObjectIdentifier) -> Vec<u64> {
 }
 
 fn supported_curve(oid: ObjectIdentifier) -> Result<Curve, KeyError> {
-    Curve::of(&arcs(oid)).ok_or(KeyError::Curve(oid))
+    Curve::from_object_identifier(&arcs(oid)).ok_or(KeyError::Curve(oid))
 }
 
 impl Key {
@@ -215,6 +215,7 @@ impl Key {
         let inner = match self {
             Key::Rsa(key) => rsa::write(key)?,
             Key::Ecdsa(key) => key.write(false),
+            // RFC 8410, 7: an octet string inside of an octet string.
             Key::Ed25519 { seed, .. } => yasna::construct_der(|w| w.write_bytes(seed)),
         };
         let der = yasna::construct_der(|w| {
@@ -229,6 +230,7 @@ impl Key {
                         w.next().write_oid(&oid::der(oid::EC));
                         w.next().write_oid(&oid::der(key.curve.oid()));
                     }
+                    // RFC 8410, 3: no parameters, not even a null.
                     Key::Ed25519 { .. } => w.next().write_oid(&oid::der(oid::ED25519)),
                 });
                 w.next().write_bytes(&inner);
@@ -256,7 +258,7 @@ impl Key {
         }
     }
 
-    /// Writes the algorithm identifier of its signatures.
+    /// Writes the algorithm identifier of the key's signatures.
     pub fn write_signature_algorithm(&self, writer: DERWriter<'_>) {
         writer.write_sequence(|w| match self {
             Key::Rsa(_) => {

@@ -45,7 +45,7 @@ impl Public {
             let parameters = algorithm.parameters.as_ref().and_then(|p| p.as_oid().ok());
             let curve = parameters
                 .as_ref()
-                .and_then(|oid| Curve::of(&oid::arcs(oid)))
+                .and_then(|oid| Curve::from_object_identifier(&oid::arcs(oid)))
                 .ok_or(CertificateError::Curve)?;
             // Most programs cannot read compressed points.
             if bits.first() != Some(&4) || bits.len() != 1 + 2 * curve.scalar_len() {

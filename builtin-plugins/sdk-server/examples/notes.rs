@@ -121,7 +121,7 @@ impl Resource for NoteResource {
         }]
     }
 
-    /// A note whose name is not known yet is put off, if the run allows that.
+    /// Defers a note whose name is not known yet, if the run allows that.
     async fn plan(&self, plan: &mut Plan<'_, Note>, cx: &mut Context<PathBuf>) -> Result<()> {
         if plan.config()?.name.is_unknown() && cx.deferral_allowed() {
             cx.defer(Deferral::ResourceConfigUnknown)?;

@@ -39,6 +39,7 @@ impl Service {
         &self,
         _: pb::stop_provider::Request,
     ) -> Result<pb::stop_provider::Response, Status> {
+        // Answers at once: Terraform sends this beside the calls, and its result says only that the request arrived.
         self.provider.calls().stop();
         Ok(pb::stop_provider::Response::default())
     }
@@ -58,6 +59,7 @@ impl Service {
                 result: Some(dynamic(result)),
                 error: None,
             },
+            // A function that fails is an answer and not a gRPC status: only so can the host point at the argument.
             Err(error) => pb::call_function::Response {
                 result: None,
                 error: Some(pb::FunctionError {

@@ -27,7 +27,7 @@ use crate::limits::MESSAGE_LIMIT;
 
 /// Limit of messages that wait to be sent. Each holds all answers that were ready.
 const WAITING: usize = 4;
-/// Size of the answers in a message from which on the next ones go into another message, in bytes.
+/// Size of a message in bytes: further answers go into another message.
 const LARGE: usize = 1 << 20;
 /// Limit of the bytes that an answer adds to its message: numbers and lengths.
 const AROUND: usize = 64;
@@ -51,6 +51,7 @@ impl Exchange {
         let number = call.number;
         let called = call.method();
         if called == Called::Cancel {
+            // Dropping the guard asks the call to stop; its answer is sent all the same.
             self.callers.remove(&number);
             return;
         }
@@ -61,6 +62,8 @@ impl Exchange {
             begun: Some(begun),
         };
         let mut running: Running = Box::pin(async move {
+            // The messages of these methods are equal in both protocols, so the
+            // table of protocol 6 serves the clients of protocol 5, too.
             let result = match called.name().and_then(|name| method(6, name)) {
                 Some(Method::Unary(answer)) => answer(service, Request::new(call.message)).await,
                 _ => Err(Status::unimplemented("this method is not called in batches")),
@@ -89,6 +92,7 @@ impl Exchange {
         let mut open = true;
         loop {
             poll_fn(|cx| {
+                // A plugin that ends takes no further calls, but the answers of those in progress still go out.
                 if open && self.shutdown.poll_unpin(cx).is_ready() {
                     open = false;
                 }
@@ -154,6 +158,7 @@ fn answer(number: u64, result: Result<Bytes, Status>) -> Answer {
 /// Answers in messages, none of them too large.
 fn batches(ready: Vec<Answer>) -> Vec<Answers> {
     let mut batches: Vec<Answers> = Vec::with_capacity(1);
+    // As if a full message came before: the first answer opens a message.
     let mut size = LARGE;
     for answer in ready {
         size += answer.message.len();

@@ -108,6 +108,7 @@ impl Service {
         r: pb::close_ephemeral_resource::Request,
     ) -> Result<pb::close_ephemeral_resource::Response, Status> {
         let found = self
+            // No stop signal: after an interrupt, this call is what gives leases and tokens back.
             .run(|provider, _| async move { provider.close(&r.type_name, r.private.unwrap_or_default()).await })
             .await?;
         Ok(pb::close_ephemeral_resource::Response {

@@ -21,6 +21,8 @@ macro_rules! descriptions {
         fn capabilities(provider: &ServedProvider) -> pb::ServerCapabilities {
             pb::ServerCapabilities {
                 plan_destroy: provider.plans_destroy(),
+                // A process compiles its schemas by itself when it starts, so a
+                // host may use those that an earlier process sent.
                 get_provider_schema_optional: true,
                 move_resource_state: true,
                 generate_resource_config: provider.generates_config(),
@@ -51,7 +53,9 @@ macro_rules! descriptions {
         }
 
         pub(super) fn schemas(provider: &ServedProvider) -> pb::get_provider_schema::Response {
-            fn of<'a>(members: impl Iterator<Item = (&'static str, &'a Compiled)>) -> HashMap<String, pb::Schema> {
+            fn messages<'a>(
+                members: impl Iterator<Item = (&'static str, &'a Compiled)>,
+            ) -> HashMap<String, pb::Schema> {
                 members
                     .map(|(name, compiled)| (name.to_owned(), schema(compiled)))
                     .collect()
@@ -64,10 +68,10 @@ macro_rules! descriptions {
             pb::get_provider_schema::Response {
                 provider: Some(schema(provider.config_schema())),
                 provider_meta: provider.meta_schema().map(schema),
-                resource_schemas: of(provider.resources().map(|(name, r)| (name, r.schema))),
-                data_source_schemas: of(provider.data_sources()),
-                ephemeral_resource_schemas: of(provider.ephemerals()),
-                list_resource_schemas: of(provider.lists()),
+                resource_schemas: messages(provider.resources().map(|(name, r)| (name, r.schema))),
+                data_source_schemas: messages(provider.data_sources()),
+                ephemeral_resource_schemas: messages(provider.ephemerals()),
+                list_resource_schemas: messages(provider.lists()),
                 functions: functions
                     .map(|(name, f)| ((*name).to_owned(), function(f)))
                     .collect(),
@@ -89,6 +93,7 @@ mod v6 {
 
 /// Metadata of the answer with the schemas.
 fn beside_schemas(provider: &ServedProvider, metadata: &mut MetadataMap) {
+    // Metadata and no field, since the messages are the protocol's: hosts that do not know these keys ignore them.
     let state_only = provider.resources().filter(|(_, resource)| resource.state_only);
     let names: Vec<&str> = state_only.map(|(name, _)| name).collect();
     if let Ok(names) = names.join(",").parse() {

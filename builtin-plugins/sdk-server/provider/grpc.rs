@@ -46,6 +46,7 @@ impl<const VERSION: u32> tonic::codegen::Service<http::Request<Body>> for Provid
                 Some(Method::Unary(answer)) => grpc.unary(With { service, answer }, request).await,
                 Some(Method::ServerStreaming(answer)) => grpc.server_streaming(With { service, answer }, request).await,
                 Some(Method::ClientStreaming(answer)) => grpc.client_streaming(With { service, answer }, request).await,
+                // Terraform calls methods of later minor versions on trust, and takes this status as their absence.
                 None => Status::unimplemented("this version of the protocol has no such method").into_http(),
             })
         })

@@ -27,7 +27,7 @@ impl Service {
         Service { provider, begun: None }
     }
 
-    /// Runs a call to its end, also if who waits for it goes away.
+    /// Runs a call to its end, also if the caller goes away.
     pub(super) async fn run<T, F>(&self, call: impl FnOnce(Arc<ServedProvider>, Stop) -> F) -> Result<T, Status>
     where
         T: Send + 'static,

@@ -29,6 +29,7 @@ impl Service {
         request: Request<pb::configure_state_store::Request>,
     ) -> Answer<pb::configure_state_store::Response> {
         let r = request.into_inner();
+        // The host proposes a size; the answer, never above it, is what both sides use from here on.
         let asked = r.capabilities.unwrap_or_default().chunk_size;
         let chunk_size = state_store::chunk_size(usize::try_from(asked).unwrap_or_default());
         let result = self
@@ -48,6 +49,7 @@ impl Service {
                 chunk_size: i64::try_from(chunk_size).unwrap_or_default(),
             }),
         });
+        // The protocol has no field that says which workspaces a store can have.
         if let Some(support) = support {
             let support = tonic::metadata::MetadataValue::from_static(state_store::support_text(support));
             response.metadata_mut().insert(proto::STATE_WORKSPACES, support);
@@ -125,6 +127,8 @@ impl Service {
         &self,
         request: Request<pb::lock_state::Request>,
     ) -> Answer<pb::lock_state::Response> {
+        // The message has the operation only. With the whole record beside it, the
+        // lock that a store writes is the one Terraform would write.
         let info = request
             .metadata()
             .get_bin(proto::STATE_LOCK_INFO)
@@ -142,6 +146,8 @@ impl Service {
             lock_id,
             diagnostics: diagnostics(problems),
         });
+        // A host that knows this key waits for the lock only if there is a
+        // holder, and shows it; the text of the error is for all others.
         if let Some(holder) = holder {
             let holder = tonic::metadata::MetadataValue::from_bytes(holder.as_bytes());
             response.metadata_mut().insert_bin(proto::STATE_LOCK_HOLDER, holder);

@@ -294,7 +294,7 @@ impl Provider for Greeter {
 
 #[tokio::test]
 async fn two_providers_are_served_as_one() {
-    let harness = Harness::new(Both::of(Both::of(Greeter("x_a"), Greeter("x_b")), Greeter("x_c")));
+    let harness = Harness::new(Both::new(Both::new(Greeter("x_a"), Greeter("x_b")), Greeter("x_c")));
     harness.configure(&[("name", "you".into())]).await.unwrap();
     for name in ["x_a", "x_b", "x_c"] {
         let state = harness.create(name, &[]).await.unwrap();

@@ -14,7 +14,7 @@ use crate::validate::Validator;
 pub struct Compiled {
     /// The schema as its author declared it.
     pub schema: Schema,
-    /// The type of the objects it describes.
+    /// The type of the objects that the schema describes.
     pub ty: Type,
     /// The object type behind `ty`.
     pub object: Arc<ObjectType>,

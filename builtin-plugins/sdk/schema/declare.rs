@@ -113,14 +113,14 @@ pub fn computed() -> Attribute {
 }
 
 impl Attribute {
-    /// The plugin may set it too, where the configuration does not.
+    /// Lets the plugin set the attribute where the configuration does not.
     #[must_use]
     pub fn computed(mut self) -> Attribute {
         self.computed = true;
         self
     }
 
-    /// Its value must not be shown.
+    /// Hides the value in output.
     #[must_use]
     pub fn sensitive(mut self) -> Attribute {
         self.sensitive = true;
@@ -134,7 +134,7 @@ impl Attribute {
         self
     }
 
-    /// Its description is plain text.
+    /// Declares that the description is plain text.
     #[must_use]
     pub fn plain(mut self) -> Attribute {
         self.text = Text::Plain;
@@ -175,7 +175,7 @@ impl Attribute {
         self.modify(Modifier::RequiresReplace)
     }
 
-    /// The value of before stays where nothing in the configuration sets it ("use state for unknown").
+    /// The earlier value stays if the configuration does not set one ("use state for unknown").
     #[must_use]
     pub fn keep(self) -> Attribute {
         self.modify(Modifier::Keep)

@@ -64,7 +64,7 @@ pub struct Block {
     pub description: String,
     /// The markup of the description.
     pub text: Text,
-    /// The advice to those who still use it, if it is deprecated.
+    /// The advice to those who still use the block, if it is deprecated.
     pub deprecated: Option<&'static str>,
 }
 
@@ -144,17 +144,17 @@ pub struct Attribute {
     pub name: &'static str,
     /// The type of the value.
     pub ty: Type,
-    /// The configuration must set it.
+    /// Set if the configuration must set the attribute.
     pub required: bool,
-    /// The configuration may set it.
+    /// Set if the configuration may set the attribute.
     pub optional: bool,
-    /// The plugin may set it.
+    /// Set if the plugin may set the attribute.
     pub computed: bool,
-    /// Its value must not be shown.
+    /// Set if output must hide the value.
     pub sensitive: bool,
     /// Set if the value is read from the configuration only, never kept in plan or state.
     pub write_only: bool,
-    /// The advice to those who still use it, if it is deprecated.
+    /// The advice to those who still use the attribute, if it is deprecated.
     pub deprecated: Option<&'static str>,
     /// Description for users, empty if there is none.
     pub description: String,
@@ -166,7 +166,7 @@ pub struct Attribute {
     pub validators: Vec<Validator>,
     /// Steps that the planned value goes through, in this order.
     pub modifiers: Vec<Modifier>,
-    /// The attributes inside, if it has a schema of its own: see [`nested`](super::nested).
+    /// The attributes inside, if the attribute has a schema of its own: see [`nested`](super::nested).
     pub nested: Option<Box<Nested>>,
 }
 

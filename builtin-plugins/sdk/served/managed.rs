@@ -136,7 +136,7 @@ impl ServedProvider {
         self.resources.values().any(|resource| resource.generates_config())
     }
 
-    /// Turns an answer into what travels. Where the object's identity is not known yet, it is the one it had before.
+    /// Converts an answer to the form of the protocol. An object whose new identity is not known keeps its earlier one.
     fn changed(&self, resource: &dyn AnyResource, answer: Answer, before: Option<Wire>) -> Changed {
         let schema = resource.schema();
         let mut changed = Changed {

@@ -15,7 +15,7 @@ pub trait StateStore: Send + Sync + 'static {
     /// The configuration, declared by [`model!`](crate::model!).
     type Config: Model;
 
-    /// The schema of the configuration; the model's unless there is more to say.
+    /// The schema of the configuration. By default, it is that of the model.
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()
     }

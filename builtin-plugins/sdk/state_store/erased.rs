@@ -36,7 +36,7 @@ impl<S: StateStore> Erased for S {
 }
 
 impl AnyStateStore {
-    /// This store, of whatever type it is.
+    /// Wraps a store of any type.
     #[must_use]
     pub fn new(store: impl StateStore) -> AnyStateStore {
         AnyStateStore {
@@ -45,7 +45,7 @@ impl AnyStateStore {
         }
     }
 
-    /// The schema of its configuration.
+    /// Returns the schema of the store's configuration.
     #[must_use]
     pub fn schema(&self) -> &Compiled {
         &self.schema
@@ -74,7 +74,7 @@ impl AnyStateStore {
     /// or lists, sets or maps of objects.
     ///
     /// # Errors
-    /// It has arguments that the schema does not have, or with values that do not fit.
+    /// The value has arguments that the schema does not have, or with values that do not fit.
     pub fn coerce(&self, config: &Value) -> Result<Value> {
         coerce(&self.schema.schema.root, config, "")
     }

@@ -28,7 +28,7 @@ impl LockError {
         }
     }
 
-    /// The messages for a person, the holder not among them.
+    /// Returns the messages for the user, without the holder of the lock.
     #[must_use]
     pub fn into_diagnostics(self) -> Diagnostics {
         match self {

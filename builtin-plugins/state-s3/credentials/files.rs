@@ -35,14 +35,14 @@ pub(crate) struct Endpoints {
 
 impl Endpoints {
     /// Returns the endpoint that is set for one service.
-    pub fn of(&self, service: &str) -> Option<String> {
+    pub fn for_service(&self, service: &str) -> Option<String> {
         self.services.get(&format!("{service}.endpoint_url")).cloned()
     }
 }
 
 impl Files {
     /// Returns the paths from the arguments, the environment, or the defaults.
-    pub fn of(arguments: &Config) -> Files {
+    pub fn from_config(arguments: &Config) -> Files {
         let one = text(&arguments.shared_credentials_file).map(|file| vec![file]);
         let credentials = list(&arguments.shared_credentials_files).or(one);
         let config = list(&arguments.shared_config_files);

@@ -168,6 +168,7 @@ pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credent
 
 /// The credentials of the container or of the machine, for a profile that has none.
 pub(super) async fn of_surroundings(machine: &Settings, profile: &str) -> Result<Credential> {
+    // Before the metadata service, which returns the role of the whole machine, and not that of the container.
     if let Some(found) = container().await? {
         return Ok(found);
     }

@@ -68,7 +68,7 @@ impl Sources {
             fixed,
             profile,
             places: Places {
-                files: Files::of(config),
+                files: Files::from_config(config),
                 machine: machine::Settings {
                     endpoint: endpoint.unwrap_or_else(|| usual.to_owned()),
                     disabled,

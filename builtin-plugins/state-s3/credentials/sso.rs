@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use ::files::Policy;
 use http::aws::Credential;
 use jiff::Timestamp;
 use monoform_sdk::{Diagnostics, Result, env};
@@ -170,8 +171,9 @@ async fn refreshed(
     if let Some(token) = json["refreshToken"].as_str() {
         kept["refreshToken"] = token.into();
     }
-    // The token is valid without the file; only the next command would have to refresh again.
-    if let Err(e) = std::fs::write(path, kept.to_string()) {
+    // The token is valid without the file; only the next command would have to refresh again. Other programs read the file at any
+    // time, so it is replaced as a whole.
+    if let Err(e) = ::files::replace(path, kept.to_string().as_bytes(), Policy::STATE) {
         tracing::warn!("the new token of the login cannot be kept in {}: {e}", path.display());
     }
     Some(token)

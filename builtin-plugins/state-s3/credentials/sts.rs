@@ -8,7 +8,7 @@ use store_client::xml::tag;
 use store_client::{HttpClient, Method};
 
 use super::credential::{credential, expiry, problem};
-use crate::aws::{self, Place, Request};
+use crate::aws::{self, Request, ResourceNames};
 use crate::endpoints::iam_region;
 use crate::services::{Services, url};
 
@@ -99,9 +99,9 @@ async fn query(
         false => Err(aws::problem(
             "Error asking AWS for credentials",
             what,
-            &Place {
+            &ResourceNames {
                 region,
-                ..Place::default()
+                ..ResourceNames::default()
             },
             &answer,
         )),
@@ -233,6 +233,7 @@ async fn account_by_iam(
     let parameters = call(parameters, "2010-05-08");
     let asked = query(http, iam, Some(credential), &parameters, "Asking IAM for an account").await;
     let arn = tag(&asked.ok()?, "Arn")?;
+    // The form is arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE.
     arn.split(':')
         .nth(4)
         .filter(|account| !account.is_empty())

@@ -5,6 +5,9 @@
 //! commands use fields of their struct.
 
 use clap::{Arg, ArgAction, ArgMatches};
+use views::plan::{Format, Verbosity};
+
+use crate::args::UsageError;
 
 const POSITIONAL: &str = "args";
 
@@ -157,6 +160,10 @@ const SHOW_SENSITIVE: &str = "show-sensitive";
 
 const CONCISE: &str = "concise";
 
+const FORMAT: &str = "format";
+
+const VERBOSITY: &str = "verbosity";
+
 const COMPACT_WARNINGS: &str = "compact-warnings";
 
 /// Flag of commands that write states without a plan. Its value is in the session.
@@ -168,12 +175,30 @@ impl Flags<'_> {
         self.switch(COMPACT_WARNINGS, false, help);
     }
 
-    /// Declares `-summary` of a command that shows a plan, whose value is in the session: see [`summary`].
+    /// Declares `-summary` and `-verbosity` of a command that shows a plan, whose values are in the session: see [`summary`] and
+    /// [`verbosity`].
     pub fn summary(&mut self) {
         self.switch(
             SUMMARY,
             false,
             "Show of the plan only what is replaced and destroyed, and counts of the rest by module and type.",
+        );
+        self.value_or(
+            VERBOSITY,
+            "LEVEL",
+            "normal",
+            "Extent of the plan: \"brief\" for one line an object, with the attributes that change or force its replacement; \"normal\"; \
+             \"full\" with unchanged attributes. On a terminal, \"normal\" shows of long texts what differs.",
+        );
+    }
+
+    /// Declares `-format` of a command that shows a plan, whose value is in the session: see [`plan_format`].
+    pub fn plan_format(&mut self) {
+        self.value_or(
+            FORMAT,
+            "FORMAT",
+            "text",
+            "Show the plan as \"text\", or as \"markdown\" for a comment on a pull request: at most 60,000 bytes.",
         );
     }
 
@@ -218,6 +243,45 @@ pub fn summary(matches: &ArgMatches) -> bool {
     is_set(matches, SUMMARY)
 }
 
+/// Returns the extent of plans.
+///
+/// # Errors
+/// There is no such level.
+pub fn verbosity(matches: &ArgMatches) -> Result<Verbosity, UsageError> {
+    let text = matches.try_get_one::<String>(VERBOSITY).ok().flatten();
+    match text.map(String::as_str) {
+        None | Some("normal") => Ok(Verbosity::Normal),
+        Some("brief") => Ok(Verbosity::Brief),
+        Some("full") => Ok(Verbosity::Full),
+        Some(other) => Err(UsageError::new(
+            "Invalid verbosity",
+            format!("There is no level \"{other}\". The option -verbosity takes \"brief\", \"normal\" or \"full\"."),
+        )),
+    }
+}
+
+/// Returns the format of plans; text for commands without the flag, and for those whose formats are others.
+///
+/// # Errors
+/// There is no such format.
+pub fn plan_format(matches: &ArgMatches) -> Result<Format, UsageError> {
+    // Only commands that show plans have both flags.
+    let has_plan = matches.try_contains_id(SUMMARY).is_ok();
+    let text = matches
+        .try_get_one::<String>(FORMAT)
+        .ok()
+        .flatten()
+        .filter(|_| has_plan);
+    match text.map(String::as_str) {
+        None | Some("text") => Ok(Format::Text),
+        Some("markdown") => Ok(Format::Markdown),
+        Some(other) => Err(UsageError::new(
+            "Invalid format",
+            format!("There is no format \"{other}\". The option -format takes \"text\" or \"markdown\"."),
+        )),
+    }
+}
+
 /// Returns true if `-show-sensitive` is set; false for commands without the flag.
 #[must_use]
 pub fn show_sensitive(matches: &ArgMatches) -> bool {
@@ -233,9 +297,13 @@ pub fn concise(matches: &ArgMatches) -> bool {
 /// Returns the first flag that is set and only concerns output for people.
 #[must_use]
 pub fn for_people(matches: &ArgMatches) -> Option<&'static str> {
-    [SUMMARY, SHOW_SENSITIVE, CONCISE]
+    let markdown = plan_format(matches) == Ok(Format::Markdown);
+    let other = verbosity(matches).is_ok_and(|level| level != Verbosity::Normal);
+    [SHOW_SENSITIVE, CONCISE]
         .into_iter()
         .find(|name| is_set(matches, name))
+        .or(markdown.then_some(FORMAT))
+        .or(other.then_some(VERBOSITY))
 }
 
 fn is_set(matches: &ArgMatches, name: &str) -> bool {

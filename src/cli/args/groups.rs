@@ -245,6 +245,7 @@ impl FromFlags for LockFlags {
             "How long to try again for the lock, such as 30s.",
         );
         LockFlags {
+            // The text is valid: a wrong one has been refused with the other flags.
             timeout: lock.then(|| gotext::duration::parse(&timeout).unwrap_or_default()),
         }
     }

@@ -75,9 +75,16 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
         }
         let Some(declared) = command.get_arguments().find(|a| a.get_long() == Some(name)) else {
             let known = command.get_arguments().filter_map(clap::Arg::get_long);
-            let hint = suggest(name, known)
-                .map(|near| format!(". Did you mean -{near}?"))
-                .unwrap_or_default();
+            let hint = match name {
+                "chdir" => format!(
+                    ". It is a global option, which goes before the command: -chdir={} {}",
+                    value.as_deref().unwrap_or("DIR"),
+                    command.get_name()
+                ),
+                _ => suggest(name, known)
+                    .map(|near| format!(". Did you mean -{near}?"))
+                    .unwrap_or_default(),
+            };
             return Err(UsageError::flag(format!(
                 "flag provided but not defined: -{name}{hint}"
             )));
@@ -112,6 +119,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
 fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     let fits = match arg.get_id().as_str() {
         "parallelism" => match text.parse::<i64>() {
+            // As in Terraform: a negative number has an error of its own, and 0 stands for the default.
             Ok(count) if count < 0 => {
                 return Err(UsageError::new(
                     "Invalid parallelism value",
@@ -130,6 +138,7 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     if fits {
         return Ok(());
     }
+    // The words of Go's flag package, which wrappers look for.
     Err(UsageError::flag(format!(
         "invalid value \"{text}\" for flag -{name}: parse error"
     )))
@@ -191,6 +200,10 @@ mod tests {
         assert_eq!(
             run(&["-taget=x"]).unwrap_err(),
             "flag provided but not defined: -taget. Did you mean -target?"
+        );
+        assert_eq!(
+            run(&["-chdir=d"]).unwrap_err(),
+            "flag provided but not defined: -chdir. It is a global option, which goes before the command: -chdir=d plan"
         );
         assert_eq!(run(&["-out"]).unwrap_err(), "flag needs an argument: -out");
         assert_eq!(

@@ -8,7 +8,7 @@ use engine::planner::Planning;
 use hosted::bookmark::Bookmark;
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
-use views::plan::Form;
+use views::plan::{Form, Verbosity};
 use views::reporter::Done;
 use views::verb::Verb;
 
@@ -16,8 +16,9 @@ use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{GuardFlags, ModeFlags, OperationFlags, StateFlags, VariableFlags};
 use crate::args::operation::{OperationArguments, plan_options};
-use crate::commands::{Command, confirmed, is_file, output};
-use crate::guards::{Approval, Guards, too_many_destroyed};
+use crate::commands::review::{Decision, Review};
+use crate::commands::{Command, is_file, output};
+use crate::guards::{Approval, Guards};
 use crate::operation::{Applied, Operation};
 use crate::outcome::{Failure, Outcome, Status};
 use crate::remote_run;
@@ -74,10 +75,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         saved: positional.first().map(String::as_str),
     };
     if let Some(path) = positional.first() {
-        if session.invocation.shown.form == Form::Summary {
+        let shown = session.invocation.shown;
+        if shown.form == Form::Summary || shown.verbosity != Verbosity::Normal {
             return Err(Failure::usage(
                 "Incompatible options",
-                "A saved plan is applied without being shown, so -summary has nothing to shorten. To see it, use \"show -summary\".",
+                "A saved plan is applied without being shown, so -summary and -verbosity have no effect. To see it, use \"show\" with \
+                 them.",
             ));
         }
         return saved(session, &work, path);
@@ -105,7 +108,7 @@ pub struct Work<'a> {
     pub arguments: OperationArguments,
     pub guards: Guards,
     pub verb: Verb,
-    /// Path of the saved plan, if it is one.
+    /// Path of the saved plan that is applied, if there is one.
     pub saved: Option<&'a str>,
 }
 
@@ -136,7 +139,7 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
         ));
     }
     let limits = &work.guards;
-    if let Some(problem) = limits.refusal(saved.plan.view()) {
+    if let Some(problem) = limits.refusal(saved.plan.view(), session.stream.as_ref()) {
         return operation.finish(Err(Diagnostics::from(problem).into()));
     }
     if let Some(stream) = &session.stream {
@@ -157,7 +160,10 @@ fn remote(
         arguments: &work.arguments,
         options,
         auto_approve: work.guards.approval.is_automatic(),
-        only_local: work.guards.only_local(),
+        only_local: work.guards.only_local().or_else(|| {
+            let is_set = session.invocation.shown.verbosity != Verbosity::Normal;
+            is_set.then_some("-verbosity")
+        }),
         out: None,
         generate: None,
         detailed_exitcode: false,
@@ -172,60 +178,86 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
         return Ok(status.into());
     }
     let operation = Operation::begin(session, &work.arguments, options.mode, work.verb)?;
+    let mut options = options.clone();
+    loop {
+        match planned(session, work, &operation, &options) {
+            Ok(Planned::Approved(plan, problems)) => return perform(session, work, operation, &plan, problems),
+            // The user has left something out.
+            Ok(Planned::Again(more)) => options.excludes.extend(more),
+            Ok(Planned::Ended(outcome)) => return operation.finish(Ok(outcome)),
+            Err(failure) => return operation.finish(Err(failure)),
+        }
+    }
+}
+
+/// Result of a plan and of the question whether to apply it.
+enum Planned {
+    Approved(Box<Plan>, Diagnostics),
+    /// Another plan is to be made, without these parts.
+    Again(Vec<addrs::Target>),
+    Ended(Outcome),
+}
+
+/// Makes and shows a plan, and asks for approval.
+fn planned(
+    session: &Session,
+    work: &Work<'_>,
+    operation: &Operation<'_>,
+    options: &PlanOptions,
+) -> Result<Planned, Failure> {
     let Planning {
         plan,
         schemas,
         diagnostics: mut problems,
         ..
     } = operation.plan(options);
-    let failed = |operation: Operation<'_>, problems: Diagnostics| {
-        let failure = Failure::within(problems, &operation.project.sources);
-        operation.finish(Err(failure))
-    };
+    let failed = |problems: Diagnostics| Err(Failure::within(problems, &operation.project.sources));
     let Some(plan) = plan else {
-        return failed(operation, problems);
+        return failed(problems);
     };
     match &session.stream {
         Some(stream) => stream.plan(plan.view()),
         None => views::plan::show(&session.ui, plan.view(), &schemas, session.invocation.shown),
     }
     if problems.has_errors() || plan.errored {
-        return failed(operation, problems);
+        return failed(problems);
     }
     let guards = &work.guards;
-    let too_many = guards
-        .max_destroy
-        .and_then(|limit| too_many_destroyed(plan.view(), limit));
-    if let Some(problem) = too_many {
+    if let Some(problem) = guards.too_many_destroyed(plan.view(), session.stream.as_ref()) {
         problems.push(problem);
-        return failed(operation, problems);
+        return failed(problems);
     }
-    let uncovered = guards.approval.refusal(plan.view());
+    let verdict = guards.approval.verdict(plan.view());
+    let uncovered = verdict.and_then(|verdict| verdict.reported(session.stream.as_ref()));
     let asked = plan.is_applyable() && (!guards.approval.is_automatic() || uncovered.is_some());
-    if asked {
-        problems.extend(uncovered);
-        if session.stream.is_some() {
-            problems.push(nobody_to_ask());
-            return failed(operation, problems);
-        }
-        // The user must know warnings before answering; without a question they come at the end.
-        session.show_now(&std::mem::take(&mut problems), &operation.project.sources);
-        let (question, explanation) = question(&plan, &operation.workspace, session.ui.program.tool);
-        match confirmed(session, &question, &explanation, "-auto-approve") {
-            Ok(true) => {}
-            Ok(false) => {
-                let what = if plan.mode == Mode::Destroy { "Destroy" } else { "Apply" };
-                let outcome = Outcome::from(1).and_text(format!("{what} cancelled.\n"));
-                return operation.finish(Ok(outcome));
-            }
-            Err(failure) => return operation.finish(Err(failure)),
-        }
-    }
     if !asked {
         // Checks are evaluated again at the end of the apply, and only those results count.
         problems.0.retain(|d| d.extra != syntax::diag::Extra::OfCheck);
+        return Ok(Planned::Approved(Box::new(plan), problems));
     }
-    perform(session, work, operation, &plan, problems)
+    problems.extend(uncovered);
+    if session.stream.is_some() {
+        problems.push(nobody_to_ask());
+        return failed(problems);
+    }
+    // The user must know warnings before answering; without a question they come at the end.
+    session.show_now(&problems, &operation.project.sources);
+    let (question, explanation) = question(&plan, &operation.workspace, session.ui.program.tool);
+    let review = Review {
+        session,
+        operation,
+        options,
+        plan: &plan,
+        schemas: &schemas,
+    };
+    Ok(match review.answer(&question, &explanation)? {
+        Decision::Approved => Planned::Approved(Box::new(plan), Diagnostics::new()),
+        Decision::Again(more) => Planned::Again(more),
+        Decision::Cancelled => {
+            let what = if plan.mode == Mode::Destroy { "Destroy" } else { "Apply" };
+            Planned::Ended(Outcome::from(1).and_text(format!("{what} cancelled.\n")))
+        }
+    })
 }
 
 fn nobody_to_ask() -> Diagnostic {
@@ -236,6 +268,7 @@ fn nobody_to_ask() -> Diagnostic {
 }
 
 fn question(plan: &Plan, workspace: &str, tool: &str) -> (String, String) {
+    // The default workspace is not named, so that the question is the one that wrappers wait for.
     let place = if workspace == "default" {
         String::new()
     } else {

@@ -58,6 +58,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        // Accepted because scripts for Terraform pass it.
         flags.switch(
             "input",
             true,
@@ -250,6 +251,7 @@ impl Conversation<'_> {
                 Ok(value) => Answer::Text(lang::render::format_value(&value, 0)),
                 Err(problems) => {
                     let mut sources = SourceMap::default();
+                    // Without the text, the problems would be shown without an excerpt.
                     sources.insert(INPUT_NAME, input);
                     self.session.show_now(&problems, &sources);
                     Answer::Wrong

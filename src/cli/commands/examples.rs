@@ -1,7 +1,7 @@
 //! Examples for the pages of commands: arguments and what they do.
 
 /// Returns the examples of a command.
-pub fn of(path: &str) -> &'static [(&'static str, &'static str)] {
+pub fn for_command(path: &str) -> &'static [(&'static str, &'static str)] {
     // Old names of the workspace commands.
     let path = path.replacen("env ", "workspace ", 1);
     EXAMPLES
@@ -61,6 +61,10 @@ const EXAMPLES: Examples = &[
             (
                 "-summary",
                 "Of a large plan, show what is replaced and destroyed, and counts of the rest.",
+            ),
+            (
+                "-verbosity=brief",
+                "Show one line an object, with the attributes that change or force its replacement.",
             ),
             (
                 "-detailed-exitcode",
@@ -183,7 +187,7 @@ const EXAMPLES: Examples = &[
             ),
             (
                 "-format=html -plan=tfplan > graph.html",
-                "Write a page that can be searched, of the resources with what a saved plan does to each.",
+                "Write a page on which a saved plan can be reviewed in a browser.",
             ),
             (
                 "-json -plan=tfplan",
@@ -335,6 +339,7 @@ const EXAMPLES: Examples = &[
                 "-json tfplan",
                 "Print it for a program, with all values: also sensitive ones.",
             ),
+            ("-format=markdown tfplan", "Print it as a comment for a pull request."),
         ],
     ),
     (
@@ -455,7 +460,7 @@ mod tests {
     #[test]
     fn each_command_has_examples_that_it_understands() {
         for command in COMMANDS {
-            let examples = of(command.path);
+            let examples = for_command(command.path);
             assert!(!examples.is_empty(), "{} has no example", command.path);
             let declared = command.declared(addrs::Program::MONOFORM);
             for (arguments, _) in examples {

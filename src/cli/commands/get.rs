@@ -95,7 +95,7 @@ pub fn install(
     let mirror = mirror.map(|dir| Mirror::open(Path::new(dir))).transpose();
     let mirror = mirror.map_err(|why| Failure::new("Cannot install from the mirror", why.to_string()))?;
     // A mirror is the only source, even for modules that the executable carries.
-    let carried = carried_modules::of(session).filter(|_| mirror.is_none());
+    let carried = carried_modules::mirror(session).filter(|_| mirror.is_none());
     let (nothing, set) = (Manifest::default(), session.set_variables());
     let install = Install {
         client: session.net(),

@@ -65,7 +65,7 @@ impl FromFlags for Arguments {
                 "TYPE",
                 "Show everything that an operation evaluates: plan, plan-refresh-only, plan-destroy or apply.",
             ),
-            format: flags.value_or("format", "FORMAT", "dot", "The language of the graph: dot, mermaid, or html for a page of the resources with what a saved plan does to them."),
+            format: flags.value_or("format", "FORMAT", "dot", "The language of the graph: dot, mermaid, or html for a page on which a saved plan can be reviewed."),
             json: flags.switch(
                 "json",
                 false,
@@ -94,8 +94,9 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(arguments: &Arguments) -> Result<Kind, Diagnostic> {
+    fn from_arguments(arguments: &Arguments) -> Result<Kind, Diagnostic> {
         Ok(match arguments.kind.as_deref() {
+            // A plan means -type=apply, as in Terraform. With -json it adds to each resource what happens to it.
             None | Some("") if arguments.plan.is_none() || arguments.json => Kind::Resources,
             None | Some("" | "apply") => Kind::Apply,
             Some("plan") => Kind::Plan(Mode::Normal),
@@ -161,7 +162,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             "The option -json is a format of its own: leave out -format.",
         ));
     }
-    let kind = Kind::of(arguments)?;
+    let kind = Kind::from_arguments(arguments)?;
     let subject = match &arguments.plan {
         Some(path) => of_saved_plan(session, Path::new(path)),
         None => of_directory(session),
@@ -171,13 +172,27 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         Some(_) if arguments.json => document(&subject, arguments, kind)
             .map(|(json, problems)| (cty::json::to_text(&json, Some(2)) + "\n", problems)),
         Some(format) => draw(&subject, arguments, &kind, format, session.ui.program.command),
-        None => graph::resources(&subject.project.config, &subject.schemas, &subject.state)
-            .map(|(resources, problems)| (graph_page::page(&resources, subject.plan.as_ref()), problems)),
+        None => page(session, arguments, &subject),
     };
     let (text, problems) = text.within(&subject.project.sources)?;
     Ok(Outcome::success()
         .and_problems(problems, &subject.project.sources)
         .and_text(text))
+}
+
+/// Returns the graph as a page, with warnings.
+fn page(session: &Session, arguments: &Arguments, subject: &Subject) -> Result<(String, Diagnostics), Diagnostics> {
+    let (resources, problems) = graph::resources(&subject.project.config, &subject.schemas, &subject.state)?;
+    let file = arguments.plan.clone().unwrap_or_default();
+    let file = views::command_line::joined(&[file]);
+    let explain = format!("{} explain -plan={file} ", session.ui.program.command);
+    let changes = subject.plan.as_ref().map(|plan| graph_page::Changes {
+        plan,
+        schemas: &subject.schemas,
+        style: session.invocation.shown.style(&session.ui),
+        explain: &explain,
+    });
+    Ok((graph_page::page(&resources, changes), problems))
 }
 
 /// Returns the graph as a JSON document, with warnings.

@@ -210,6 +210,7 @@ fn check_block(project: &Project, address: &AbsResourceInstance) -> Result<(), F
             ),
         ));
     }
+    // Without a block, the next plan would delete the object that has just been imported.
     if project.config.resource(&address.config()).is_some() {
         return Ok(());
     }

@@ -26,7 +26,7 @@ use crate::plugin_source::{origins, requirements};
 use crate::session::Session;
 use crate::tested;
 use crate::workdir::{self, Project};
-use report::{suggest, tell, told};
+use report::{print_installation, print_step, suggest};
 use views::wrap::wrapped;
 
 pub const COMMAND: Command = Command {
@@ -168,7 +168,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     installation.lock_created |= installed.lock_created;
     installation.lock_changed |= installed.lock_changed;
     data_dir(session, &needed)?;
-    told(session, &installation);
+    print_installation(session, &installation);
     suggest(session, &needed, &installation);
     // Only after the installation succeeded: a wrong directory must not be remembered.
     if !arguments.plugin_dir.is_empty() {
@@ -362,7 +362,7 @@ impl Init<'_> {
                 partial: false,
                 keep,
             };
-            let mut installation = catalog.install(&needed, options, &mut |step| tell(session, &step))?;
+            let mut installation = catalog.install(&needed, options, &mut |step| print_step(session, &step))?;
             warnings.extend(std::mem::take(&mut installation.warnings));
             installation.warnings = warnings;
             Ok(installation)

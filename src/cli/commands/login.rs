@@ -192,6 +192,7 @@ impl Login<'_> {
             "  Only 'yes' will be accepted to confirm.\n\n",
             Echo::On,
         )?;
+        // In any case, as in Terraform: unlike in its other questions, "YES" is an agreement here.
         if answer.to_lowercase() != "yes" {
             return Err(error("Login cancelled", ""));
         }
@@ -216,6 +217,7 @@ impl Login<'_> {
 
     fn open(&self, url: &Url, page: &str) {
         let (tool, host) = (self.session.ui.program.tool, &self.shown);
+        // A command cannot see whether a browser has shown the page, so the address is printed in either case.
         if browser::open(url.as_str()) {
             self.line(format!(
                 "{tool} must now open a web browser to the {page} for {host}.\n"
@@ -301,6 +303,7 @@ impl Login<'_> {
         let request = request.header("accept", "application/vnd.api+json");
         let answer = match request.read(LIMIT).await {
             Ok((_, answer)) => answer,
+            // Only this status is about the token: after any other failure, it may be valid.
             Err(e) if e.status().is_some_and(|status| status.as_u16() == 401) => {
                 let detail = format!("{} does not accept the token. Nothing was stored.", self.shown);
                 return Err(error("Token is invalid: unauthorized", detail));
@@ -352,6 +355,7 @@ impl Login<'_> {
 
 /// Removes words in brackets that mean colours.
 fn without_markup(text: &str) -> String {
+    // The words of the library that Terraform colours this message with. Other words in brackets belong to the text.
     const COLOURS: &[&str] = &[
         "black", "red", "green", "yellow", "blue", "magenta", "cyan", "white", "default",
     ];

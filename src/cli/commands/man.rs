@@ -113,7 +113,7 @@ fn of_command(out: &mut String, command: &Command) {
             entry(out, &args::help::shown(argument), &args::help::about(argument));
         }
     }
-    let examples = examples::of(command.path);
+    let examples = examples::for_command(command.path);
     if !examples.is_empty() {
         out.push_str(".PP\nExamples:\n");
     }

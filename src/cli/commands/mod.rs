@@ -28,6 +28,7 @@ pub(crate) mod plan;
 mod providers;
 mod query;
 mod refresh;
+mod review;
 mod self_check;
 mod show;
 mod state;
@@ -47,7 +48,7 @@ use packages::cli_config::CliConfig;
 use syntax::{Diagnostic, SourceMap};
 use views::diagnostics;
 use views::json;
-use views::plan::{Form, Shown};
+use views::plan::{Form, Format, Shown, Verbosity};
 use views::prompt::{Answer, Echo};
 use views::stream::Stream;
 use views::ui::Ui;
@@ -72,11 +73,11 @@ pub struct Command {
     about: &'static str,
     /// Positional arguments in the usage line.
     positional: &'static str,
-    /// Description in its own help text.
+    /// Description in the command's own help text.
     details: &'static str,
-    /// Returns the declarations of its arguments.
+    /// Returns the declarations of the command's arguments.
     declare: fn() -> Vec<clap::Arg>,
-    /// Flags of other commands that it refuses with a reason.
+    /// Flags of other commands that this command refuses with a reason.
     refused: &'static [Refused],
     /// Parses the arguments from clap's matches, and runs the command.
     run: fn(&Session, &clap::ArgMatches) -> Result<Outcome, Failure>,
@@ -342,7 +343,7 @@ fn page(command: &Command, program: Program) -> String {
         program: program.command,
         path: command.path,
         positional: command.positional,
-        examples: examples::of(command.path),
+        examples: examples::for_command(command.path),
         declared: &command.declared(program),
     });
     own + &overview::subcommands(command.path)
@@ -415,7 +416,19 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
         let outcome = wrong_usage(&surroundings, command, failure, as_json);
         return surroundings.render(outcome);
     }
-    let session = Session::new(surroundings, invocation(&matches, parsed));
+    let shown = match shown(&matches) {
+        Ok(shown) => shown,
+        Err(error) => {
+            let outcome = wrong_usage(&surroundings, command, error.into(), as_json);
+            return surroundings.render(outcome);
+        }
+    };
+    // Standard output has the document only.
+    surroundings.console.form.beside_results |= shown.format == Format::Markdown;
+    if let Some(stream) = surroundings.stream.as_ref().filter(|_| flags::summary(&matches)) {
+        stream.leave_out_objects();
+    }
+    let session = Session::new(surroundings, invocation(&matches, parsed, shown));
     let outcome = match (command.run)(&session, &matches) {
         Ok(outcome) => outcome,
         Err(failure) if failure.is_usage => wrong_usage(&session, command, failure, as_json),
@@ -437,7 +450,7 @@ fn matches(command: &Command, parsed: &Parsed, program: Program) -> Result<clap:
     })
 }
 
-fn invocation(matches: &clap::ArgMatches, parsed: &Parsed) -> crate::session::Invocation {
+fn invocation(matches: &clap::ArgMatches, parsed: &Parsed, shown: Shown) -> crate::session::Invocation {
     crate::session::Invocation {
         typed: parsed.typed.clone(),
         variables: match matches.try_contains_id("var") {
@@ -450,16 +463,29 @@ fn invocation(matches: &clap::ArgMatches, parsed: &Parsed) -> crate::session::In
             Some(false) => RemoteVersion::Checked,
             Some(true) => RemoteVersion::Ignored,
         },
-        shown: Shown {
-            form: if flags::summary(matches) {
-                Form::Summary
-            } else {
-                Form::Whole
-            },
-            sensitive: flags::show_sensitive(matches),
-        },
-        concise: flags::concise(matches),
+        shown,
+        concise: flags::concise(matches) || shown.format == Format::Markdown,
     }
+}
+
+/// Returns the display options of plans, states and outputs.
+fn shown(matches: &clap::ArgMatches) -> Result<Shown, UsageError> {
+    let shown = Shown {
+        form: match flags::summary(matches) {
+            true => Form::Summary,
+            false => Form::Whole,
+        },
+        format: flags::plan_format(matches)?,
+        verbosity: flags::verbosity(matches)?,
+        sensitive: flags::show_sensitive(matches),
+    };
+    if shown.verbosity != Verbosity::Normal && (shown.form == Form::Summary || shown.format == Format::Markdown) {
+        return Err(UsageError::new(
+            "Incompatible options",
+            "The option -verbosity is about the text of all changes. Leave out -summary and -format.",
+        ));
+    }
+    Ok(shown)
 }
 
 /// Returns the outcome of a command with wrong arguments.
@@ -506,15 +532,23 @@ fn approval(session: &Session, prompt: &str, skip: &str) -> Result<bool, Failure
     let answer = session.ui.ask(prompt, Echo::On);
     session.ui.line("");
     match answer {
+        // As in Terraform, no other word approves, such as "y" or "Yes".
         Answer::Line(answer) => Ok(answer.trim_end() == "yes"),
-        Answer::End => Err(Failure::new(
-            "Error asking for approval: EOF",
-            format!("There is no answer: the input has ended. To go on without a question, use {skip}."),
-        )),
-        Answer::Interrupted => Err(Failure::new(
+        other => Err(unanswered(&other, skip)),
+    }
+}
+
+/// Returns the failure of a question without an answer. `skip` is the option that omits the question.
+fn unanswered(answer: &Answer, skip: &str) -> Failure {
+    match answer {
+        Answer::Interrupted => Failure::new(
             "Error asking for approval: interrupted",
             "The question was not answered, and nothing was changed.",
-        )),
+        ),
+        Answer::End | Answer::Line(_) => Failure::new(
+            "Error asking for approval: EOF",
+            format!("There is no answer: the input has ended. To go on without a question, use {skip}."),
+        ),
     }
 }
 

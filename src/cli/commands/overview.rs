@@ -188,6 +188,7 @@ pub fn unknown(path: &str, arguments: &[String], help: bool, program: Program) -
             let hint = did_you_mean(suggest(word, names));
             text.push_str(&format!("\nThere is no command \"{path} {word}\".{hint}\n"));
         }
+        // As in Terraform, a family without a subcommand shows its help and fails.
         return Outcome::from(1).and_text(text);
     }
     let names = top().into_iter().map(|(name, _)| name);

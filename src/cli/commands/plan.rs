@@ -6,7 +6,7 @@ use engine::plan::{ImportedBy, Mode, Plan};
 use engine::planner::Planning;
 use stores::generated::{target_exists, write_new};
 use syntax::Diagnostic;
-use views::ui::Ui;
+use views::plan::{Format, Verbosity};
 use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
@@ -15,7 +15,7 @@ use crate::args::operation::{OperationArguments, plan_options};
 use crate::commands::{Command, no_positional};
 use crate::guards::{GUARDED, Kinds, guarded};
 use crate::operation::Operation;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, Outcome, Status};
 use crate::remote_run;
 use crate::session::Session;
 use views::wrap::wrapped;
@@ -38,6 +38,7 @@ struct Arguments {
     out: Option<String>,
     detailed_exitcode: bool,
     fail_on: Option<String>,
+    junit_xml: Option<String>,
     generate_config_out: Option<String>,
     state: Option<String>,
 }
@@ -45,6 +46,7 @@ struct Arguments {
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.summary();
+        flags.plan_format();
         flags.show_sensitive();
         let modes = ModeFlags::read(flags);
         VariableFlags::read(flags);
@@ -65,7 +67,12 @@ impl FromFlags for Arguments {
             fail_on: flags.value(
                 "fail-on",
                 "KINDS",
-                "Exit with status 3 if the plan has changes of these kinds, such as replace,delete.",
+                "Exit with status 3 if the plan has changes of these kinds, such as replace,destroy.",
+            ),
+            junit_xml: flags.value(
+                "junit-xml",
+                "PATH",
+                "Also write a JUnit report to this path. Objects that were changed outside since the last apply are its failures.",
             ),
             generate_config_out: flags.value(
                 "generate-config-out",
@@ -97,18 +104,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         ..StateFlags::default()
     };
     let operation_arguments = OperationArguments::new(files, &arguments.operation);
-    let remote = remote_run::Request {
-        verb: Verb::Plan,
-        arguments: &operation_arguments,
-        options: &options,
-        auto_approve: false,
-        only_local: arguments.fail_on.as_ref().map(|_| "-fail-on"),
-        out: arguments.out.as_deref(),
-        generate,
-        detailed_exitcode: arguments.detailed_exitcode,
-        saved: None,
-    };
-    if let Some(status) = remote_run::perform(session, &remote)? {
+    if let Some(status) = remote(session, arguments, &operation_arguments, &options)? {
         return Ok(status.into());
     }
     let operation = Operation::begin(session, &operation_arguments, options.mode, Verb::Plan)?;
@@ -118,6 +114,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         diagnostics: mut problems,
         ..
     } = operation.plan(&options);
+    if let Some(path) = &arguments.junit_xml {
+        let style = session.invocation.shown.style(&session.ui);
+        let (view, sources) = (plan.as_ref().map(Plan::view), &operation.project.sources);
+        let text = views::junit::plan_report(view, &schemas, style, &problems, sources);
+        problems.extend(write_report(path, &text).err());
+    }
     let Some(plan) = plan else {
         let failure = Failure::within(problems, &operation.project.sources);
         return operation.finish(Err(failure));
@@ -134,7 +136,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         Some(stream) => stream.plan(plan.view()),
         None => views::plan::show(&session.ui, plan.view(), &schemas, session.invocation.shown),
     }
-    let guarded = fail_on.and_then(|(kinds, written)| guarded(plan.view(), &kinds, written));
+    let verdict = fail_on.map(|(kinds, written)| guarded(plan.view(), &kinds, written));
+    let guarded = verdict.and_then(|verdict| verdict.reported(session.stream.as_ref()));
     let is_guarded = guarded.is_some();
     problems.extend(guarded);
     let errored = plan.errored || problems.has_errors();
@@ -150,15 +153,57 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     // A plan with errors is saved for display; apply refuses it. An interrupted plan is not saved.
     if let Some(out) = out
         && !operation.interrupted()
-        && let Err(problem) = operation.save_plan(out.as_ref(), plan)
+        && let Err(problems) = operation.save_plan(out.as_ref(), plan)
     {
-        let outcome = outcome.and_problems(problem, &operation.project.sources);
+        let outcome = outcome.and_problems(problems, &operation.project.sources);
         return operation.finish(Ok(outcome));
     }
-    if applyable && !errored && session.stream.is_none() && !session.env.in_automation() {
-        outcome = outcome.and_text(next_step(&session.ui, generated, out));
+    let as_text = session.stream.is_none() && session.invocation.shown.format == Format::Text;
+    if applyable && !errored && as_text && !session.env.in_automation() {
+        outcome = outcome.and_text(next_step(session, generated, out));
     }
     operation.finish(Ok(outcome))
+}
+
+/// Makes the plan on the server, if the workspace's operations run there.
+fn remote(
+    session: &Session,
+    arguments: &Arguments,
+    of_operation: &OperationArguments,
+    options: &PlanOptions,
+) -> Result<Option<Status>, Failure> {
+    let request = remote_run::Request {
+        verb: Verb::Plan,
+        arguments: of_operation,
+        options,
+        auto_approve: false,
+        only_local: only_local(session, arguments),
+        out: arguments.out.as_deref(),
+        generate: arguments.generate_config_out.as_deref(),
+        detailed_exitcode: arguments.detailed_exitcode,
+        saved: None,
+    };
+    remote_run::perform(session, &request)
+}
+
+/// Returns the flag that a run on a server cannot regard, if there is one.
+fn only_local(session: &Session, arguments: &Arguments) -> Option<&'static str> {
+    let flags = [
+        ("-fail-on", arguments.fail_on.is_some()),
+        ("-junit-xml", arguments.junit_xml.is_some()),
+        ("-format", session.invocation.shown.format != Format::Text),
+        ("-verbosity", session.invocation.shown.verbosity != Verbosity::Normal),
+    ];
+    flags.into_iter().find(|(_, is_set)| *is_set).map(|(flag, _)| flag)
+}
+
+fn write_report(path: &str, text: &str) -> Result<(), Diagnostic> {
+    std::fs::write(path, text).map_err(|e| {
+        Diagnostic::error(
+            "Failed to write the report",
+            format!("The file {path} cannot be written: {}.", files::io_reason(&e)),
+        )
+    })
 }
 
 /// Refuses to generate configuration in a mode without imports, or into an existing file.
@@ -177,7 +222,8 @@ fn can_generate(path: &str, mode: Mode) -> Result<(), Failure> {
 }
 
 /// Returns the text below a plan: how to apply it.
-fn next_step(ui: &Ui, generated: Option<&str>, out: Option<&str>) -> String {
+fn next_step(session: &Session, generated: Option<&str>, out: Option<&str>) -> String {
+    let ui = &session.ui;
     let Program { tool, command } = ui.program;
     let mut text = views::plan::rule(ui.style(), ui.width());
     if let Some(path) = generated {
@@ -189,7 +235,13 @@ fn next_step(ui: &Ui, generated: Option<&str>, out: Option<&str>) -> String {
     }
     text.push_str(&match out {
         None => views::plan::not_saved(ui.width(), command),
-        Some(out) => views::plan::saved(out, ui.width(), command),
+        Some(out) => {
+            // The path of the plan is relative to the directory of -chdir.
+            let global = session.invocation.typed.iter().take_while(|word| word.starts_with('-'));
+            let global = global.filter(|word| word.trim_start_matches('-').starts_with("chdir="));
+            let words: Vec<String> = std::iter::once(command.to_owned()).chain(global.cloned()).collect();
+            views::plan::saved(out, ui.width(), &views::command_line::joined(&words))
+        }
     });
     text
 }

@@ -6,6 +6,7 @@ use files::io_reason;
 use pack::executable::{self, Checksum, Executable, Linking};
 use pack::signature::PublicKey;
 use pack::{Conditions, Pack, PackError, Trust};
+use packages::builtin::Builtins;
 use serde_json::{Value as Json, json};
 use views::wrap::wrap;
 
@@ -186,6 +187,14 @@ fn carried(
     }
 }
 
+/// Returns the names of the backends. The core itself keeps states in files, so `local` is no state store.
+fn backends(builtins: &Builtins) -> Vec<String> {
+    let mut names = builtins.state_stores.clone();
+    names.push("local".to_owned());
+    names.sort();
+    names
+}
+
 /// Formats an error as a sentence.
 fn sentence(error: &PackError) -> String {
     let text = error.to_string();
@@ -250,7 +259,7 @@ fn document(session: &Session, found: &Found) -> Json {
         "built_in": {
             "providers": providers.collect::<Vec<_>>(),
             "provisioners": builtins.provisioners,
-            "backends": builtins.state_stores,
+            "backends": backends(builtins),
         },
         "pack": pack,
         "problems": problems.collect::<Vec<_>>(),
@@ -286,7 +295,7 @@ fn show(session: &Session, found: &Found) {
     });
     list("Built-in providers", providers.collect());
     list("Built-in provisioners", builtins.provisioners.clone());
-    list("Built-in backends", builtins.state_stores.clone());
+    list("Built-in backends", backends(builtins));
     if let Some((pack, verified)) = &found.pack {
         let carried = pack.index().providers.iter().map(|provider| {
             format!(

@@ -9,7 +9,7 @@ use state::State;
 use stores::planfile;
 use syntax::Diagnostics;
 use views::json;
-use views::plan::Form;
+use views::plan::{Form, Format, Verbosity};
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
@@ -32,13 +32,13 @@ pub const COMMAND: Command = Command {
 struct Arguments {
     positional: Vec<String>,
     json: bool,
-    format: String,
 }
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         VariableFlags::read(flags);
         flags.summary();
+        flags.plan_format();
         flags.show_sensitive();
         Arguments {
             positional: flags.positional(),
@@ -46,12 +46,6 @@ impl FromFlags for Arguments {
                 "json",
                 false,
                 "If specified, output the plan or the state in a machine-readable form.",
-            ),
-            format: flags.value_or(
-                "format",
-                "FORMAT",
-                "text",
-                "Show a plan as \"text\", or as \"markdown\" for a comment on a pull request: at most 60,000 bytes.",
             ),
         }
     }
@@ -66,25 +60,10 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         ));
     }
     let as_json = arguments.json;
-    let as_markdown = match arguments.format.as_str() {
-        "text" => false,
-        "markdown" => true,
-        other => {
-            return Err(Failure::usage(
-                "Invalid format",
-                format!("There is no format \"{other}\". The option -format takes \"text\" or \"markdown\"."),
-            ));
-        }
-    };
-    if as_markdown && (as_json || session.invocation.shown.form == Form::Summary) {
-        return Err(Failure::usage(
-            "Incompatible options",
-            "The option -format=markdown selects a form of its own. Leave out -json and -summary.",
-        ));
-    }
+    let shown = session.invocation.shown;
     // By content, not by name: plans and bookmarks can have any name.
     let of_plan = |path: &Path| Bookmark::is(path) || planfile::looks_like_plan(path);
-    if as_markdown
+    if shown.format == Format::Markdown
         && !paths
             .first()
             .is_some_and(|path| planfile::looks_like_plan(Path::new(path)))
@@ -94,10 +73,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             "The option -format=markdown is about plans in files of this machine. Name one that \"plan -out=FILE\" has written.",
         ));
     }
-    if session.invocation.shown.form == Form::Summary && !paths.first().is_some_and(|path| of_plan(Path::new(path))) {
+    let is_about_plans = shown.form == Form::Summary || shown.verbosity != Verbosity::Normal;
+    if is_about_plans && !paths.first().is_some_and(|path| of_plan(Path::new(path))) {
         return Err(Failure::usage(
             "Incompatible options",
-            "The option -summary is about plans. Name a saved plan that is to be shown.",
+            "The options -summary and -verbosity are about plans. Name a saved plan that is to be shown.",
         ));
     }
     let Some(path) = paths.first().map(Path::new) else {
@@ -113,7 +93,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         return Ok(Outcome::success());
     }
     if planfile::looks_like_plan(path) {
-        return show_plan(session, path, as_json, as_markdown);
+        return show_plan(session, path, as_json);
     }
     if !path.exists() {
         return Err(Failure::new(
@@ -175,7 +155,7 @@ pub fn state_schemas(session: &Session, state: &State) -> Result<Schemas, Diagno
     failed.into_result(plugins.schemas())
 }
 
-fn show_plan(session: &Session, path: &Path, as_json: bool, as_markdown: bool) -> Result<Outcome, Failure> {
+fn show_plan(session: &Session, path: &Path, as_json: bool) -> Result<Outcome, Failure> {
     let saved = planfile::read(path, VERSION, session.ui.program, &session.plan_codec()?)?;
     let loaded = workdir::load_planned(session, &saved);
     if loaded.diagnostics.has_errors() {
@@ -186,20 +166,12 @@ fn show_plan(session: &Session, path: &Path, as_json: bool, as_markdown: bool) -
         // A plan from before there were schemas in it.
         None => all_schemas(session, &loaded.config, &saved.plan.prior_state).within(&loaded.sources)?,
     };
+    if as_json && session.invocation.shown.form == Form::Summary {
+        return Ok(Outcome::document(&json::summary::document(saved.plan.view())));
+    }
     if as_json {
         let document = json::plan::document(&saved.plan, &loaded.config, &schemas, TERRAFORM_VERSION);
         return Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"));
-    }
-    if as_markdown {
-        let style = views::diff::Style {
-            colour: false,
-            ..session.invocation.shown.style(&session.ui)
-        };
-        return Ok(Outcome::exact(views::markdown::text(
-            saved.plan.view(),
-            &schemas,
-            style,
-        )));
     }
     views::plan::show(&session.ui, saved.plan.view(), &schemas, session.invocation.shown);
     Ok(Outcome::success())

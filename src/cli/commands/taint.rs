@@ -115,6 +115,7 @@ fn mark(
 ) -> Result<Outcome, Failure> {
     let backup = Backup::optional(arguments.state.backup.as_deref());
     let mut opened = state_session::open_for_edit(session, &arguments.state, arguments.lock, name, backup)?;
+    // From here on every way out goes through `close`, which gives the lock back.
     let mut state = opened.state.take().unwrap_or_default();
     let object = match find(&state, address) {
         Ok(object) => object,

@@ -418,6 +418,7 @@ fn open<'s>(
     operation: &str,
 ) -> Result<StateSession<'s>, Failure> {
     let opening = Opening {
+        // These commands create or delete whole states: no content is changed that a backup could bring back.
         backup: Backup::None,
         ..Opening::new(source, operation, lock.timeout)
     };

@@ -32,7 +32,7 @@ fn blocks(lines: &[&str]) -> Vec<Block> {
             (Some(heading(level, text)), 1)
         } else if line.starts_with('|') {
             table(rest)
-        } else if let Some(marker) = Marker::of(line) {
+        } else if let Some(marker) = Marker::parse(line) {
             list(marker.ordered, rest)
         } else {
             paragraph(rest)
@@ -90,7 +90,7 @@ struct Marker {
 }
 
 impl Marker {
-    fn of(line: &str) -> Option<Marker> {
+    fn parse(line: &str) -> Option<Marker> {
         if line.starts_with("- ") {
             return Some(Marker {
                 ordered: false,
@@ -108,7 +108,7 @@ impl Marker {
 
 fn list(ordered: bool, lines: &[&str]) -> (Option<Block>, usize) {
     let (mut items, mut at) = (Vec::new(), 0);
-    while let Some(marker) = lines.get(at).and_then(|line| Marker::of(line)) {
+    while let Some(marker) = lines.get(at).and_then(|line| Marker::parse(line)) {
         let mut inside = vec![&lines[at][marker.width..]];
         at += 1;
         let indent = " ".repeat(marker.width);
@@ -124,7 +124,7 @@ fn list(ordered: bool, lines: &[&str]) -> (Option<Block>, usize) {
         }
         items.push(blocks(&inside));
         // There may be an empty line between items.
-        let next = lines.get(at + 1).and_then(|line| Marker::of(line));
+        let next = lines.get(at + 1).and_then(|line| Marker::parse(line));
         if lines.get(at).is_some_and(|line| line.is_empty()) && next.is_some_and(|next| next.ordered == ordered) {
             at += 1;
         }
@@ -134,7 +134,10 @@ fn list(ordered: bool, lines: &[&str]) -> (Option<Block>, usize) {
 
 fn paragraph(lines: &[&str]) -> (Option<Block>, usize) {
     let begins_another = |line: &str| {
-        line.trim().is_empty() || line.starts_with(['#', '|']) || line.starts_with("```") || Marker::of(line).is_some()
+        line.trim().is_empty()
+            || line.starts_with(['#', '|'])
+            || line.starts_with("```")
+            || Marker::parse(line).is_some()
     };
     let more = lines.iter().skip(1).take_while(|line| !begins_another(line)).count();
     let text: Vec<&str> = lines.iter().take(more + 1).map(|line| line.trim()).collect();

@@ -68,6 +68,7 @@ impl Decoder<'_> {
     /// Reports `depends_on` in an override file.
     pub(super) fn no_depends_on_override(&mut self, attribute: Option<&Attribute>) {
         if let Some(attribute) = attribute {
+            // Terraform points at the first element of the list.
             let first = match &attribute.expr {
                 Expr::Tuple { items, .. } => items.first(),
                 _ => None,

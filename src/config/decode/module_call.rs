@@ -44,6 +44,7 @@ impl Decoder<'_> {
         let range = parts::header(&block);
         let label = block.labels.into_iter().next()?;
         parts::check_name(&label, "Invalid module instance name", self.diagnostics);
+        // An override file changes single arguments of a call: it need not repeat the source.
         let spec = if self.overriding { MODULE_OVERRIDE } else { MODULE };
         let mut taken = parts::partial(block.body, spec, self.diagnostics);
         parts::unescape(&mut taken.blocks, &mut taken.rest, "module", self.diagnostics);

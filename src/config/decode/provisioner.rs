@@ -86,6 +86,7 @@ impl Decoder<'_> {
     }
 
     fn invalid_keyword(&mut self, argument: &str, words: [&str; 2], expr: &Expr) {
+        // The parser has reported this expression already.
         if matches!(expr, Expr::Invalid { .. }) {
             return;
         }

@@ -68,6 +68,7 @@ pub(crate) fn query_file(body: Arc<Body>, diagnostics: &mut Diagnostics) -> File
             "provider" => out.provider_configs.extend(decoder.provider(block)),
             "variable" => out.variables.extend(decoder.variable(block)),
             "locals" => decoder.locals(block, &mut out.locals),
+            // `exact` has reported all other blocks.
             _ => {}
         }
     }

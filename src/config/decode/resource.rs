@@ -103,6 +103,7 @@ impl Decoder<'_> {
             range,
             type_range: ty.range,
         };
+        // The name of the implied provider is a part of the type: where that is no name, one error is enough.
         if valid_type {
             self.check_implied_provider(&resource);
         }

@@ -147,6 +147,7 @@ impl Decoder<'_> {
             &*t.root == "var"
                 && matches!(t.steps.first(), Some(syntax::ast::TraversalStep::Attribute { name: n, .. }) if **n == *name)
         };
+        // The parser has reported an invalid expression already.
         if !matches!(condition, Expr::Invalid { .. }) && !lang::refs::traversals(condition).iter().any(own) {
             self.diagnostics.push(
                 Diagnostic::error(

@@ -33,15 +33,18 @@ pub struct ModuleNode {
     /// The called modules, by call name. A call whose module could not be loaded has no entry (which has been reported).
     pub children: BTreeMap<Arc<str>, ModuleNode>,
     /// Provider configurations that this module can name, by provider and alias.
-    pub(crate) providers: crate::providers::Visible,
+    pub(crate) providers: VisibleProviders,
 }
+
+/// Provider configurations visible to a module, by provider and alias.
+pub(crate) type VisibleProviders = BTreeMap<(Provider, Option<Arc<str>>), AbsProviderConfig>;
 
 /// A provider configuration of the tree.
 #[derive(Clone, Debug)]
 pub struct ProviderSource<'c> {
     pub address: AbsProviderConfig,
     pub node: &'c ModuleNode,
-    /// Its block; `None` for an implied default configuration, which is empty.
+    /// Block of the configuration; `None` for an implied default configuration, which is empty.
     pub block: Option<&'c ProviderConfig>,
 }
 
@@ -50,7 +53,7 @@ pub struct ProviderSource<'c> {
 pub struct Requirement {
     /// The constraint; `None` if the module needs the provider in any version.
     pub constraint: Option<Constraint>,
-    /// Kind of block that needs it.
+    /// Kind of block that needs the provider.
     pub origin: RequirementOrigin,
     /// Place of the block or entry that needs the provider.
     pub range: Range,

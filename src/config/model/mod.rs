@@ -15,6 +15,7 @@ pub mod variable;
 
 pub use action::{Action, ActionEvent, ActionFailure, ActionKey, ActionRef, ActionTrigger};
 pub use check::{Check, CheckRule};
+pub(crate) use config::VisibleProviders;
 pub use config::{Config, ModuleNode, ProviderSource, Requirement, RequirementOrigin};
 pub use lang::refs::Reference;
 pub use module::{Losses, Module, ModuleFile};

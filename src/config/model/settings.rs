@@ -16,7 +16,7 @@ pub struct Backend {
     pub range: Range,
     /// Range of the type label.
     pub type_range: Range,
-    /// Provider of the store, if it is a `state_store` block.
+    /// Provider of the store, for a `state_store` block.
     pub provider: Option<StoreProvider>,
 }
 

@@ -18,7 +18,7 @@ pub enum StoredValue {
     Expression(String),
     /// A sensitive value, which the server does not return.
     Secret {
-        /// True if it is text, false if it is an expression.
+        /// True if the value is text, false if it is an expression.
         is_text: bool,
     },
 }

@@ -9,7 +9,7 @@ use super::error::JsonError;
 use super::parse::Borrowed;
 use super::text;
 use super::tree::{Members, Node, Tree};
-use crate::msgpack::CodecError;
+use crate::codec::CodecError;
 use crate::{Type, Value};
 
 /// A JSON document. Numbers keep all their digits.

@@ -1,6 +1,6 @@
 //! Encoding of values as JSON: one walk over a value for all forms of output.
 
-use crate::msgpack::CodecError;
+use crate::codec::CodecError;
 use crate::{Kind, Step, Type, Value};
 
 /// Receiver of a value, part by part: builds a document, or text.

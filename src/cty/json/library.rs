@@ -7,7 +7,7 @@ use super::parse::Borrowed;
 use super::text::Text;
 use super::tree::{Members, Node, Tree};
 use super::{document, read, read_number, text, types};
-use crate::msgpack::{CodecError, as_type};
+use crate::codec::{CodecError, as_type};
 use crate::{Step, Type, Value};
 
 impl Tree for Json {

@@ -28,7 +28,7 @@ pub use types::{TypeError, type_text};
 use std::sync::Arc;
 
 use self::tree::{Members, Node, Tree};
-use crate::msgpack::{CodecError, MAX_DEPTH, map_of, uniform};
+use crate::codec::{CodecError, MAX_DEPTH, map_of, uniform};
 use crate::{Number, ObjectType, Step, Type, Value};
 
 fn read<T: Tree>(json: &T, ty: &Type, depth: usize) -> Result<Value, CodecError> {

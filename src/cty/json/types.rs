@@ -8,7 +8,7 @@ use super::error::JsonError;
 use super::text;
 use super::tree::{Members, Node, Tree};
 use crate::Type;
-use crate::msgpack::MAX_DEPTH;
+use crate::codec::MAX_DEPTH;
 use crate::types::{ObjectAttribute, ObjectType};
 
 /// Renders a type as JSON text: `"string"`, `["list","string"]`, `["object",{…}]`.

@@ -1,10 +1,10 @@
 //! Decoding of msgpack to values.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{CodecError, MAX_DEPTH, MAX_REFINEMENT_BYTES, REFINED, refinement};
-use crate::{Number, ObjectType, Refinements, Step, Type, Value, convert, json};
+use super::{MAX_REFINEMENT_BYTES, REFINED, refinement};
+use crate::codec::{CodecError, MAX_DEPTH, map_of, uniform};
+use crate::{Number, ObjectType, Refinements, Step, Type, Value, json};
 
 /// Decodes a value of this type. All bytes must belong to it.
 pub fn decode(bytes: &[u8], ty: &Type) -> Result<Value, CodecError> {
@@ -250,55 +250,6 @@ fn read_tuple(from: &mut Reader<'_>, types: &[Type], depth: usize) -> Result<Val
 /// Returns the number of elements to allocate at once: the claimed length may be far more than the data contains.
 fn plausible(length: usize, from: &Reader<'_>) -> usize {
     length.min(from.bytes.len()).min(4096)
-}
-
-/// Returns the type that all elements of a collection have, and the elements with that type.
-///
-/// It differs from the target type if that is partly open. Elements without information in the open parts, because they
-/// are null or empty, get the type of the others.
-pub(crate) fn uniform(constraint: &Type, items: Vec<Value>) -> Result<(Type, Vec<Value>), CodecError> {
-    let Some(first) = items.first().filter(|_| constraint.has_dynamic()) else {
-        return Ok((constraint.clone(), items));
-    };
-    if items.iter().all(|item| item.ty() == first.ty()) {
-        return Ok((first.ty().clone(), items));
-    }
-    let ty = items
-        .iter()
-        .map(Value::ty)
-        .find(|ty| !ty.has_dynamic())
-        .unwrap_or(first.ty())
-        .clone();
-    let error = || CodecError::new("all elements must have the same type");
-    let same = |item: Value| {
-        let fits = ty.conforms_to(item.ty());
-        Some(item)
-            .filter(|_| fits)
-            .and_then(|item| convert(&item, &ty).ok())
-            .filter(|item| *item.ty() == ty)
-    };
-    let items = items
-        .into_iter()
-        .map(same)
-        .collect::<Option<Vec<Value>>>()
-        .ok_or_else(error)?;
-    Ok((ty, items))
-}
-
-/// Builds a map of elements in any order; the last of equal keys counts.
-pub(crate) fn map_of(constraint: &Type, items: Vec<(Arc<str>, Value)>) -> Result<Value, CodecError> {
-    // Encoders write keys in order, so sorting is rarely needed.
-    let sorted = if items.is_sorted_by(|(a, _), (b, _)| a < b) {
-        items
-    } else {
-        items.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect()
-    };
-    if !constraint.has_dynamic() {
-        return Ok(Value::map_of_sorted(constraint.clone(), sorted.into()));
-    }
-    let (keys, items): (Vec<Arc<str>>, Vec<Value>) = sorted.into_iter().unzip();
-    let (element, items) = uniform(constraint, items)?;
-    Ok(Value::map_of_sorted(element, keys.into_iter().zip(items).collect()))
 }
 
 fn read_object(from: &mut Reader<'_>, ty: &Arc<ObjectType>, depth: usize) -> Result<Value, CodecError> {

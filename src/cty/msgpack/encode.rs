@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::{CodecError, MAX_REFINEMENT_BYTES, REFINED, refinement};
+use crate::codec::as_type;
 use crate::refine::safe_prefix;
-use crate::{Kind, Number, Refinements, Step, Type, Value, convert, json};
+use crate::{Kind, Number, Refinements, Step, Type, Value, json};
 
 /// Limit on the encoded part of a known prefix, in bytes.
 const MAX_PREFIX_BYTES: usize = 256;
@@ -14,20 +15,6 @@ pub fn encode(value: &Value, ty: &Type) -> Result<Vec<u8>, CodecError> {
     let mut out = Vec::new();
     write(as_type(value, ty)?.as_ref(), ty, &mut out)?;
     Ok(out)
-}
-
-/// Returns the value, converted if it does not have the target type.
-pub(crate) fn as_type<'v>(value: &'v Value, ty: &Type) -> Result<Cow<'v, Value>, CodecError> {
-    if value.ty().conforms_to(ty) {
-        return Ok(Cow::Borrowed(value));
-    }
-    match convert(value, ty) {
-        Ok(converted) => Ok(Cow::Owned(converted)),
-        Err(e) => Err(CodecError {
-            path: e.path,
-            message: e.message,
-        }),
-    }
 }
 
 fn write(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<(), CodecError> {

@@ -79,7 +79,7 @@ pub(super) fn parse(text: &str, precision: u32) -> Option<Big> {
     ))
 }
 
-/// Returns the number, unless it was too large or too small: text of a number must become neither infinity nor zero.
+/// Returns the number, unless it was too large or too small: a decimal representation must become neither infinity nor zero.
 fn representable(number: Big) -> Option<Big> {
     matches!(number.magnitude, Magnitude::Finite { .. }).then_some(number)
 }

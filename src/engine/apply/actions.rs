@@ -35,7 +35,7 @@ impl<'a> Triggered<'a> {
     }
 
     /// Returns the invocations of these events of an object.
-    fn of<'t>(
+    fn for_object<'t>(
         &'t self,
         address: &AbsResourceInstance,
         events: impl Fn(ActionEvent) -> bool + 't,
@@ -52,13 +52,13 @@ impl<'a> Triggered<'a> {
 
     /// Returns true if the failure of an action after the creation of the object taints it.
     pub(super) fn may_taint(&self, address: &AbsResourceInstance) -> bool {
-        self.of(address, |event| event == ActionEvent::AfterCreate)
+        self.for_object(address, |event| event == ActionEvent::AfterCreate)
             .any(|(_, trigger)| taints(trigger))
     }
 
     /// Returns true if an action is invoked before the object is created or updated.
     pub(super) fn begins(&self, address: &AbsResourceInstance) -> bool {
-        self.of(address, |event| event.is_before() && !event.is_destroy())
+        self.for_object(address, |event| event.is_before() && !event.is_destroy())
             .next()
             .is_some()
     }
@@ -78,10 +78,10 @@ impl Applier<'_> {
         let events = |event: ActionEvent| event.is_before() == before && !event.is_destroy();
         let mut left = self
             .triggered
-            .of(s.address, events)
+            .for_object(s.address, events)
             .filter(|(_, trigger)| taints(trigger))
             .count();
-        for (invocation, trigger) in self.triggered.of(s.address, events) {
+        for (invocation, trigger) in self.triggered.for_object(s.address, events) {
             let Err(failed) = self.invoke_evaluated(s, instance, invocation, trigger, caller).await else {
                 if taints(trigger) {
                     left -= 1;
@@ -180,11 +180,13 @@ impl Applier<'_> {
     /// Invokes the actions that the destruction of an object triggers at this event, with the configuration of the
     /// plan. In destroy mode, a failure does not stop the destruction.
     pub(super) async fn invoke_destroying(&self, s: &ObjectOperation<'_>, event: ActionEvent) -> Result<(), Reported> {
-        for (invocation, trigger) in self.triggered.of(s.address, |e| e == event) {
+        for (invocation, trigger) in self.triggered.for_object(s.address, |e| e == event) {
             let Err(failed) = self.invoke_planned(invocation).await else {
                 continue;
             };
             let problems = failed.unreported();
+            // A failed action must not keep objects alive that the user wants
+            // to be gone: in destroy mode, it becomes a warning.
             let continues = self.plan.mode == Mode::Destroy || trigger.on_failure == ActionFailure::Continue;
             if !continues {
                 return Err(self.context.fail(problems));

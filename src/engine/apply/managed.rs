@@ -180,7 +180,7 @@ impl Applier<'_> {
         self.slots.took(began.elapsed());
         let steps = match update {
             true => CreationSteps::default(),
-            false => CreationSteps::of(s, &self.triggered, instance.block),
+            false => CreationSteps::new(s, &self.triggered, instance.block),
         };
         let taken = self.take_result(s, answer, &values, instance.block, steps);
         if unanswered {
@@ -556,7 +556,7 @@ struct CreationSteps {
 }
 
 impl CreationSteps {
-    fn of(s: &ObjectOperation<'_>, triggered: &Triggered<'_>, block: &config::Resource) -> CreationSteps {
+    fn new(s: &ObjectOperation<'_>, triggered: &Triggered<'_>, block: &config::Resource) -> CreationSteps {
         CreationSteps {
             provisioners: block
                 .provisioners

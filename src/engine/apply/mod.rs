@@ -480,6 +480,7 @@ impl Applier<'_> {
         };
         let slot = self.slots.admit().await;
         slot.run().await;
+        // Checked after the slot is granted: the stop may have been requested while the invocation waited for it.
         if self.context.inputs.stop.is_requested() {
             return Outcome::Failed;
         }

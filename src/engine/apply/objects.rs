@@ -23,7 +23,7 @@ struct AppliedObjects<'a>(StateObjects<'a>);
 
 impl ObjectSource for AppliedObjects<'_> {
     fn initial_objects(&self, resource: &AbsResource) -> Objects {
-        self.0.of(resource)
+        self.0.of_resource(resource)
     }
 
     fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {
@@ -36,7 +36,7 @@ struct RefreshedObjects<'a>(StateObjects<'a>);
 
 impl ObjectSource for RefreshedObjects<'_> {
     fn initial_objects(&self, resource: &AbsResource) -> Objects {
-        self.0.of(resource)
+        self.0.of_resource(resource)
     }
 
     fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {

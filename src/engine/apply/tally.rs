@@ -44,7 +44,7 @@ pub enum Recorded {
 }
 
 impl Recorded {
-    fn of(change: &ResourceChange, state: &State) -> Recorded {
+    fn new(change: &ResourceChange, state: &State) -> Recorded {
         let Some(instance) = state.instance(&change.address) else {
             return Recorded::Nothing;
         };
@@ -163,7 +163,7 @@ impl Tally {
                 address: change.address.to_string(),
                 recorded: match cut_short {
                     true if destroy => Some(Recorded::Object),
-                    true => Some(Recorded::of(change, state)),
+                    true => Some(Recorded::new(change, state)),
                     false => None,
                 },
                 action: Some(match change.action {

@@ -52,6 +52,7 @@ impl Edges<'_> {
             let Some(node) = self.blocks.find(&Block::Action(address.clone())) else {
                 continue;
             };
+            // An action has instances only where its module has: the call comes first.
             if let Some(call) = config.path.parent() {
                 let (parent, name) = call;
                 if let Some(call) = self.blocks.find(&Block::Call(parent, name.clone())) {
@@ -61,6 +62,8 @@ impl Edges<'_> {
             let Some(provider) = self.root().provider_for_action(&address) else {
                 continue;
             };
+            // An unknown type has no schema. Its error is reported when the
+            // action is visited; its references count all the same.
             let nothing = BlockSchema::default();
             let schema = self.schemas().action(&provider.provider, &action.address.ty);
             let schema = schema.map_or(&nothing, |s| &s.block);

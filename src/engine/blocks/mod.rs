@@ -245,6 +245,7 @@ impl Blocks {
         }
         let at = self.graph.add_node(block.clone());
         if let Block::Resource(r) = &block {
+            // A reference to a whole module is one to all resources in it and in the modules below.
             let mut module = Some(r.module.clone());
             while let Some(m) = module {
                 module = m.parent().map(|(parent, _)| parent);

@@ -87,6 +87,7 @@ impl Blocks {
     /// the modules below.
     #[must_use]
     pub fn resources_before_module(&self, module: &Module) -> Arc<BTreeSet<ConfigResource>> {
+        // Locked during the computation, so that no other thread computes the same.
         let mut found = self.before_modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = found.get(module) {
             return known.clone();

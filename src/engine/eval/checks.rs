@@ -142,6 +142,7 @@ impl Evaluator<'_> {
     pub fn check_all(&self, conditions: &Conditions<'_>) -> Result<(), Reported> {
         let mut failed = false;
         for rule in conditions.rules {
+            // No early return: all conditions that fail are reported in one run.
             let status = self.check(rule, conditions);
             failed |= matches!(status, Status::Fail(_) | Status::Error);
             self.record(conditions.of, &status);

@@ -10,8 +10,9 @@ use syntax::Diagnostic;
 use syntax::ast::Expr;
 use syntax::diag::Extra;
 
+use super::memo::slot;
 use super::objects::Objects;
-use super::{Evaluator, ModuleScope, Reported, slot};
+use super::{Evaluator, Expansion, ModuleScope, Repetition, Reported};
 
 /// A block that can have a repetition argument, in an instance of its module.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -19,130 +20,6 @@ pub(super) enum Repeated {
     Call(ModuleInstance, Arc<str>),
     Resource(ModuleInstance, Resource),
     Action(ModuleInstance, addrs::Action),
-}
-
-/// Instances of a resource or module call.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Expansion {
-    /// One instance without key: the block has no repetition argument.
-    Single,
-    /// The number of instances: the value of `count`.
-    Count(u64),
-    /// Keys and values of the instances: the value of `for_each`.
-    ForEach(BTreeMap<Arc<str>, Value>),
-    /// Unknown; in static evaluation only.
-    Unknown {
-        /// Set if the repetition argument is `count`, not `for_each`.
-        counted: bool,
-    },
-}
-
-/// Values of `count.index` and `each` in one instance.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Repetition {
-    /// `count.index`.
-    pub index: Option<Value>,
-    /// `each.key` and `each.value`.
-    pub each: Option<(Value, Value)>,
-}
-
-impl Repetition {
-    /// Returns the values for an existing object, which may not be in the configuration any more. There is no
-    /// `each.value`.
-    #[must_use]
-    pub fn of_existing(key: &InstanceKey) -> Repetition {
-        match key {
-            InstanceKey::None => Repetition::default(),
-            InstanceKey::Int(i) => Repetition {
-                index: Some(Value::number(i64::try_from(*i).unwrap_or(i64::MAX))),
-                each: None,
-            },
-            InstanceKey::String(k) => Repetition {
-                index: None,
-                each: Some((Value::shared_string(k.clone()), Value::dynamic())),
-            },
-        }
-    }
-}
-
-impl Expansion {
-    /// Returns the expansion of a block with these repetition arguments, for any of their values.
-    #[must_use]
-    pub fn of_any(count: bool, for_each: bool) -> Expansion {
-        match (count, for_each) {
-            (false, false) => Expansion::Single,
-            (counted, _) => Expansion::Unknown { counted },
-        }
-    }
-
-    #[must_use]
-    pub fn keys(&self) -> Vec<InstanceKey> {
-        match self {
-            Expansion::Single | Expansion::Unknown { .. } => vec![InstanceKey::None],
-            Expansion::Count(n) => (0..*n).map(InstanceKey::Int).collect(),
-            Expansion::ForEach(items) => items.keys().cloned().map(InstanceKey::String).collect(),
-        }
-    }
-
-    /// Returns true if there is an instance with this key.
-    #[must_use]
-    pub fn has(&self, key: &InstanceKey) -> bool {
-        match (self, key) {
-            (Expansion::Single | Expansion::Unknown { .. }, InstanceKey::None) => true,
-            (Expansion::Count(n), InstanceKey::Int(i)) => i < n,
-            (Expansion::ForEach(items), InstanceKey::String(k)) => items.contains_key(k),
-            _ => false,
-        }
-    }
-
-    /// Returns the values of `count.index` and `each` in the instance with this key.
-    #[must_use]
-    pub fn repetition(&self, key: &InstanceKey) -> Repetition {
-        match (self, key) {
-            (Expansion::Count(_), InstanceKey::Int(i)) => {
-                let index = Value::number(i64::try_from(*i).unwrap_or(i64::MAX));
-                Repetition {
-                    index: Some(index),
-                    each: None,
-                }
-            }
-            (Expansion::ForEach(items), InstanceKey::String(k)) => {
-                let value = items.get(k).cloned().unwrap_or_else(Value::dynamic);
-                Repetition {
-                    index: None,
-                    each: Some((Value::shared_string(k.clone()), value)),
-                }
-            }
-            (Expansion::Unknown { counted: true }, _) => Repetition {
-                index: Some(Value::unknown_not_null(Type::Number)),
-                each: None,
-            },
-            (Expansion::Unknown { counted: false }, _) => Repetition {
-                index: None,
-                each: Some((Value::unknown_not_null(Type::String), Value::dynamic())),
-            },
-            _ => Repetition::default(),
-        }
-    }
-
-    /// Builds the value of all instances: that of the only instance, a tuple, or an object by key.
-    pub fn gather(&self, mut instance: impl FnMut(InstanceKey) -> Result<Value, Reported>) -> Result<Value, Reported> {
-        Ok(match self {
-            Expansion::Single => instance(InstanceKey::None)?,
-            Expansion::Unknown { .. } => Value::dynamic(),
-            Expansion::Count(n) => Value::tuple(
-                (0..*n)
-                    .map(|i| instance(InstanceKey::Int(i)))
-                    .collect::<Result<_, _>>()?,
-            ),
-            Expansion::ForEach(items) => Value::object(
-                items
-                    .keys()
-                    .map(|k| Ok((k.clone(), instance(InstanceKey::String(k.clone()))?)))
-                    .collect::<Result<Vec<_>, _>>()?,
-            ),
-        })
-    }
 }
 
 impl Expansion {
@@ -409,6 +286,8 @@ impl RepetitionArgument<'_> {
     }
 
     fn for_each(&self, value: Value) -> Result<Expansion, Reported> {
+        // Only the marks of the collection itself, which a set takes over from its elements.
+        // Values of a map may be sensitive, since addresses have its keys only.
         let (value, marks) = value.unmark();
         if marks.contains(Marks::SENSITIVE) {
             return Err(self.invalid_because(
@@ -538,6 +417,7 @@ impl RepetitionArgument<'_> {
 
     /// Returns the result for a `for_each` value of this type whose keys are unknown.
     fn unknown_keys(&self, ty: &Type) -> Result<Expansion, Reported> {
+        // Validation has no values of variables, so unknown keys are no mistake there.
         if self.is_static() {
             return Ok(Expansion::Unknown { counted: false });
         }

@@ -11,7 +11,7 @@ use super::{Evaluator, ModuleScope, Repetition, Reported};
 #[derive(Clone, Copy)]
 pub struct ConfiguredInstance<'c> {
     pub address: &'c AbsResourceInstance,
-    /// Block of its resource.
+    /// Block of the instance's resource.
     pub block: &'c Resource,
     /// Values of `count.index` and `each`.
     pub repetition: &'c Repetition,

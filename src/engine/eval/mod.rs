@@ -12,13 +12,15 @@
 pub mod checks;
 mod deprecations;
 pub mod expand;
+mod expansion;
 pub mod instance_conditions;
+mod memo;
 pub mod objects;
 mod reported;
 pub mod scope;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance};
 use config::{Config, ModuleNode, Output, Variable};
@@ -33,9 +35,10 @@ use crate::blocks::Block;
 use crate::functions::Functions;
 use crate::inputs::EvaluationEnvironment;
 
+use memo::{Slot, read, slot, write};
 use objects::{ObjectSource, Objects, ReferencedResource};
 
-pub use expand::{Expansion, Repetition};
+pub use expansion::{Expansion, Repetition};
 pub use reported::Reported;
 pub use scope::ModuleScope;
 
@@ -49,7 +52,6 @@ enum Key {
     Module(ModuleInstance, Arc<str>, Option<Arc<str>>),
 }
 
-type Slot<T> = Arc<OnceLock<Result<T, Reported>>>;
 /// Evaluator of a configuration. See the module's documentation.
 pub struct Evaluator<'a> {
     config: &'a Config,
@@ -64,23 +66,6 @@ pub struct Evaluator<'a> {
     schemas: Option<&'a Schemas>,
     results: Mutex<checks::Results>,
     module_outputs: Option<&'a dyn ProviderSource>,
-}
-
-fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-// Most slots exist already, so that readers usually do not exclude each other. The value itself is computed without the
-// map's lock.
-fn slot<K: Clone + Eq + std::hash::Hash, T>(memo: &RwLock<HashMap<K, Slot<T>>>, key: &K) -> Slot<T> {
-    if let Some(slot) = read(memo).get(key) {
-        return slot.clone();
-    }
-    write(memo).entry(key.clone()).or_default().clone()
 }
 
 impl<'a> Evaluator<'a> {
@@ -214,6 +199,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn memo(&self, key: &Key, compute: impl FnOnce() -> Result<Value, Reported>) -> Result<Value, Reported> {
+        // The map is not locked during the computation: only a thread that needs the same value waits for it.
         slot(&self.memo, key).get_or_init(compute).clone()
     }
 
@@ -420,6 +406,7 @@ impl<'a> Evaluator<'a> {
                 )
                 .at(&deprecated.range)]);
             }
+            // A deprecated output passes no deprecations on: whoever refers to it is warned of the output itself.
             let value = if output.deprecated.is_some() {
                 value.without_deprecations().0
             } else if module.is_root() {

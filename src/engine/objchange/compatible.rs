@@ -122,6 +122,7 @@ impl Comparison<'_> {
 
     /// Compares sets: with unknown elements, only their lengths, as unknown elements may turn out to be equal.
     fn compare_sets(&mut self, (planned, p): (&Value, &[Value]), a: &[Value], path: &Path) {
+        // Elements of a set have no positions: one can be found again only if it is wholly known.
         if planned.is_wholly_known() {
             let lost = p.iter().filter(|v| !a.contains(v)).count();
             if lost > 0 || p.len() != a.len() {

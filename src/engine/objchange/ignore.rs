@@ -11,7 +11,7 @@ use super::attribute;
 pub enum Ignore<'p> {
     /// Every argument.
     All,
-    /// These paths.
+    /// The arguments at these paths.
     Paths(&'p [Path]),
 }
 

@@ -41,6 +41,7 @@ fn merge_block(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {
 }
 
 fn merge_nested_block(block: &NestedBlock, prior: &Value, config: &Value) -> Value {
+    // The number of blocks is not known, so there is nothing to pair with the prior ones.
     if !config.is_known() {
         return config.clone();
     }

@@ -149,6 +149,7 @@ impl Planner<'_> {
         prior: &Value,
         change: &PlannedChange,
     ) -> Result<(), Reported> {
+        // In either object: a change can add the element that forces the replacement, or remove it.
         let strays = change
             .requires_replace
             .iter()

@@ -147,10 +147,6 @@ impl Planner<'_> {
                  form may change in later versions.",
             ));
         }
-        if plan.errored && self.spec.kind.is_destroy() {
-            // A partial destroy plan is never shown or applied.
-            return (None, diagnostics);
-        }
         if !plan.errored {
             diagnostics.extend(self.spec.moves.blocked());
         }

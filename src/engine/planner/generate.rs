@@ -327,6 +327,7 @@ fn nested_attribute(
 }
 
 fn blocks(out: &mut String, name: &str, nested: &NestedBlock, value: &Value, guess: Guess) {
+    // As in Terraform: the generated file would hold the secret in plain text.
     if !value.marks().is_empty() {
         let _ = writeln!(out, "{name} {{}} # sensitive");
         return;

@@ -448,6 +448,7 @@ impl Planner<'_> {
             && now.private == now.object.private
             && now.object.schema_version == p.schema.version
             && is_recorded(p.schema, now.identity.as_ref(), &now.object)
+            // An object in the flat form of old states is rewritten as JSON, even if nothing else has changed.
             && matches!(now.object.attributes, state::Attributes::Json(_));
         if same {
             return Ok(None);

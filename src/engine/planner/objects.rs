@@ -34,7 +34,10 @@ struct RefreshedObjects<'a>(Option<StateObjects<'a>>);
 
 impl ObjectSource for RefreshedObjects<'_> {
     fn initial_objects(&self, resource: &AbsResource) -> Objects {
-        self.0.as_ref().map(|state| state.of(resource)).unwrap_or_default()
+        self.0
+            .as_ref()
+            .map(|state| state.of_resource(resource))
+            .unwrap_or_default()
     }
 
     fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {

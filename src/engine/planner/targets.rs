@@ -102,6 +102,8 @@ impl Selection {
             let objects = instance.current.iter().chain(instance.deposed.values());
             for dependency in objects.flat_map(|object| &*object.dependencies) {
                 let users = needed.entry(dependency.clone()).or_default();
+                // Each instance comes once, with all its objects in a row, so that
+                // a comparison with the last entry finds duplicates.
                 if users.last() != Some(&at) {
                     users.push(at.clone());
                 }

@@ -157,7 +157,7 @@ pub(super) struct PlannedResource<'p> {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) provider_address: AbsProviderConfig,
     pub(super) schema: &'p Schema,
-    /// Dependencies of its objects, in the order of the state.
+    /// Dependencies of the resource's objects, in the order of the state.
     pub(super) dependencies: Arc<[ConfigResource]>,
     pub(super) imports: import::Imports<'p>,
 }

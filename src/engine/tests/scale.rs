@@ -188,7 +188,7 @@ fn all(n: usize) -> [Duration; 5] {
         report(
             "modules",
             n,
-            Case::of(&[("main.tf", &modules(n)), ("m/main.tf", MODULE)]),
+            Case::with_files(&[("main.tf", &modules(n)), ("m/main.tf", MODULE)]),
         ),
     ]
 }

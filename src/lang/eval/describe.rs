@@ -94,6 +94,7 @@ fn statement(value: &Value, extra: &Extra, hidden: Hidden) -> Option<String> {
     if marks.is_ephemeral() && !marks.is_sensitive() {
         return None;
     }
+    // A sensitive value is mentioned only where it is the cause: otherwise it would lead away from the mistake.
     if marks.is_sensitive() {
         return (*extra == Extra::CausedBySensitive).then(|| "has a sensitive value".into());
     }

@@ -297,6 +297,7 @@ fn element_type(args: &[Value]) -> CallResult<Type> {
     match args[0].ty() {
         Type::List(element) => Ok((**element).clone()),
         Type::Tuple(types) => {
+            // The elements of a tuple have types of their own: the type of the result depends on the index.
             if !args[1].is_known() {
                 return Ok(Type::Dynamic);
             }
@@ -386,6 +387,7 @@ fn matchkeys(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResu
     if values.len() != keys.len() {
         return Err(CallError::failed("length of keys and values should be equal"));
     }
+    // An unknown key may turn out to be any of those that are searched for.
     if !args.iter().all(Value::is_wholly_known) {
         return unknown(ty);
     }

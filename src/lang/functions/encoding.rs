@@ -249,7 +249,7 @@ fn csv_type(args: &[Value]) -> CallResult<Type> {
     };
     let mut rows = parse_csv(text).into_iter();
     let header = match rows.next() {
-        Some(row) => row?,
+        Some(row) => row?.1,
         None => return Err(CallError::failed("missing header line")),
     };
     let mut names: Vec<String> = Vec::new();
@@ -267,14 +267,13 @@ fn csv(text: &str, ty: &Type) -> CallResult {
         return unknown(ty);
     };
     let mut rows = parse_csv(text).into_iter();
-    let header = rows.next().transpose()?.unwrap_or_default();
+    let header = rows.next().transpose()?.map(|(_, fields)| fields).unwrap_or_default();
     let mut out = Vec::new();
-    for (i, row) in rows.enumerate() {
-        let row = row?;
+    for row in rows {
+        let (line, row) = row?;
         if row.len() != header.len() {
             return Err(CallError::failed(format!(
-                "CSV parse error on line {}: wrong number of fields",
-                i + 2
+                "CSV parse error on line {line}: wrong number of fields"
             )));
         }
         out.push(Value::object(
@@ -284,8 +283,8 @@ fn csv(text: &str, ty: &Type) -> CallResult {
     Ok(Value::list(element.clone(), out))
 }
 
-/// Splits a CSV text into records. Empty lines are skipped.
-fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
+/// Splits a CSV text into records, each with the number of the line in which it begins. Empty lines are skipped.
+fn parse_csv(text: &str) -> Vec<CallResult<(usize, Vec<String>)>> {
     let mut rows = Vec::new();
     let mut chars = text.chars().peekable();
     let mut line = 1;
@@ -294,6 +293,7 @@ fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
             line += 1;
             continue;
         }
+        let begin = line;
         let mut row = Vec::new();
         let mut error = None;
         // A quoted empty field is a record; an empty line is none.
@@ -350,7 +350,7 @@ fn parse_csv(text: &str) -> Vec<CallResult<Vec<String>>> {
         match error {
             Some(error) => rows.push(Err(CallError::Failed(error))),
             None if blank => {}
-            None => rows.push(Ok(row)),
+            None => rows.push(Ok((begin, row))),
         }
     }
     rows
@@ -383,5 +383,13 @@ mod tests {
     fn unpaired_surrogates_become_replacement_characters() {
         assert_eq!(jsondecode(r#""\ud83d""#), Ok(Value::string("\u{fffd}")));
         assert_eq!(jsondecode(r#""\ud83d\ude00\ud83da""#), Ok(Value::string("😀\u{fffd}a")));
+    }
+
+    #[test]
+    fn csv_errors_name_the_line_in_which_the_record_begins() {
+        let text = Value::string("a,b\n\"x\ny\",2\n\n1\n");
+        let ty = csv_type(&[text.clone()]).unwrap();
+        let error = format!("{:?}", csv(text.as_str().unwrap(), &ty).unwrap_err());
+        assert!(error.contains("on line 5: wrong number of fields"), "{error}");
     }
 }

@@ -124,6 +124,7 @@ fn keys_type(args: &[Value]) -> CallResult<Type> {
 fn keys(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (map, marks) = args[0].clone().unmark();
     let names: Vec<Value> = match map.ty() {
+        // An object's type has its keys, so they are known even where no value is.
         Type::Object(o) => o
             .attributes()
             .iter()
@@ -361,6 +362,7 @@ fn length_error(keys: usize, values: usize) -> CallError {
 }
 
 fn zipmap(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
+    // Keys of a map carry no marks, so those of the names go to the whole. Values keep their own.
     let (keys, key_marks) = args[0].clone().unmark_deep();
     let (values, value_marks) = args[1].clone().unmark();
     let marks = key_marks | value_marks;

@@ -61,6 +61,7 @@ impl Network {
             IpAddr::V4(v4) => (u128::from(u32::from(v4)), 32),
             IpAddr::V6(v6) => (u128::from(v6), 128),
         };
+        // The library's parser would take a sign, too.
         let digits = !length.is_empty() && length.len() <= 3 && length.bytes().all(|b| b.is_ascii_digit());
         let length: u8 = length
             .parse()

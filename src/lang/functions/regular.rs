@@ -420,6 +420,7 @@ impl<'p> Translation<'p> {
         if char::from_u32(code).is_some() {
             self.out.push_str(&format!("\\x{{{code:X}}}"));
         } else {
+            // A surrogate: the syntax allows it, and no text has one.
             self.nothing(false, class);
         }
         Ok(())
@@ -515,6 +516,7 @@ fn known_property(name: &str) -> Option<Property> {
         return Some(Property::Surrogates);
     }
     let forms = [format!("gc={plain}"), format!("Script={plain}")];
+    // The library has no list of its properties: the test is whether a pattern with the property compiles.
     let known = forms
         .into_iter()
         .find(|form| Regex::new(&format!("\\p{{{form}}}")).is_ok());

@@ -22,6 +22,7 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
 )];
 
 fn rsadecrypt(ciphertext: &str, key: &str) -> CallResult {
+    // Go's decoder ignores line breaks in base64.
     let compact: String = ciphertext.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     let bytes = LENIENT
         .decode(compact)
@@ -165,6 +166,7 @@ impl<'b> Der<'b> {
         }
         let (length, rest) = match *first {
             short @ 0..=0x7f => (usize::from(short), rest),
+            // Four bytes are enough for any key, and cannot overflow the length.
             long @ 0x81..=0x84 => {
                 let (bytes, rest) = rest.split_at_checked(usize::from(long & 0x7f))?;
                 (bytes.iter().fold(0, |n, b| n << 8 | usize::from(*b)), rest)

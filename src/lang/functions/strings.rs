@@ -174,6 +174,7 @@ fn startswith(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallRes
 fn substr(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let input = text(args, 0);
     let (mut offset, length) = (integer(args, 1)?, integer(args, 2)?);
+    // As in Terraform, a character is what a reader sees as one, such as a letter with its accents.
     let clusters = clusters(input);
     if offset < 0 {
         offset = offset.saturating_add(i64::try_from(clusters.len()).unwrap_or(i64::MAX));
@@ -181,6 +182,7 @@ fn substr(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let rest = clusters.get(usize::try_from(offset).unwrap_or(0)..).unwrap_or_default();
     let taken = match usize::try_from(length) {
         Ok(n) => &rest[..n.min(rest.len())],
+        // A negative length means everything to the end.
         Err(_) => rest,
     };
     Ok(Value::string(taken.concat()))

@@ -15,6 +15,8 @@ pub(super) const FUNCTIONS: &[Function] =
 
 /// Depth limit of documents.
 const MAX_DEPTH: usize = 256;
+/// Limit on the values that aliases repeat.
+const MAX_REPEATED: usize = 1_000_000;
 
 fn yaml_type(args: &[Value]) -> CallResult<Type> {
     match args[0].as_str() {
@@ -109,6 +111,7 @@ fn decode(source: &str) -> CallResult {
         source,
         open: Vec::new(),
         anchors: HashMap::new(),
+        repeated: 0,
         result: None,
         documents: 0,
     };
@@ -121,12 +124,31 @@ fn decode(source: &str) -> CallResult {
         .ok_or_else(|| CallError::failed("on line 1, column 1: missing start of document"))
 }
 
+/// Depth of a value and the number of values in it. Aliases repeat whole values, so that a short document can be both deeper and
+/// larger than its text shows.
+#[derive(Clone, Copy, Default)]
+struct Weight {
+    depth: usize,
+    values: usize,
+}
+
+impl Weight {
+    const SCALAR: Weight = Weight { depth: 0, values: 1 };
+
+    fn add(&mut self, inner: Weight) {
+        self.depth = self.depth.max(inner.depth + 1);
+        self.values = self.values.saturating_add(inner.values);
+    }
+}
+
 /// State between two events of the parser.
 struct Reader<'s> {
     source: &'s str,
-    /// Incomplete collections, outermost first, each with the number of its anchor, or 0.
-    open: Vec<(Open, usize)>,
-    anchors: HashMap<usize, Value>,
+    /// Incomplete collections, outermost first, each with the number of its anchor, or 0, and the weight of what is in it.
+    open: Vec<(Open, usize, Weight)>,
+    anchors: HashMap<usize, (Value, Weight)>,
+    /// Values that aliases have repeated so far.
+    repeated: usize,
     result: Option<Value>,
     documents: usize,
 }
@@ -148,12 +170,21 @@ impl Reader<'_> {
                 let plain = style == ScalarStyle::Plain;
                 let merge = plain && &*text == "<<" && tag.is_none();
                 match scalar(&text, plain, tag.as_deref()) {
-                    Ok(value) => self.complete(value, anchor, merge, place)?,
+                    Ok(value) => self.complete(value, anchor, merge, Weight::SCALAR, place)?,
                     Err(error) => return fail(&error.to_string()),
                 }
             }
             Event::Alias(id) => match self.anchors.get(&id).cloned() {
-                Some(value) => self.complete(value, 0, false, place)?,
+                Some((value, weight)) => {
+                    self.repeated = self.repeated.saturating_add(weight.values);
+                    if self.open.len() + weight.depth > MAX_DEPTH {
+                        return fail("the document is nested too deeply");
+                    }
+                    if self.repeated > MAX_REPEATED {
+                        return fail("the aliases of the document repeat too many values");
+                    }
+                    self.complete(value, 0, false, weight, place)?;
+                }
                 None => {
                     let name = alias_at(self.source, &place);
                     return fail(&format!(
@@ -170,26 +201,29 @@ impl Reader<'_> {
             Event::MappingStart(_, Some(tag)) if !is_standard(&tag, "map") => {
                 return fail(&format!("can't interpret mapping as {}{}", tag.handle, tag.suffix));
             }
-            Event::SequenceStart(anchor, _) => self.open.push((Open::Sequence(Vec::new()), anchor)),
+            Event::SequenceStart(anchor, _) => self.open.push((Open::Sequence(Vec::new()), anchor, Weight::SCALAR)),
             Event::MappingStart(anchor, _) => {
                 let mapping = Open::Mapping {
                     entries: BTreeMap::new(),
                     merged: BTreeMap::new(),
                     key: None,
                 };
-                self.open.push((mapping, anchor));
+                self.open.push((mapping, anchor, Weight::SCALAR));
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some((Open::Sequence(items), anchor)) => self.complete(Value::tuple(items), anchor, false, place)?,
+                Some((Open::Sequence(items), anchor, weight)) => {
+                    self.complete(Value::tuple(items), anchor, false, weight, place)?;
+                }
                 Some((
                     Open::Mapping {
                         entries, mut merged, ..
                     },
                     anchor,
+                    weight,
                 )) => {
                     // Explicit keys win over merged ones, wherever `<<` stands.
                     merged.extend(entries);
-                    self.complete(Value::object(merged), anchor, false, place)?;
+                    self.complete(Value::object(merged), anchor, false, weight, place)?;
                 }
                 None => {}
             },
@@ -199,15 +233,25 @@ impl Reader<'_> {
     }
 
     /// Adds a complete value to its collection. `bare_merge` distinguishes the key `<<` from the text "<<".
-    fn complete(&mut self, value: Value, anchor: usize, bare_merge: bool, place: Marker) -> CallResult<()> {
+    fn complete(
+        &mut self,
+        value: Value,
+        anchor: usize,
+        bare_merge: bool,
+        weight: Weight,
+        place: Marker,
+    ) -> CallResult<()> {
         let fail = |why: &str| problem_at(&place, why);
         if anchor > 0 {
-            self.anchors.insert(anchor, value.clone());
+            self.anchors.insert(anchor, (value.clone(), weight));
+        }
+        if let Some((_, _, whole)) = self.open.last_mut() {
+            whole.add(weight);
         }
         match self.open.last_mut() {
             None => self.result = Some(value),
-            Some((Open::Sequence(items), _)) => items.push(value),
-            Some((Open::Mapping { entries, merged, key }, _)) => match key.take() {
+            Some((Open::Sequence(items), ..)) => items.push(value),
+            Some((Open::Mapping { entries, merged, key }, ..)) => match key.take() {
                 None if bare_merge => *key = Some(Key::Merge(place)),
                 None if value.is_null() => return Err(fail("mapping key cannot be null")),
                 None => {
@@ -353,6 +397,7 @@ fn number(text: &str) -> Option<Number> {
         if let Some(digits) = digits.strip_prefix(prefix) {
             let n = i64::from_str_radix(digits, radix)
                 .ok()
+                // The library's parser would take a second sign.
                 .filter(|_| !digits.starts_with(['+', '-']))?;
             return Some(signed(Number::from(n)));
         }
@@ -397,4 +442,39 @@ fn timestamp(text: &str) -> Option<String> {
         format!("{}T{rest}Z", &text[..10])
     };
     super::datetime::normal(&whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(source: &str) -> String {
+        format!("{:?}", decode(source).unwrap_err())
+    }
+
+    #[test]
+    fn aliases_cannot_make_a_document_deeper_than_its_limit() {
+        let mut chain = "a0: &a0 [1]\n".to_owned();
+        for i in 1..20_000 {
+            chain.push_str(&format!("a{i}: &a{i} [*a{}]\n", i - 1));
+        }
+        assert!(failure(&chain).contains("nested too deeply"));
+    }
+
+    #[test]
+    fn aliases_cannot_multiply_without_limit() {
+        let mut bomb = "a0: &a0 [1,1,1,1,1,1,1,1,1]\n".to_owned();
+        for i in 1..12 {
+            let alias = format!("*a{}", i - 1);
+            bomb.push_str(&format!("a{i}: &a{i} [{}]\n", vec![alias; 9].join(",")));
+        }
+        assert!(failure(&bomb).contains("repeat too many values"));
+    }
+
+    #[test]
+    fn aliases_repeat_values() {
+        let value = decode("a: &x [1, 2]\nb: *x\nc: {<<: {d: *x}}\n").unwrap();
+        let same = decode("a: [1, 2]\nb: [1, 2]\nc: {d: [1, 2]}\n").unwrap();
+        assert_eq!(value, same);
+    }
 }

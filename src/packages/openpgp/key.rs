@@ -81,7 +81,7 @@ impl PublicKey {
         })
     }
 
-    /// Returns the bytes of the key that signatures about it hash.
+    /// Returns the key in the form that is hashed for signatures about it.
     pub(super) fn hashed(&self) -> Vec<u8> {
         let length = u16::try_from(self.body.len()).unwrap_or(u16::MAX).to_be_bytes();
         [&[0x99], &length[..], &self.body].concat()
@@ -140,6 +140,7 @@ fn rsa(hash: u8) -> Option<&'static RsaParameters> {
 }
 
 fn ecdsa(curve: Curve, hash: u8) -> Option<&'static EcdsaVerificationAlgorithm> {
+    // In OpenPGP, 8, 9 and 10 are SHA-256, SHA-384 and SHA-512.
     Some(match (curve, hash) {
         (Curve::P256, 8) => &signature::ECDSA_P256_SHA256_ASN1,
         (Curve::P256, 9) => &signature::ECDSA_P256_SHA384_ASN1,

@@ -43,7 +43,7 @@ pub struct Certificate {
 /// Packet after a primary key that signatures are about.
 enum About {
     Primary,
-    /// User ID or attribute, in the form that signatures about it hash.
+    /// User ID or attribute, in the form that is hashed for signatures about it.
     User(Vec<u8>),
     Subkey(PublicKey),
     /// Packet of a kind or version that is not supported.
@@ -172,7 +172,7 @@ impl Certificate {
     }
 }
 
-/// Returns a user ID or attribute in the form that signatures about it hash.
+/// Returns a user ID or attribute in the form that is hashed for signatures about it.
 fn user(mark: u8, body: &[u8]) -> About {
     match u32::try_from(body.len()) {
         Ok(length) => About::User([&[mark], &length.to_be_bytes()[..], body].concat()),
@@ -180,7 +180,7 @@ fn user(mark: u8, body: &[u8]) -> About {
     }
 }
 
-/// Converts line ends to CRLF, as text signatures hash them.
+/// Converts line ends to CRLF: text signatures are computed over that form.
 fn with_network_line_ends(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for line in text.split_inclusive(|b| *b == b'\n') {

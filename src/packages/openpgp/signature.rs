@@ -52,6 +52,7 @@ impl Signature {
             match reader.packet()? {
                 (SIGNATURE, body) => match Signature::read_body(body) {
                     Ok(signature) => out.push(signature),
+                    // A file may have signatures of a newer kind beside one that can be verified.
                     Err(why) => wrong = wrong.or(Some(why)),
                 },
                 _ => wrong = wrong.or(Some(Error::NotASignature)),
@@ -166,6 +167,7 @@ impl Signature {
     #[must_use]
     pub fn not_relied_on(&self) -> Option<String> {
         let algorithm = match self.algorithm {
+            // RSA (two numbers), ECDSA, and two encodings of Ed25519.
             1 | 3 | 19 | 22 | 27 => None,
             17 => Some("DSA".to_owned()),
             28 => Some("Ed448".to_owned()),

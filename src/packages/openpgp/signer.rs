@@ -25,7 +25,7 @@ const CERTIFICATION: u8 = 0x13;
 #[derive(Debug)]
 pub struct SigningKey {
     pair: Ed25519KeyPair,
-    /// Body of its public key packet.
+    /// Body of the packet with the public key.
     body: Vec<u8>,
 }
 
@@ -58,7 +58,7 @@ impl SigningKey {
         Ok(SigningKey { pair, body })
     }
 
-    /// Returns the bytes of the key that signatures about it hash.
+    /// Returns the key in the form that is hashed for signatures about it.
     fn hashed(&self) -> Vec<u8> {
         let length = u16::try_from(self.body.len()).unwrap_or(u16::MAX).to_be_bytes();
         [&[0x99][..], &length, &self.body].concat()
@@ -101,6 +101,7 @@ impl SigningKey {
     #[must_use]
     pub fn armored(&self) -> String {
         let length = u32::try_from(USER.len()).unwrap_or_default().to_be_bytes();
+        // RFC 9580, 5.2.4: a certification covers the key, then the user ID after 0xb4 and its length.
         let about = [&self.hashed()[..], &[0xb4], &length, USER].concat();
         let all = [
             packet(super::PUBLIC_KEY, &self.body),

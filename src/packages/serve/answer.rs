@@ -40,6 +40,7 @@ pub(super) enum Answer {
 pub(super) async fn answer(shelf: &Arc<Shelf>, host: &str, path: &str) -> io::Result<Answer> {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     match parts.as_slice() {
+        // Relative, so that it holds for every name and port that the server is reached by.
         [".well-known", "terraform.json"] => Ok(Answer::Json(json!({"providers.v1": "/v1/providers/"}))),
         ["providers", host, namespace, ty, file] => match provider(host, namespace, ty) {
             Some(provider) => mirrored(shelf, &provider, file).await,

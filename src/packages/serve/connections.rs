@@ -174,12 +174,14 @@ impl Server {
             async move { Ok::<_, Infallible>(this.respond(peer, &request).await) }
         });
         let mut http = http1::Builder::new();
+        // Connections are limited in number: one that never sends its request must not keep its place.
         http.timer(TokioTimer::new()).header_read_timeout(HEADER);
         let connection = http.serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
         let result = tokio::select! {
             result = &mut connection => result,
             () = async { drop(ended.wait_for(|ended| *ended).await) } => {
+                // An archive that is being sent arrives whole.
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }

@@ -102,6 +102,7 @@ impl<T> Known<T> {
         if let Some(known) = all.get(place).filter(|known| known.stamp == *stamp) {
             return known.cell.clone();
         }
+        // The caller computes the value after the lock is released: requests for other packages need not wait.
         let cell = Arc::default();
         let stamp = stamp.clone();
         all.insert(
@@ -293,6 +294,7 @@ impl Shelf {
             }
             _ => return Err(io::ErrorKind::NotFound.into()),
         }
+        // Dropping the buffer would swallow an error of its last write.
         zip.finish()?.flush()?;
         described(path.to_path_buf(), Some(path))
     }

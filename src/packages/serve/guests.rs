@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Conditions under which a connection has to make room.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
-    /// No byte has moved for this long.
+    /// Time since the last byte moved, from which on the connection is idle.
     idle: Duration,
     /// Age from which on the rate is measured.
     age: Duration,

@@ -37,12 +37,12 @@ impl Description {
     }
 }
 
-/// Where the schemas of one provider package are kept.
+/// Place of the stored schemas of one provider package.
 pub struct Kept {
     pub store: Arc<SchemaStore>,
     /// The checksum of the package.
     pub package: String,
-    /// How to start the provider.
+    /// Start of the provider, for schemas that are not stored yet.
     pub launch: Launch,
 }
 

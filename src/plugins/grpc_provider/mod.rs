@@ -36,7 +36,7 @@ pub struct GrpcProvider {
     started: OnceCell<Result<Started, Diagnostics>>,
     description: OnceCell<Description>,
     shared: SharedSchema,
-    /// Where its schemas are kept for later.
+    /// Store that keeps the provider's schemas for later runs.
     kept: Option<Arc<Kept>>,
     terraform_version: Arc<str>,
     closed: AtomicBool,

@@ -19,7 +19,7 @@ use provider::{
 #[async_trait]
 impl Provider for GrpcProvider {
     async fn schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
-        // The first process of a provider tells for all. Whether the others must be asked, too, is decided in `ready`.
+        // The first process of a provider describes all of them. Whether the others must be asked, too, is decided in `ready`.
         let ask = || async { self.shared.get_or_try_init(|| self.describe()).await.cloned() };
         let description = self.description.get_or_try_init(ask).await?;
         Ok(description.schema.clone())
@@ -202,6 +202,7 @@ impl Provider for GrpcProvider {
         };
         let response: pb::apply_resource_change::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
+        // Decoded beside errors, too: it is what a failed change has left of the object.
         let state = self.decode(path, response.new_state, &object, &diagnostics)?;
         let value = Applied {
             state,

@@ -18,11 +18,11 @@ use crate::channel::MESSAGE_LIMIT;
 use crate::grpc::{Methods, name, relay_stdio};
 use crate::launch::Launch;
 
-/// How the process of a provider is reached.
+/// Access to the process of a provider.
 pub enum Access {
-    /// By starting it. The semaphore bounds how many processes start at a time.
+    /// A process to be started. The semaphore bounds how many start at a time.
     Start(Launch, Arc<Semaphore>),
-    /// It runs already.
+    /// A process that runs already.
     Running(Channel, &'static Methods),
 }
 
@@ -55,16 +55,17 @@ impl Started {
 }
 
 impl GrpcProvider {
-    /// The process, started if it was not yet. Its standard streams go to the log from then on.
+    /// Returns the process, which is started at the first call. From then on, its standard streams go to the log.
     pub(super) async fn started(&self) -> Result<&Started, Diagnostics> {
         let start = || async {
             let (channel, methods) = match &self.access {
                 Access::Running(channel, methods) => (channel.clone(), *methods),
                 Access::Start(launch, starts) => {
+                    // Limits the number of plugins that start at the same time.
                     let _permit = starts.acquire().await;
                     let launched = launch.start().await?;
                     self.connection.set_process(launched.process);
-                    (launched.channel, Methods::of(launched.protocol))
+                    (launched.channel, Methods::for_protocol(launched.protocol))
                 }
             };
             relay_stdio(channel.clone(), &self.connection);
@@ -160,6 +161,7 @@ where
     A: Message + Default + 'static,
 {
     let mut grpc = started.grpc.clone();
+    // A service of tower must be ready before each call.
     grpc.ready()
         .await
         .map_err(|error| tonic::Status::from_error(error.into()))?;

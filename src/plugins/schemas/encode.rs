@@ -84,6 +84,7 @@ fn attribute(name: &str, attribute: &AttributeSchema) -> pb::schema::Attribute {
 fn object(nested: &schema::NestedObject) -> pb::schema::Object {
     use pb::schema::object::NestingMode;
     let nesting = match nested.nesting {
+        // Objects of attributes have no groups in the protocol.
         Nesting::Single | Nesting::Group => NestingMode::Single,
         Nesting::List => NestingMode::List,
         Nesting::Set => NestingMode::Set,

@@ -96,7 +96,7 @@ pub(crate) enum Unusable {
 /// Writes an answer.
 ///
 /// # Errors
-/// It cannot be written, or is larger than what is read.
+/// The answer cannot be written, or is larger than what is read.
 pub(crate) fn write(out: &mut impl Write, key: &Key, answer: &Answer) -> Result<(), Unusable> {
     let Properties {
         protocol,
@@ -160,9 +160,9 @@ fn sum(schema: &[u8]) -> [u8; SUM] {
     sum
 }
 
-/// A place in a file.
+/// Range of bytes in a file, and its checksum.
 #[derive(Clone, Debug)]
-struct Place {
+struct Extent {
     offset: u64,
     length: u32,
     sum: [u8; SUM],
@@ -174,7 +174,7 @@ pub(crate) type AskAgain = Box<dyn Fn() -> Option<Answer> + Send + Sync>;
 /// An open file of schemas.
 pub(crate) struct SchemaFile<R> {
     pub properties: Properties,
-    places: Table<Place>,
+    places: Table<Extent>,
     content: Mutex<R>,
     again: Option<AskAgain>,
     anew: OnceLock<Option<Answer>>,
@@ -184,7 +184,7 @@ impl SchemaFile<File> {
     /// Opens a file, if it has this key.
     ///
     /// # Errors
-    /// It cannot be used.
+    /// The file cannot be used.
     pub fn open(file: File, key: &Key) -> Result<SchemaFile<File>, Unusable> {
         let size = file.metadata()?.len();
         SchemaFile::read(file, size, key)
@@ -195,7 +195,7 @@ impl<R: Read + io::Seek> SchemaFile<R> {
     /// Reads the index of a file of this size, if it has this key.
     ///
     /// # Errors
-    /// It cannot be used.
+    /// The file cannot be used.
     pub fn read(mut content: R, size: u64, key: &Key) -> Result<SchemaFile<R>, Unusable> {
         let mut header = [0; HEADER];
         read_exact(&mut content, &mut header)?;
@@ -242,7 +242,7 @@ impl<R: Read + io::Seek> SchemaFile<R> {
         })
     }
 
-    /// Has the provider asked again by this function if a schema cannot be read.
+    /// Sets the function that asks the provider again if a schema cannot be read.
     pub fn asking_again(self, again: AskAgain) -> SchemaFile<R> {
         SchemaFile {
             again: Some(again),
@@ -250,7 +250,7 @@ impl<R: Read + io::Seek> SchemaFile<R> {
         }
     }
 
-    fn read_schema(&self, place: &Place) -> Result<Bytes, Unusable> {
+    fn read_schema(&self, place: &Extent) -> Result<Bytes, Unusable> {
         let mut content = self.content.lock().unwrap_or_else(PoisonError::into_inner);
         content.seek(SeekFrom::Start(place.offset))?;
         let mut schema = vec![0; place.length as usize];
@@ -272,14 +272,14 @@ fn read_exact(content: &mut impl Read, into: &mut [u8]) -> Result<(), Unusable> 
 }
 
 /// The places of the schemas in the index, and the end of the file.
-fn places(schemas: Vec<Listed>, start: u64) -> Result<(Table<Place>, u64), Unusable> {
+fn places(schemas: Vec<Listed>, start: u64) -> Result<(Table<Extent>, u64), Unusable> {
     let mut places = Table::new();
     let mut offset = start;
     for listed in schemas {
         let kind = Kind::of_number(listed.kind).ok_or(Unusable::Damaged)?;
         let sum = listed.sum.as_slice().try_into().map_err(|_| Unusable::Damaged)?;
         let length = listed.length;
-        let place = Place { offset, length, sum };
+        let place = Extent { offset, length, sum };
         places.entry(kind).or_default().insert(Arc::from(listed.name), place);
         offset += u64::from(length);
     }

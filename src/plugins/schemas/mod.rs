@@ -96,7 +96,7 @@ pub(crate) struct Answer {
 
 /// Access to encoded schemas.
 pub(crate) trait Encoded: Send + Sync + 'static {
-    /// One schema; none if it is not there, or cannot be read any more.
+    /// Returns a schema; `None` if there is none of this name, or if it can no longer be read.
     fn schema(&self, kind: Kind, name: &str) -> Option<Bytes>;
 
     /// The names of all schemas of a kind.
@@ -148,7 +148,7 @@ pub(crate) fn provider_schema(
                 let identity = pb::ResourceIdentitySchema::decode(message)
                     .map_err(MessageError::from)
                     .and_then(convert::identity_schema)
-                    .map_err(|error| format!("identity schema of \"{name}\": {error}"))?;
+                    .map_err(|error| error.within(format!("identity schema of \"{name}\"")))?;
                 converted.identity = Some(Arc::new(identity));
             }
             if repeats && name == TERRAFORM_DATA {
@@ -181,8 +181,18 @@ fn convert_lazily<T>(
 ) -> SchemaMap<T> {
     let from = encoded.clone();
     SchemaMap::lazy(encoded.names(kind), move |name| {
-        lookup(&*from, kind, name, what, &convert)
+        Ok(lookup(&*from, kind, name, what, &convert)?)
     })
+}
+
+/// Reason why the schema of a type cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum SchemaError {
+    #[error(transparent)]
+    Invalid(MessageError),
+    /// The file of schemas has been damaged since it was opened, and the provider does not answer.
+    #[error("{0}: it cannot be read any more")]
+    Unreadable(String),
 }
 
 fn lookup<T>(
@@ -191,11 +201,12 @@ fn lookup<T>(
     name: &str,
     what: &str,
     convert: impl Fn(Bytes) -> Result<T, MessageError>,
-) -> Result<T, String> {
-    let of = if kind == Kind::Function { "signature" } else { "schema" };
+) -> Result<T, SchemaError> {
+    let part = if kind == Kind::Function { "signature" } else { "schema" };
+    let subject = || format!("{part} of the {what} \"{name}\"");
     match from.schema(kind, name) {
-        Some(message) => convert(message).map_err(|error| format!("{of} of the {what} \"{name}\": {error}")),
-        None => Err(format!("{of} of the {what} \"{name}\": it cannot be read any more")),
+        Some(message) => convert(message).map_err(|error| SchemaError::Invalid(error.within(subject()))),
+        None => Err(SchemaError::Unreadable(subject())),
     }
 }
 

@@ -108,12 +108,8 @@ fn of_provider(schema: &ProviderSchema) -> Vec<OfKind> {
 /// Decodes schemas of a saved plan.
 ///
 /// # Errors
-/// They are damaged; the reason is a clause.
-pub fn decode(bytes: Vec<u8>) -> Result<Schemas, String> {
-    read(bytes).map_err(|error| error.to_string())
-}
-
-fn read(bytes: Vec<u8>) -> Result<Schemas, MessageError> {
+/// The schemas are damaged.
+pub fn decode(bytes: Vec<u8>) -> Result<Schemas, MessageError> {
     let planned = Planned::decode(Bytes::from(bytes))?;
     let mut schemas = Schemas::default();
     for of in planned.providers {
@@ -121,10 +117,12 @@ fn read(bytes: Vec<u8>) -> Result<Schemas, MessageError> {
         let properties = Properties {
             protocol: PROTOCOL,
             capabilities: convert::capabilities(of.capabilities.unwrap_or_default()),
+            // A property of processes, and none runs behind these schemas.
             batches: false,
             state_only: of.state_only.into_iter().map(Arc::from).collect(),
         };
         let of_kind = |of: OfKind| Some((Kind::of_number(of.kind)?, by_name(of.schemas)));
+        // Kinds that a later release has added are left out.
         let encoded: Table<Bytes> = of.schemas.into_iter().filter_map(of_kind).collect();
         let answer = Answer {
             properties: properties.clone(),

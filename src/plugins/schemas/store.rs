@@ -30,7 +30,7 @@ const EXTENSION: &str = "schemas";
 const MAX_FILES: usize = 100;
 const MAX_BYTES: u64 = 1 << 30;
 
-/// What is lost with a file is won back by asking the provider, so nothing waits for the disk.
+/// Not durable: schemas that are lost are requested from the provider again, so that nothing waits for the disk.
 const POLICY: Policy = Policy {
     mode: 0o600,
     keep_mode: false,
@@ -53,6 +53,7 @@ impl SchemaStore {
             Some("none") => return None,
             Some(dir) => std::path::absolute(dir).ok()?,
             None => {
+                // The XDG specification has relative paths ignored.
                 let cache = environment.get("XDG_CACHE_HOME").and_then(absolute);
                 cache
                     .or_else(|| Some(environment.home()?.join(".cache")))?

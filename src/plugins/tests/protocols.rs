@@ -23,7 +23,7 @@ pub fn provider(fake: &Fake, protocol: u32) -> GrpcProvider {
 /// A process of a provider whose processes share their schemas.
 fn sharing(fake: &Fake, protocol: u32, shared: SharedSchema) -> GrpcProvider {
     let channel = attach(Address::Unix(fake.socket().to_owned()));
-    let access = Access::Running(channel, Methods::of(protocol));
+    let access = Access::Running(channel, Methods::for_protocol(protocol));
     GrpcProvider::new("provider \"acme/fake\"".into(), access, shared, None, "1.11.4".into())
 }
 

@@ -54,7 +54,7 @@ pub struct InFlight {
     /// Checksum of the planned value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub planned: String,
-    /// Time at which it began, in RFC 3339.
+    /// Start time of the operation, in RFC 3339.
     pub since: String,
 }
 
@@ -153,6 +153,7 @@ pub(crate) fn encode(record: &Record) -> Result<Vec<u8>, StateError> {
 }
 
 fn encode_outcome(outcome: &Outcome) -> Result<Vec<u8>, StateError> {
+    // By hand: the objects are text already, in the form of the state file's writer.
     let mut out = Vec::with_capacity(512);
     out.extend_from_slice(b"{\"outcome\":{\"address\":");
     v4::json_string(&outcome.address.to_string(), &mut out);
@@ -208,6 +209,7 @@ pub(crate) fn decode(text: &[u8]) -> Result<Record, RecordError> {
                 objects,
                 answers: match outcome.answers.as_deref() {
                     None => Answers::Nothing,
+                    // Deposed keys are eight hexadecimal digits, and so never this word.
                     Some("current") => Answers::Current,
                     Some(key) => Answers::Deposed(DeposedKey(key.into())),
                 },

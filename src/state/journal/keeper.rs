@@ -105,6 +105,7 @@ impl Keeper {
             Some((state, version)) if locked => {
                 store.save(&state, &version)?;
             }
+            // Without the lock, another program could write the state at the same time.
             Some((state, _)) => store.hold(state),
             None => {}
         }
@@ -198,8 +199,8 @@ impl Keeper {
         }
     }
 
-    /// Announces a snapshot from elsewhere that will replace the stored one. If a journal knows that snapshot, the
-    /// snapshot has its outcomes, and the journal stays until it is written.
+    /// Announces a snapshot from another source that will replace the stored one. A journal that knows this snapshot stays
+    /// until the snapshot is written: the snapshot contains the journal's outcomes.
     pub fn expect(&mut self, snapshot: Base) {
         self.expected = Some(snapshot);
     }

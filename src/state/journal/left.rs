@@ -15,7 +15,7 @@ pub struct Left {
     pub path: PathBuf,
     /// Objects that the journal has.
     pub state: State,
-    /// Operation that wrote it, and the time at which it began.
+    /// Operation that wrote the journal, and its start time.
     pub run: Option<(String, String)>,
     /// Operations that had not ended.
     pub in_flight: Vec<InFlight>,

@@ -116,8 +116,10 @@ pub(super) fn private_directory(directory: &Path) -> Result<(), StateError> {
         fs::create_dir_all(above).map_err(cannot)?;
     }
     match DirBuilder::new().mode(0o700).create(directory) {
+        // Another process may have created it at the same time.
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(cannot(e)),
         _ => {
+            // A journal is of no use if a crash of the machine loses the directory in which it lies.
             files::sync_directory_of(directory);
             Ok(())
         }

@@ -65,7 +65,7 @@ pub enum IntentAction {
 }
 
 impl IntentAction {
-    /// Returns true if it runs inside another operation on the object.
+    /// Returns true if the action runs inside another operation on the object.
     #[must_use]
     pub fn is_inside(self) -> bool {
         matches!(self, IntentAction::Provision | IntentAction::Invoke)

@@ -108,7 +108,7 @@ pub(super) struct Slot {
 struct Pending {
     answer: Option<Result<(), JournalError>>,
     waker: Option<Waker>,
-    /// A thread is blocked until then.
+    /// Set while a thread is blocked until there is an answer.
     blocks: bool,
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn find(path: &Path, codec: &Codec) -> Result<Option<Found>, StateErr
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(cannot)?;
     // The writer holds a lock on the file as long as it lives.
-    let alive = writable && !crate::lock::is_free(&file).map_err(cannot)?;
+    let alive = writable && !system::locks::is_free(&file).map_err(cannot)?;
     let contents = Contents::read_as(&bytes, codec).map_err(|source| StateError::Sealed {
         path: path.to_owned(),
         source: Box::new(source),
@@ -81,6 +81,7 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StateError> {
     let free = (now..now.saturating_add(10_000)).map(named).find(|path| !path.exists());
     let aside = free.unwrap_or_else(|| named(now));
     fs::rename(path, &aside).map_err(|e| StateError::io("cannot move the journal", path, e))?;
+    // The new name must be on the disk before another journal takes the old one.
     files::sync_directory_of(&aside);
     Ok(aside)
 }
@@ -90,14 +91,14 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StateError> {
 pub struct JournalReport {
     /// Description of the state, such as `the state terraform.tfstate`.
     pub state: String,
-    /// Operation that wrote the journal, and the time at which it began.
+    /// Operation that wrote the journal, and its start time.
     pub run: Option<(String, String)>,
     pub outcomes: Outcomes,
     /// Set if the run had ended and saved everything, and left only operations whose result it did not learn.
     pub run_ended: bool,
     /// Operations that had not ended.
     pub in_flight: Vec<InFlight>,
-    /// Addresses among them whose objects are tainted in the state.
+    /// Addresses of operations in flight whose objects are tainted in the state.
     pub tainted: BTreeSet<String>,
     pub damage: Vec<Damage>,
     /// New path of the journal, if it was kept.

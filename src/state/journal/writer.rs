@@ -249,7 +249,7 @@ impl Writer {
 /// Creates a locked file that only its owner may read.
 fn create_locked(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    match crate::lock::try_lock(&file) {
+    match system::locks::try_lock(&file) {
         Ok(true) => Ok(file),
         Ok(false) => Err(io::ErrorKind::WouldBlock.into()),
         Err(e) => Err(e),
@@ -285,7 +285,7 @@ struct Appender {
 
 impl Drop for Appender {
     fn drop(&mut self) {
-        crate::lock::unlock(&self.file);
+        system::locks::unlock(&self.file);
     }
 }
 

@@ -199,6 +199,7 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
         let dot = if module_text.is_empty() { "" } else { "." };
         format!("{module_text}{dot}{}.{}", resource.ty, resource.name)
     };
+    // Files are sorted by module, so its address is parsed once for all its resources.
     let module = match &shared.last_module {
         Some((text, module)) if text == module_text => module.clone(),
         _ => {
@@ -342,6 +343,7 @@ fn read_object<'a>(instance: InstanceV4<'a>, shared: &mut Shared<'a>) -> Result<
 }
 
 fn dependencies<'a>(list: Vec<Text<'a>>, shared: &mut Shared<'a>) -> Result<Arc<[ConfigResource]>, ContentError> {
+    // Instances of a resource have the same dependencies: the list is parsed once, and shared in memory.
     if let Some((last, addresses)) = &shared.last_list
         && *last == list
     {

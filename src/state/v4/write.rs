@@ -307,6 +307,7 @@ fn write_checks(checks: Option<&[CheckResult]>, out: &mut Vec<u8>) {
         out.extend_from_slice(b",\"config_addr\":");
         json_string(&check.config_addr, out);
         out.extend_from_slice(format!(",\"status\":\"{}\",\"objects\":", check.status.as_str()).as_bytes());
+        // As Go writes a slice that is nil.
         if check.objects.is_empty() {
             out.extend_from_slice(b"null}");
             continue;

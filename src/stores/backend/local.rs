@@ -52,7 +52,7 @@ pub fn problems(config: &Value) -> Vec<(&'static str, Diagnostic)> {
 impl Local {
     /// Reads the settings from a configuration of the schema's type.
     #[must_use]
-    pub fn of(config: &Value) -> Local {
+    pub fn from_config(config: &Value) -> Local {
         let text = |name: &str| config.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
         Local {
             path: text("path"),

@@ -230,6 +230,7 @@ impl Pair<'_> {
     /// Asks if a state is to be copied.
     fn asked(&self, existing: &State, there: Option<&State>) -> Result<bool, Diagnostics> {
         let (old, new) = (self.from.ty(), self.to.ty());
+        // Declared here, so that the copies exist until the question is answered.
         let copies;
         let explanation = match there.filter(|state| !state.is_empty()) {
             None => format!(
@@ -263,6 +264,7 @@ fn to_compare(states: [(&str, &State); 2], codec: &Codec) -> Result<tempfile::Te
             format!("The two states cannot be written to temporary files for a comparison: {e}."),
         ))
     };
+    // Only the owner can open the directory: states contain secrets in clear text.
     let dir = tempfile::Builder::new()
         .prefix("monoform-states-")
         .tempdir()

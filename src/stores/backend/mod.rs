@@ -268,7 +268,7 @@ impl Kind {
                 let problems = local::problems(&config).into_iter();
                 let parts = problems.map(|(name, problem)| (problem, cty::Path::root().attribute(name)));
                 let problems = settings::located(parts, body, &local::schema());
-                problems.into_result(Place::Local(Local::of(&config)))
+                problems.into_result(Place::Local(Local::from_config(&config)))
             }
             Kind::Store(plugin) => plugin
                 .configure(config, body)
@@ -346,6 +346,7 @@ fn first_use(context: &Context<'_>, block: &Backend, kind: Kind) -> Result<Place
         )
         .into());
     }
+    // Without a record, states so far are where the local backend keeps them.
     let before = Local::default();
     let has_state = before.file().exists() || before.others().exists();
     let needs_record = has_state || can_be_made(context.data_dir);
@@ -402,7 +403,7 @@ pub fn as_recorded(context: &Context<'_>) -> Result<Place, Diagnostics> {
 /// Configures the backend of a record or a saved plan.
 ///
 /// # Errors
-/// It is not supported, or refuses its settings.
+/// The backend is not supported, or refuses its settings.
 pub fn of_saved(context: &Context<'_>, saved: &Saved) -> Result<Place, Diagnostics> {
     let kind = Kind::of_saved(context, saved)?;
     let config = saved.value(&kind.schema())?;

@@ -14,7 +14,7 @@ use super::settings;
 
 /// The third-party provider that serves a state store, with its configuration.
 pub struct Owner {
-    /// Its part of the backend record.
+    /// The provider's part of the backend record.
     pub saved: SavedProvider,
     pub(super) name: Arc<str>,
     pub(super) config: Value,
@@ -55,6 +55,7 @@ impl Owner {
                 text(&now.version)
             ));
         }
+        // An argument that a new version of the provider has, and that nobody sets, is no change.
         let same = |(name, value): (&String, &Json)| before.config.get(name).unwrap_or(&Json::Null) == value;
         let all_same = now.config.iter().all(same);
         (!all_same).then(|| format!("State store provider {} configuration changed", now.source))

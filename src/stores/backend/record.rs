@@ -109,6 +109,7 @@ impl Saved {
         let mut config = Map::new();
         for part in ty.attributes() {
             let none = match part.ty {
+                // Nested blocks are never null: without any there is an empty list.
                 Type::List(_) | Type::Set(_) if schema.block.blocks.contains_key(&part.name) => json!([]),
                 _ => Json::Null,
             };
@@ -338,7 +339,7 @@ mod tests {
             provider: None,
         };
         let value = saved(json!({"path": "p", "newer": null})).value(&schema).unwrap();
-        assert_eq!(Local::of(&value).path.as_deref(), Some("p"));
+        assert_eq!(Local::from_config(&value).path.as_deref(), Some("p"));
         assert!(saved(json!({"newer": "x"})).value(&schema).is_err());
         assert!(saved(json!({"path": {}})).value(&schema).is_err());
     }

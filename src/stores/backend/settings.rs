@@ -291,11 +291,16 @@ pub fn asked(console: &dyn Console, schema: &Schema, config: Value, input: bool)
     Ok(replaced(&config, schema, &changes))
 }
 
-/// Reports the required settings that are missing.
-pub fn missing(ty: &str, schema: &Schema, config: &Value, body: Option<&Body>) -> Diagnostics {
+/// Returns the names of the required settings that are missing.
+pub fn absent(schema: &Schema, config: &Value) -> Vec<Arc<str>> {
     let required = schema.block.attributes.iter().filter(|(_, a)| a.required);
     let absent = required.filter(|(name, _)| config.get(name).is_none_or(Value::is_null));
-    let problem = |(name, _): (&Arc<str>, _)| {
+    absent.map(|(name, _)| name.clone()).collect()
+}
+
+/// Reports the required settings that are missing.
+pub fn missing(ty: &str, schema: &Schema, config: &Value, body: Option<&Body>) -> Diagnostics {
+    let problem = |name: Arc<str>| {
         let problem = Diagnostic::error(
             "Missing required argument",
             format!(
@@ -305,7 +310,7 @@ pub fn missing(ty: &str, schema: &Schema, config: &Value, body: Option<&Body>) -
         );
         (problem, cty::Path::default())
     };
-    located(absent.map(problem), body, schema)
+    located(absent(schema, config).into_iter().map(problem), body, schema)
 }
 
 #[cfg(test)]
@@ -313,16 +318,19 @@ mod tests {
     use super::*;
     use crate::backend::local;
 
-    fn of(path: Option<&str>, dir: Option<&str>) -> Value {
+    fn local_settings(path: Option<&str>, dir: Option<&str>) -> Value {
         let text = |text: Option<&str>| text.map_or(Value::null(Type::String), Value::string);
         Value::object([("path", text(path)), ("workspace_dir", text(dir))])
     }
 
     #[test]
     fn the_hash_is_the_one_terraform_records() {
-        assert_eq!(hash("local", &of(None, None)), 666_019_178);
-        assert_eq!(hash("local", &of(Some("one.tfstate"), None)), 427_796_062);
-        assert_eq!(hash("local", &of(Some("two.tfstate"), Some("ws"))), 1_779_414_609);
+        assert_eq!(hash("local", &local_settings(None, None)), 666_019_178);
+        assert_eq!(hash("local", &local_settings(Some("one.tfstate"), None)), 427_796_062);
+        assert_eq!(
+            hash("local", &local_settings(Some("two.tfstate"), Some("ws"))),
+            1_779_414_609
+        );
     }
 
     #[test]
@@ -342,14 +350,14 @@ mod tests {
     fn overrides_replace_what_the_block_says_and_unknown_names_are_refused() {
         let schema = local::schema();
         let mut sources = SourceMap::default();
-        let block = of(Some("a"), Some("b"));
+        let block = local_settings(Some("a"), Some("b"));
         let with = |overrides: &[&str], sources: &mut SourceMap| {
             let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
             with_overrides("local", &schema, block.clone(), &overrides, sources)
         };
         assert_eq!(
             with(&["path=x", " path =y=z"], &mut sources).unwrap(),
-            of(Some("y=z"), Some("b"))
+            local_settings(Some("y=z"), Some("b"))
         );
         assert_eq!(with(&[""], &mut sources).unwrap(), block);
         assert!(with(&["pth=x"], &mut sources).unwrap_err().0[0].detail.contains("path"));

@@ -48,7 +48,7 @@ impl StorePlugin {
     /// Starts the plugin of a built-in store.
     ///
     /// # Errors
-    /// It does not start, or does not send its schema.
+    /// The plugin does not start, or does not send its schema.
     pub fn start(context: &Context<'_>, ty: &str) -> Result<StorePlugin, Diagnostics> {
         let runtime = context.plugins.runtime()?;
         let host = context.plugins.host()?;
@@ -101,10 +101,10 @@ impl StorePlugin {
     pub fn configure(self, config: Value, body: Option<&Body>) -> Result<Store, Diagnostics> {
         // Checked here, since the message names the block and -backend-config, which a plugin does not know.
         let missing = settings::missing(&self.ty, &self.schema, &config, body);
-        if missing.has_errors() {
-            return Err(missing);
-        }
         let plugin = self.process.plugin();
+        if missing.has_errors() {
+            return Err(self.all_missing(missing, config, body));
+        }
         let mut warnings = Diagnostics::new();
         if let Some(owner) = &self.owner {
             owner.configure(&self.process, &mut warnings)?;
@@ -125,6 +125,27 @@ impl StorePlugin {
         })
     }
 
+    /// Adds what the store itself finds to the errors about missing arguments, so that the user can set all at once: some are
+    /// required only where the environment has no value.
+    fn all_missing(&self, mut missing: Diagnostics, config: Value, body: Option<&Body>) -> Diagnostics {
+        // A third party's provider may need to be configured before it can answer.
+        if self.owner.is_some() {
+            return missing;
+        }
+        let absent = settings::absent(&self.schema, &config);
+        let Ok(checked) = self.process.wait(self.process.plugin().validate(config)) else {
+            return missing;
+        };
+        let problems = checked.diagnostics.into_iter();
+        let others = problems.filter(|problem| match problem.attribute.0.first() {
+            Some(cty::Step::Attribute(name)) => problem.diagnostic.is_error() && !absent.contains(name),
+            _ => false,
+        });
+        let others = others.map(|problem| (problem.diagnostic, problem.attribute));
+        missing.extend(settings::located(others, body, &self.schema));
+        missing
+    }
+
     fn accept<T>(&self, answer: Answer<T>, body: Option<&Body>, warnings: &mut Diagnostics) -> Result<T, Diagnostics> {
         let problems = answer.diagnostics.into_iter();
         let parts = problems.map(|PluginDiagnostic { diagnostic, attribute }| (diagnostic, attribute));
@@ -142,7 +163,7 @@ pub struct Store {
     config: Value,
     schema: Arc<Schema>,
     support: WorkspaceSupport,
-    /// Warnings about its configuration.
+    /// Warnings about the store's configuration.
     warnings: Mutex<Diagnostics>,
     process: Arc<Process>,
     journals: PathBuf,
@@ -362,7 +383,7 @@ impl Snapshots {
         &self.store.process
     }
 
-    /// Tries once to acquire the lock. Meanwhile calls `ask`, which may report that it takes long.
+    /// Tries once to acquire the lock. Meanwhile calls `ask`, which may report that the attempt takes long.
     fn try_lock(&self, request: &LockRequest, ask: &dyn Fn() -> bool) -> Result<String, LockFailure> {
         self.process().wait(async {
             let mut attempt = self.process().plugin().lock(&self.workspace, request);
@@ -500,6 +521,7 @@ impl SnapshotStore for Snapshots {
         self.outdated = outdated;
         self.replayed = false;
         if let Some(found) = found {
+            // Only the holder of the lock may save what the journal adds.
             let locked = self.lock_id.is_some();
             Keeper::replay(self, found, locked)?;
         }

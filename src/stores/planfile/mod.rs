@@ -54,9 +54,9 @@ pub struct SavedPlan {
     /// Configuration as it was planned.
     pub snapshot: Snapshot,
     pub lock_file: Option<Vec<u8>>,
-    /// Workspace that it was made for.
+    /// Workspace that the plan was made for.
     pub workspace: String,
-    /// Backend that it was made with; `None` for files of the working directory, whose paths are in the configuration.
+    /// Backend that the plan was made with; `None` for files of the working directory, whose paths are in the configuration.
     pub backend: Option<Saved>,
     /// The schemas that are needed to show it; none in a plan without them, or if they cannot be read.
     pub schemas: Option<Schemas>,
@@ -90,7 +90,7 @@ struct Document<'p> {
 }
 
 impl Document<'_> {
-    fn of<'p>(saved: &'p SavedPlan, tool_version: &str) -> Document<'p> {
+    fn new<'p>(saved: &'p SavedPlan, tool_version: &str) -> Document<'p> {
         Document {
             version: Version {
                 format: FORMAT,
@@ -141,7 +141,7 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
         zip.start_file(name, options)?;
         Ok::<_, PlanFileError>(zip.write_all(content)?)
     };
-    entry(DOCUMENT, &serde_json::to_vec(&Document::of(saved, tool_version))?)?;
+    entry(DOCUMENT, &serde_json::to_vec(&Document::new(saved, tool_version))?)?;
     for (name, state) in [
         ("tfstate", &saved.plan.prior_state),
         ("tfstate-prev", &saved.plan.previous_state),
@@ -260,7 +260,7 @@ pub fn reread_document(bytes: &[u8]) -> Result<Vec<u8>, PlanFileError> {
     ];
     let entries = entries.map(|(name, content)| (name.to_owned(), content.to_vec()));
     let saved = load(bytes, entries.into())?;
-    Ok(serde_json::to_vec(&Document::of(&saved, &version.tool_version))?)
+    Ok(serde_json::to_vec(&Document::new(&saved, &version.tool_version))?)
 }
 
 fn load(document: &[u8], mut entries: BTreeMap<String, Vec<u8>>) -> Result<SavedPlan, PlanFileError> {
@@ -271,7 +271,7 @@ fn load(document: &[u8], mut entries: BTreeMap<String, Vec<u8>>) -> Result<Saved
     let manifest = Manifest::parse(&entry(MODULES)?).map_err(|e| PlanFileError::Manifest(e.to_string()))?;
     let lock_file = entries.remove(LOCK_FILE);
     // Without them the plugins are asked.
-    let unusable = |reason: &String| tracing::debug!(reason, "the schemas of the plan are not used");
+    let unusable = |reason: &plugins::MessageError| tracing::debug!(%reason, "the schemas of the plan are not used");
     let schemas = entries.remove(SCHEMAS);
     let schemas = schemas.and_then(|schemas| planned::decode(schemas).inspect_err(unusable).ok());
     let snapshot = snapshot(manifest, entries)?;

@@ -43,6 +43,7 @@ fn used(config: &Config, plan: &Plan) -> BTreeMap<Provider, Used> {
             add(&provider, resource.address.mode, &resource.address.ty);
         }
     }
+    // Types that only a state has are shown, too: as deleted, or as changed outside of the plan.
     for (address, resource) in plan.prior_state.resources.iter().chain(&plan.previous_state.resources) {
         add(&resource.provider.provider, address.resource.mode, &address.resource.ty);
     }
@@ -58,7 +59,7 @@ fn used(config: &Config, plan: &Plan) -> BTreeMap<Provider, Used> {
 }
 
 fn restricted(schema: &ProviderSchema, used: &Used) -> ProviderSchema {
-    fn of<T: Clone>(mode: Mode, all: &SchemaMap<T>, used: &Used) -> SchemaMap<T> {
+    fn used_types<T: Clone>(mode: Mode, all: &SchemaMap<T>, used: &Used) -> SchemaMap<T> {
         let types = used.resources.iter().filter(|(of, _)| *of == mode);
         types
             .filter_map(|(_, ty)| Some((ty.clone(), all.get(ty)?.clone())))
@@ -68,10 +69,10 @@ fn restricted(schema: &ProviderSchema, used: &Used) -> ProviderSchema {
     ProviderSchema {
         provider: schema.provider.clone(),
         provider_meta: schema.provider_meta.clone(),
-        resources: of(Mode::Managed, &schema.resources, used),
-        data_sources: of(Mode::Data, &schema.data_sources, used),
-        ephemeral: of(Mode::Ephemeral, &schema.ephemeral, used),
-        lists: of(Mode::List, &schema.lists, used),
+        resources: used_types(Mode::Managed, &schema.resources, used),
+        data_sources: used_types(Mode::Data, &schema.data_sources, used),
+        ephemeral: used_types(Mode::Ephemeral, &schema.ephemeral, used),
+        lists: used_types(Mode::List, &schema.lists, used),
         actions: actions
             .filter_map(|ty| Some((ty.clone(), schema.actions.get(ty)?.clone())))
             .collect(),

@@ -197,7 +197,7 @@ fn damaged_and_foreign_files_are_refused() {
 /// The document of a plan in format 3. If this test fails, older plans are not readable any more: raise `FORMAT`.
 #[test]
 fn document_has_the_form_of_its_format() {
-    let document = serde_json::to_value(Document::of(&sample(), "1.0.0")).unwrap();
+    let document = serde_json::to_value(Document::new(&sample(), "1.0.0")).unwrap();
     let recorded: serde_json::Value = serde_json::from_str(include_str!("tests/format-3.json")).unwrap();
     assert_eq!(FORMAT, 3);
     assert_eq!(document, recorded);
@@ -205,7 +205,7 @@ fn document_has_the_form_of_its_format() {
 
 #[test]
 fn written_document_is_read_as_the_same_plan() {
-    let document = serde_json::to_vec(&Document::of(&sample(), "1.0.0")).unwrap();
+    let document = serde_json::to_vec(&Document::new(&sample(), "1.0.0")).unwrap();
     let again = reread_document(&document).unwrap();
     assert_eq!(String::from_utf8(again).unwrap(), String::from_utf8(document).unwrap());
 }
@@ -232,7 +232,7 @@ fn plan_of_another_version_or_format_names_the_version() {
 fn graph_with_missing_change_is_refused() {
     let mut saved = sample();
     saved.plan.graph.nodes.push(Operation::Change(7));
-    let document = serde_json::to_vec(&Document::of(&saved, "1.0.0")).unwrap();
+    let document = serde_json::to_vec(&Document::new(&saved, "1.0.0")).unwrap();
     assert!(matches!(reread_document(&document), Err(PlanFileError::Graph)));
 }
 
@@ -259,7 +259,7 @@ fn schemas() -> Schemas {
     }
 }
 
-/// The same plan with this entry beside the others.
+/// Writes the plan again, with this entry beside the others, and reads it.
 fn rewritten(path: &Path, schemas: Option<&[u8]>) -> SavedPlan {
     let mut old = zip::ZipArchive::new(std::fs::File::open(path).unwrap()).unwrap();
     let new = path.with_extension("new");

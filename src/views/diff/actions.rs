@@ -13,6 +13,8 @@ use super::render;
 use super::signs::Options;
 
 const OPTIONS: Options = Options {
+    short: false,
+    cut: false,
     no_signs: true,
     no_null: true,
     all_replace: false,

@@ -10,6 +10,7 @@ use cty::types::ObjectType;
 use cty::{Kind, Type, Value};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 
+use super::alike;
 use super::pair::{Pair, Paths};
 use super::sequence;
 use super::tree::{Act, Block, Blocks, Body, Node, Secret};
@@ -148,7 +149,11 @@ fn dynamic_of<'v>(pair: &Pair<'v>, common: Shape) -> Node<'v> {
         }
         Shape::Array => {
             let (before, after) = pair.sequences();
-            let steps = sequence::elements(before, after, |v| shape(Some(v)) == Shape::Object);
+            let is_object = |v: &Value| shape(Some(v)) == Shape::Object;
+            let steps = match pair.alike && before.iter().chain(after).any(is_object) {
+                true => alike::lists(before, after),
+                false => sequence::elements(before, after, is_object),
+            };
             list(pair, before, after, steps, true, &dynamic)
         }
         _ => leaf(pair),
@@ -198,7 +203,10 @@ fn list<'v>(
 fn set_items<'v>(pair: &Pair<'v>, compare: &dyn Fn(Pair<'v>) -> Node<'v>) -> (Act, Vec<Node<'v>>) {
     let (before, after) = pair.sequences();
     let mut act = pair.initial();
-    let steps = sequence::match_sets(before, after);
+    let steps = match pair.alike {
+        true => alike::sets(before, after),
+        false => sequence::match_sets(before, after),
+    };
     let items = steps
         .into_iter()
         .map(|step| {
@@ -277,7 +285,10 @@ fn typed_known<'v>(pair: &Pair<'v>, ty: &'v Type) -> Node<'v> {
         Type::List(element) => {
             let (before, after) = pair.sequences();
             let objects = matches!(**element, Type::Object(_));
-            let steps = sequence::elements(before, after, |_| objects);
+            let steps = match pair.alike && objects {
+                true => alike::lists(before, after),
+                false => sequence::elements(before, after, |_| objects),
+            };
             list(pair, before, after, steps, true, &|p| typed(p, element))
         }
         // Elements of a tuple have types of their own, so only equal positions can be compared.
@@ -408,9 +419,18 @@ fn nested_attribute<'v>(pair: &Pair<'v>, nested: &'v NestedObject) -> Node<'v> {
         }
         Nesting::List => {
             let (before, after) = pair.sequences();
-            let steps = sequence::by_position(before.len(), after.len());
-            list(pair, before, after, steps, false, &object)
+            list(pair, before, after, positions(pair), false, &object)
         }
+    }
+}
+
+/// Pairs up the nested objects or blocks of a list, which have no keys. By position, all that follow change if one in the middle
+/// is removed.
+fn positions(pair: &Pair<'_>) -> Vec<sequence::Step> {
+    let (before, after) = pair.sequences();
+    match pair.alike {
+        true => alike::lists(before, after),
+        false => sequence::by_position(before.len(), after.len()),
     }
 }
 
@@ -524,8 +544,7 @@ fn nested_blocks<'v>(pair: &Pair<'v>, nested: &'v NestedBlock) -> (Act, Blocks<'
             let (before, after) = pair.sequences();
             let mut act = pair.initial();
             let mut items = Vec::new();
-            // Blocks of a list have no keys. If one in the middle is removed, all that follow change.
-            for step in sequence::by_position(before.len(), after.len()) {
+            for step in positions(pair) {
                 let child = compare(pair.element(before, after, step));
                 act = act.with(child.act);
                 items.push((None, child));

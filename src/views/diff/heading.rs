@@ -83,7 +83,7 @@ impl Heading<'_> {
         text.ink(Ink::Bold).push("  # ").push(&self.address).ink(Ink::Reset);
     }
 
-    /// Writes the address above an object that is not destroyed. Terraform indents these by one blank less.
+    /// Writes the address above an object that is forgotten. Terraform indents such an address by one blank less.
     fn forgotten(&self, text: &mut Text) {
         text.ink(Ink::Bold).push(" # ").push(&self.address).ink(Ink::Reset);
     }
@@ -117,6 +117,7 @@ impl Heading<'_> {
             Action::CreateThenForget => {
                 self.forgotten(text);
                 text.push(" must be replaced, but the existing object will not be destroyed");
+                // With one blank before the sign, here and where objects are forgotten, as Terraform writes it.
                 text.push("\n # (destroy = false is set in the configuration)");
             }
             Action::Forget => self.removal(text),

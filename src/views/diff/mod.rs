@@ -10,6 +10,7 @@
 //! text, so that memory holds that text and one object's tree.
 
 mod actions;
+mod alike;
 mod compare;
 mod heading;
 mod paint;
@@ -38,6 +39,10 @@ pub struct Style {
     pub width: usize,
     /// Shows sensitive values.
     pub revealed: bool,
+    /// Writes long texts as differences, and pairs elements of lists by their likeness. Otherwise, the text is Terraform's.
+    pub short: bool,
+    /// Writes unchanged attributes, too.
+    pub unchanged: bool,
     /// Names of the program.
     pub program: Names,
 }
@@ -52,6 +57,12 @@ pub fn plan_text(plan: PlanView<'_>, schemas: &Schemas, style: Style) -> String 
 #[must_use]
 pub fn change_text(plan: PlanView<'_>, schemas: &Schemas, style: Style, change: &ResourceChange) -> String {
     plan::write_change(plan, schemas, style, change)
+}
+
+/// Renders the change of one object outside of the program, with the comment above it.
+#[must_use]
+pub fn drift_text(plan: PlanView<'_>, schemas: &Schemas, style: Style, change: &ResourceChange) -> String {
+    plan::write_drift(plan, schemas, style, change)
 }
 
 /// Renders the objects and outputs of a state.

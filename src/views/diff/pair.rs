@@ -17,7 +17,7 @@ impl<'v> Paths<'v> {
         Paths::Some(Vec::new())
     }
 
-    pub(super) fn of(paths: impl IntoIterator<Item = &'v Path>) -> Paths<'v> {
+    pub(super) fn new(paths: impl IntoIterator<Item = &'v Path>) -> Paths<'v> {
         Paths::Some(paths.into_iter().map(|p| p.0.as_slice()).collect())
     }
 
@@ -68,6 +68,8 @@ pub(super) struct Pair<'v> {
     pub(super) relevant: Paths<'v>,
     /// Shows sensitive values.
     pub(super) revealed: bool,
+    /// Pairs elements of lists and sets by their likeness.
+    pub(super) alike: bool,
     /// True if the values come from a provider with the legacy type system, which does not distinguish an empty string from null.
     pub(super) legacy: bool,
 }
@@ -98,6 +100,7 @@ impl<'v> Pair<'v> {
             replace,
             relevant,
             revealed: false,
+            alike: false,
             legacy: false,
         }
     }
@@ -121,9 +124,15 @@ impl<'v> Pair<'v> {
         Pair { revealed, ..self }
     }
 
+    /// Sets whether elements of lists and sets are paired by their likeness.
+    pub(super) fn alike(self, alike: bool) -> Pair<'v> {
+        Pair { alike, ..self }
+    }
+
     pub(super) fn like(self, whole: &Pair<'_>) -> Pair<'v> {
         Pair {
             revealed: whole.revealed,
+            alike: whole.alike,
             legacy: whole.legacy,
             ..self
         }

@@ -24,6 +24,7 @@ struct Writer<'p> {
     width: usize,
     /// Shows sensitive values.
     revealed: bool,
+    options: Options,
     names: Names,
 }
 
@@ -37,6 +38,14 @@ pub(super) fn write(plan: PlanView<'_>, schemas: &Schemas, style: Style, names: 
 pub(super) fn write_change(plan: PlanView<'_>, schemas: &Schemas, style: Style, change: &ResourceChange) -> String {
     let mut writer = Writer::new(plan, schemas, style, style.program);
     writer.proposed(change);
+    writer.text.out
+}
+
+/// Renders the change of an object outside of the program.
+pub(super) fn write_drift(plan: PlanView<'_>, schemas: &Schemas, style: Style, change: &ResourceChange) -> String {
+    let mut writer = Writer::new(plan, schemas, style, style.program);
+    let compared = writer.compare(change, Paths::All);
+    writer.change(change, &compared, Cause::Drift);
     writer.text.out
 }
 
@@ -54,6 +63,11 @@ impl<'p> Writer<'p> {
             // The last column stays free, as in all prose.
             width: style.width.saturating_sub(1),
             revealed: style.revealed,
+            options: Options {
+                short: style.short,
+                show_all: style.unchanged,
+                ..Options::default()
+            },
             names,
         }
     }
@@ -79,7 +93,7 @@ impl Writer<'_> {
             .outputs
             .iter()
             .filter(|(_, change)| change.action != Action::NoOp)
-            .map(|(name, change)| (&**name, output(change, self.revealed), change))
+            .map(|(name, change)| (&**name, output(change, self.revealed, self.options.short), change))
             .filter(|(_, node, change)| node.act != Act::Keep || visibility(change).is_some())
             .collect();
         // Drift without any consequence is not shown, as in Terraform.
@@ -151,7 +165,7 @@ impl Writer<'_> {
                 let Some(paths) = relevant.get(&change.address) else {
                     continue;
                 };
-                Paths::of(paths.iter().copied())
+                Paths::new(paths.iter().copied())
             };
             let compared = self.compare(change, paths);
             if (!refresh_only && compared.act == Act::Keep) || !is_shown(change) {
@@ -208,10 +222,11 @@ impl Writer<'_> {
             } else {
                 &change.after
             },
-            Paths::of(&change.replace_paths),
+            Paths::new(&change.replace_paths),
             relevant,
         )
-        .revealed(self.revealed);
+        .revealed(self.revealed)
+        .alike(self.options.short);
         match self
             .schemas
             .resource(&change.provider.provider, resource.mode, &resource.ty)
@@ -233,8 +248,8 @@ impl Writer<'_> {
         heading::block_header(&mut self.text, &change.address.resource.resource);
         // An imported object is shown completely, since the user has not seen it before.
         let options = Options {
-            show_all: change.importing.is_some(),
-            ..Options::default()
+            show_all: self.options.show_all || change.importing.is_some(),
+            ..self.options
         };
         render::node(&mut self.text, compared, 0, options);
         if cause == Cause::Proposed && !self.plan.invocations.is_empty() {
@@ -312,7 +327,7 @@ impl Writer<'_> {
             }
             self.text.sign(compared.act, Options::default()).push(&name);
             self.text.blanks(longest - name.width()).push(" = ");
-            render::node(&mut self.text, compared, 0, Options::default());
+            render::node(&mut self.text, compared, 0, self.options);
             self.text.push("\n");
         }
     }
@@ -388,7 +403,7 @@ fn visibility(change: &OutputChange) -> Option<&'static str> {
     })
 }
 
-fn output(change: &OutputChange, revealed: bool) -> Node<'_> {
+fn output(change: &OutputChange, revealed: bool, alike: bool) -> Node<'_> {
     fn side(value: &Value, present: bool) -> Option<&Value> {
         present.then_some(value)
     }
@@ -402,5 +417,5 @@ fn output(change: &OutputChange, revealed: bool) -> Node<'_> {
         before = before.map(compare::null_if_empty);
     }
     let pair = Pair::of_value(before, after).sensitive(change.sensitive, change.sensitive);
-    compare::dynamic(pair.revealed(revealed))
+    compare::dynamic(pair.revealed(revealed).alike(alike))
 }

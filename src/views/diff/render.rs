@@ -13,7 +13,7 @@ use super::tree::{Act, Block, Blocks, Body, Node, Secret};
 const TELLING: [&str; 3] = ["id", "name", "tags"];
 
 impl Text {
-    fn hidden(&mut self, count: usize, what: &str, indent: usize, options: Options) {
+    pub(super) fn hidden(&mut self, count: usize, what: &str, indent: usize, options: Options) {
         if count == 0 {
             return;
         }
@@ -48,6 +48,7 @@ pub(super) fn node(text: &mut Text, node: &Node<'_>, indent: usize, options: Opt
                 indent,
                 Options {
                     no_null: true,
+                    cut: options.short,
                     ..options
                 },
             );

@@ -19,6 +19,10 @@ pub(super) struct Options {
     pub(super) none_replace: bool,
     /// Writes unchanged parts, too.
     pub(super) show_all: bool,
+    /// Writes long texts as differences.
+    pub(super) short: bool,
+    /// Writes of long texts the beginning and the end only: they are about to be replaced by values that are not known.
+    pub(super) cut: bool,
 }
 
 impl Text {

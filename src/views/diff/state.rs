@@ -18,6 +18,8 @@ use super::render::{self, attribute_name};
 use super::signs::Options;
 
 const OPTIONS: Options = Options {
+    short: false,
+    cut: false,
     no_signs: true,
     no_null: true,
     all_replace: false,

@@ -1,13 +1,23 @@
 //! Rendering of strings: quoted, as a heredoc, or as the JSON document that they contain.
 
 use cty::Value;
+use lang::render::quote;
 
 use super::compare;
-use super::paint::Text;
+use super::paint::{Ink, Text};
 use super::pair::Pair;
 use super::sequence;
 use super::signs::{Options, scalar};
 use super::tree::{Act, Body, Node};
+
+/// Length of a text in one line, in bytes, from which on only its difference is written.
+const LONG: usize = 160;
+/// Characters around a difference that are written.
+const AROUND: usize = 20;
+/// Limit of the characters of a difference.
+const MIDDLE: usize = 120;
+/// Lines around a changed line that are written.
+const CONTEXT: usize = 3;
 
 /// Content of a string.
 enum Content<'v> {
@@ -51,6 +61,15 @@ impl Content<'_> {
             _ => None,
         }
     }
+}
+
+/// Returns a text, without its middle if it is long.
+fn without_middle(text: &[char]) -> String {
+    if text.len() <= MIDDLE {
+        return text.iter().collect();
+    }
+    let (head, tail) = (&text[..MIDDLE - AROUND], &text[text.len() - AROUND..]);
+    head.iter().chain(&['…']).chain(tail).collect()
 }
 
 /// String or its change. A JSON document in it is written like any other value, by `write_node`.
@@ -114,6 +133,15 @@ impl StringChange<'_, '_> {
 
     fn update(self, text: &mut Text, old: &Content<'_>, new: &Content<'_>) {
         if !matches!(old, Content::Lines(_)) && !matches!(new, Content::Lines(_)) {
+            let sides = (old.text(), new.text());
+            if self.options.short
+                && sides.0.len().max(sides.1.len()) > LONG
+                && !sides.0.is_empty()
+                && !sides.1.is_empty()
+            {
+                self.abridged(text, sides);
+                return;
+            }
             scalar(text, self.before);
             text.arrow();
             scalar(text, self.after);
@@ -123,24 +151,84 @@ impl StringChange<'_, '_> {
         self.heredoc(text, |text| {
             let (old, new): (Vec<&str>, Vec<&str>) =
                 (old.text().split('\n').collect(), new.text().split('\n').collect());
-            for step in sequence::pair_up(&old, &new, |_| false) {
-                let (act, line) = match step {
-                    (Some(b), None) => (Act::Delete, old[b]),
-                    (None, Some(a)) => (Act::Create, new[a]),
-                    (Some(b), Some(_)) => (Act::Keep, old[b]),
-                    (None, None) => continue,
-                };
-                self.line(text, act, line);
-            }
+            let steps = sequence::pair_up(&old, &new, |_| false);
+            let lines: Vec<(Act, &str)> = steps
+                .into_iter()
+                .filter_map(|step| match step {
+                    (Some(b), None) => Some((Act::Delete, old[b])),
+                    (None, Some(a)) => Some((Act::Create, new[a])),
+                    (Some(b), Some(_)) => Some((Act::Keep, old[b])),
+                    (None, None) => None,
+                })
+                .collect();
+            self.lines(text, &lines);
         });
+    }
+
+    /// Writes lines of a text. If it is to be short, only those near a change.
+    fn lines(self, text: &mut Text, lines: &[(Act, &str)]) {
+        let is_near = |at: usize| {
+            let near = at.saturating_sub(CONTEXT)..(at + CONTEXT + 1).min(lines.len());
+            lines[near].iter().any(|(act, _)| *act != Act::Keep)
+        };
+        let mut hidden = 0;
+        for (at, (act, line)) in lines.iter().enumerate() {
+            if self.options.short && !is_near(at) {
+                hidden += 1;
+                continue;
+            }
+            text.hidden(std::mem::take(&mut hidden), "line", self.indent + 1, self.options);
+            self.line(text, *act, line);
+        }
+        text.hidden(hidden, "line", self.indent + 1, self.options);
+    }
+
+    /// Writes the change of a long text in one line: what differs, with a few characters around it.
+    fn abridged(self, text: &mut Text, (old, new): (&str, &str)) {
+        let (old, new): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());
+        let same = |pairs: &mut dyn Iterator<Item = (&char, &char)>| pairs.take_while(|(a, b)| a == b).count();
+        let begin = same(&mut old.iter().zip(&new));
+        // The end must not overlap the beginning.
+        let (rest_old, rest_new) = (&old[begin..], &new[begin..]);
+        let end = same(&mut rest_old.iter().rev().zip(rest_new.iter().rev()));
+        let part = |all: &[char]| {
+            let from = begin.saturating_sub(AROUND);
+            let to = (all.len() - end + AROUND).min(all.len());
+            let shown: String = match all.get(from..to) {
+                // Neither side is written in whole if nothing is the same.
+                Some(middle) => without_middle(middle),
+                None => String::new(),
+            };
+            let mark = |is_cut: bool| if is_cut { "…" } else { "" };
+            format!("{}{shown}{}", mark(from > 0), mark(to < all.len()))
+        };
+        text.push(&quote(&part(&old))).arrow().push(&quote(&part(&new)));
+        text.push(" ")
+            .inner(Ink::Grey, &format!("# ({} -> {} characters)", old.len(), new.len()));
+        text.forces(self.node.replace, self.options);
     }
 
     /// Writes a string that is unchanged, added or removed.
     fn whole(self, text: &mut Text, shown: &Content<'_>, value: Option<&Value>) {
         match shown {
             Content::Lines(lines) => self.heredoc(text, |text| {
-                lines.split('\n').for_each(|line| self.line(text, Act::Keep, line));
+                let all: Vec<&str> = lines.split('\n').collect();
+                let hidden = match self.options.cut {
+                    true => all.len().saturating_sub(2 * CONTEXT),
+                    false => 0,
+                };
+                let (head, rest) = all.split_at(CONTEXT.min(all.len()));
+                head.iter().for_each(|line| self.line(text, Act::Keep, line));
+                text.hidden(hidden, "line", self.indent + 1, self.options);
+                let tail = rest.get(hidden..).unwrap_or_default();
+                tail.iter().for_each(|line| self.line(text, Act::Keep, line));
             }),
+            Content::Plain(_) if self.options.cut && shown.text().len() > LONG => {
+                let all: Vec<char> = shown.text().chars().collect();
+                text.push(&quote(&without_middle(&all)));
+                text.null_suffix(self.node.act, self.options)
+                    .forces(self.node.replace, self.options);
+            }
             _ => {
                 scalar(text, value);
                 text.null_suffix(self.node.act, self.options)
@@ -170,7 +258,7 @@ impl StringChange<'_, '_> {
         let StringChange {
             node, indent, options, ..
         } = self;
-        let document = compare::dynamic(Pair::of_value(before, after));
+        let document = compare::dynamic(Pair::of_value(before, after).alike(options.short));
         // Then all of the document is shown: an empty diff would not say what the string is.
         let only_spaces = document.act == Act::Keep && node.act == Act::Update;
         let inner = Options {

@@ -72,9 +72,9 @@ pub(super) enum Body<'v> {
 pub(super) struct Secret {
     /// Action on the value itself.
     pub(super) inner: Act,
-    /// True if it was sensitive.
+    /// True if the value was sensitive.
     pub(super) before: bool,
-    /// True if it will be sensitive.
+    /// True if the value will be sensitive.
     pub(super) after: bool,
 }
 
@@ -90,6 +90,6 @@ pub(super) struct Block<'v> {
 pub(super) struct Blocks<'v> {
     /// Blocks, with their labels if blocks of this type have labels.
     pub(super) items: Vec<(Option<&'v str>, Node<'v>)>,
-    /// True if a change of any of them requires replacement.
+    /// True if a change of any of these blocks requires replacement.
     pub(super) replace: bool,
 }

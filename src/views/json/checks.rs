@@ -37,6 +37,7 @@ fn module_of(address: &str) -> Option<&str> {
 }
 
 fn config_address(kind: &str, text: &str) -> Json {
+    // The name of this kind in documents, unlike in states.
     let kind_shown = if kind == "output" { "output_value" } else { kind };
     let mut out = Map::new();
     out.insert("kind".into(), kind_shown.into());

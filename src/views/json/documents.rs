@@ -7,7 +7,7 @@ use syntax::content::suggest;
 pub struct Document {
     /// Name, the NAME of `help json NAME`.
     pub name: &'static str,
-    /// Command that prints it.
+    /// Command that prints the document.
     pub command: &'static str,
     /// Schema, as JSON.
     pub schema: &'static str,
@@ -34,6 +34,7 @@ pub const DOCUMENTS: &[Document] = &[
     document!("modules", "modules -json"),
     document!("output", "output -json"),
     document!("pack-list", "pack -list -json"),
+    document!("plan-summary", "show -summary -json PLAN"),
     document!("providers", "providers -json"),
     document!("providers-schema", "providers schema -json"),
     document!("self-check", "self-check -json"),

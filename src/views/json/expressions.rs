@@ -107,6 +107,7 @@ pub(super) fn expression(expr: &Expr) -> Json {
         if diagnostics.is_empty() && value.is_wholly_known() {
             return Object::default().with_some("constant_value", known_part(&value)).into();
         }
+        // As in Terraform, an expression that needs more than constants, such as a function, is an empty object.
         return Json::Object(Map::new());
     }
     let references = found.into_iter().filter_map(|traversal| reference(traversal).ok());

@@ -16,6 +16,7 @@ mod provider_configs;
 pub mod read;
 pub mod schemas;
 pub mod state;
+pub mod summary;
 pub mod tested;
 pub mod values;
 

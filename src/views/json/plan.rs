@@ -219,7 +219,7 @@ fn planned_values(plan: PlanView<'_>, schemas: &Schemas) -> Json {
             )
             // If nothing is known, there is no object at all.
             .with_content("values", known_part(&change.after).unwrap_or(Json::Null))
-            .with("sensitive_values", sensitive_parts(&told(change, schema)))
+            .with("sensitive_values", sensitive_parts(&sensitive_after(change, schema)))
             .with_some(
                 "identity_schema_version",
                 identity.and(schema).and_then(|s| Some(s.identity.as_ref()?.version)),
@@ -238,7 +238,7 @@ fn planned_values(plan: PlanView<'_>, schemas: &Schemas) -> Json {
 
 /// Returns a planned object with the marks for its document. In a replacement, Terraform marks what is sensitive by the schema
 /// alone only if the attribute has a known value.
-fn told(change: &ResourceChange, schema: Option<&Schema>) -> Value {
+fn sensitive_after(change: &ResourceChange, schema: Option<&Schema>) -> Value {
     let replaced = change.action.is_replace() && change.reason != Reason::ReplaceBecauseTainted;
     let Some(schema) = schema.filter(|_| replaced) else {
         return change.after.clone();

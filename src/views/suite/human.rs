@@ -107,10 +107,9 @@ impl Human {
         if !self.is_live() || live.times.len() < 2 {
             return;
         }
-        live.times.sort();
+        live.times.sort_by(|a, b| b.cmp(a));
         self.ui.line("\nSlowest runs:");
-        let first = live.times.len().saturating_sub(SLOWEST);
-        for (time, name) in &live.times[first..] {
+        for (time, name) in live.times.iter().take(SLOWEST) {
             self.ui.line(format!("  {:>8} {name}", seconds(*time)));
         }
     }
@@ -188,6 +187,7 @@ impl Human {
 
 impl View for Human {
     fn event(&self, event: &Event<'_>) {
+        // Held to the end, so that the lines of parallel runs are not mixed.
         let mut live = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (ui, style) = (&self.ui, self.ui.style());
         match event {

@@ -8,10 +8,8 @@ use syntax::{Diagnostic, SourceMap};
 use testing::{Event, Performed, Status, View};
 
 use crate::diagnostics::{self, Layout};
+use crate::junit::{WIDTH, cdata, escaped};
 use crate::ui::Style;
-
-/// Width of texts in the report, in columns.
-const WIDTH: usize = 80;
 
 /// View that collects the results of a suite, and passes every event on.
 pub struct Report<'v> {
@@ -52,31 +50,6 @@ fn text(problem: &Diagnostic, sources: &SourceMap) -> String {
 
 fn is_assertion(problem: &Diagnostic) -> bool {
     problem.summary == "Test assertion failed"
-}
-
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&#34;"),
-            '\'' => out.push_str("&#39;"),
-            '\n' => out.push_str("&#xA;"),
-            '\t' => out.push_str("&#x9;"),
-            '\r' => out.push_str("&#xD;"),
-            // Other control characters are not allowed in XML, not even escaped.
-            c if (c as u32) < 0x20 => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-fn cdata(text: &str) -> String {
-    // The end mark of a CDATA section is split between two sections.
-    format!("<![CDATA[{}]]>", text.replace("]]>", "]]]]><![CDATA[>"))
 }
 
 impl<'v> Report<'v> {

@@ -33,7 +33,7 @@ impl Candidate {
 
 /// Returns the candidates for the last word, sorted.
 #[must_use]
-pub fn of(line: &Line, live: &dyn Live) -> Vec<Candidate> {
+pub fn complete(line: &Line, live: &dyn Live) -> Vec<Candidate> {
     let mut found = of_word(line, live);
     // A control character in a name would reach the terminal, and a line break would separate two candidates.
     found.retain(|c| c.text.starts_with(&line.last) && !c.text.contains(char::is_control));
@@ -197,6 +197,8 @@ fn values(command: &Command, flag: &clap::Arg, typed: &str, live: &dyn Live) -> 
         ("DIR", ..) => paths(typed, true, live),
         ("'NAME=VALUE'", ..) => plain(live.variables().into_iter().map(|name| name + "=").collect()),
         ("SOURCE", ..) => plain(live.providers()),
+        (_, "plan" | "show", "format") => plain(["markdown", "text"].map(str::to_owned).to_vec()),
+        (_, _, "verbosity") => plain(["brief", "full", "normal"].map(str::to_owned).to_vec()),
         (_, "graph", "format") => plain(["dot", "html", "mermaid"].map(str::to_owned).to_vec()),
         (_, "graph", "type") => plain(
             ["plan", "plan-refresh-only", "plan-destroy", "apply"]
@@ -215,6 +217,7 @@ fn paths(typed: &str, directories: bool, live: &dyn Live) -> Vec<Candidate> {
         None => ("", typed),
     };
     let names = live.names_in(dir).into_iter();
+    // As in shells, hidden names are candidates once their dot is typed.
     let hidden = begun.starts_with('.');
     plain(
         names
@@ -300,65 +303,70 @@ mod tests {
         }
     }
 
-    fn of(line: &str) -> Vec<String> {
-        let found = super::of(&Line::parse(line), &Fixed);
+    fn completed(line: &str) -> Vec<String> {
+        let found = complete(&Line::parse(line), &Fixed);
         found.into_iter().map(|c| c.text).collect()
     }
 
     #[test]
     fn commands_and_their_subcommands() {
-        assert_eq!(of("monoform pl"), ["plan"]);
-        assert_eq!(of("monoform -chdir=x va"), ["validate"]);
-        assert_eq!(of("monoform state s"), ["show"]);
-        assert_eq!(of("monoform providers "), ["lock", "mirror", "schema", "serve"]);
-        assert!(of("monoform ").contains(&"workspace".to_owned()));
-        assert!(!of("monoform ").contains(&"env".to_owned()));
-        assert!(of("monoform nonsense ").is_empty());
-        assert_eq!(of("monoform completion z"), ["zsh"]);
+        assert_eq!(completed("monoform pl"), ["plan"]);
+        assert_eq!(completed("monoform -chdir=x va"), ["validate"]);
+        assert_eq!(completed("monoform state s"), ["show"]);
+        assert_eq!(completed("monoform providers "), ["lock", "mirror", "schema", "serve"]);
+        assert!(completed("monoform ").contains(&"workspace".to_owned()));
+        assert!(!completed("monoform ").contains(&"env".to_owned()));
+        assert!(completed("monoform nonsense ").is_empty());
+        assert_eq!(completed("monoform completion z"), ["zsh"]);
     }
 
     #[test]
     fn flags_and_their_values() {
-        assert_eq!(of("monoform plan -detailed"), ["-detailed-exitcode"]);
-        assert_eq!(of("monoform plan -o"), ["-out"]);
-        assert_eq!(of("monoform plan --refresh-o"), ["--refresh-only"]);
-        assert_eq!(of("monoform plan -input="), ["-input=false", "-input=true"]);
-        assert_eq!(of("monoform plan -var s"), ["size="]);
-        assert_eq!(of("monoform plan -var=s"), ["-var=size="]);
-        assert_eq!(of("monoform graph -format m"), ["mermaid"]);
-        assert_eq!(of("monoform workspace new -st"), ["-state"]);
-        assert_eq!(of("monoform plan -var-file modules/"), ["modules/a/", "modules/b.tf"]);
-        assert_eq!(of("monoform -chdir="), ["-chdir=modules/"]);
-        assert!(of("monoform state -").is_empty());
+        assert_eq!(completed("monoform plan -detailed"), ["-detailed-exitcode"]);
+        assert_eq!(completed("monoform plan -o"), ["-out"]);
+        assert_eq!(completed("monoform plan --refresh-o"), ["--refresh-only"]);
+        assert_eq!(completed("monoform plan -input="), ["-input=false", "-input=true"]);
+        assert_eq!(completed("monoform plan -var s"), ["size="]);
+        assert_eq!(completed("monoform plan -var=s"), ["-var=size="]);
+        assert_eq!(completed("monoform graph -format m"), ["mermaid"]);
+        assert_eq!(completed("monoform plan -format m"), ["markdown"]);
+        assert_eq!(completed("monoform apply -verbosity=f"), ["-verbosity=full"]);
+        assert_eq!(completed("monoform workspace new -st"), ["-state"]);
+        assert_eq!(
+            completed("monoform plan -var-file modules/"),
+            ["modules/a/", "modules/b.tf"]
+        );
+        assert_eq!(completed("monoform -chdir="), ["-chdir=modules/"]);
+        assert!(completed("monoform state -").is_empty());
     }
 
     #[test]
     fn what_is_in_the_working_directory() {
-        assert_eq!(of("monoform workspace select s"), ["staging"]);
-        assert_eq!(of("monoform workspace delete -force "), ["default", "staging"]);
-        assert_eq!(of("monoform state show t."), ["t.a", "t.each[\"x y\"]"]);
-        assert_eq!(of("monoform state show 't.each["), ["t.each[\"x y\"]"]);
+        assert_eq!(completed("monoform workspace select s"), ["staging"]);
+        assert_eq!(completed("monoform workspace delete -force "), ["default", "staging"]);
+        assert_eq!(completed("monoform state show t."), ["t.a", "t.each[\"x y\"]"]);
+        assert_eq!(completed("monoform state show 't.each["), ["t.each[\"x y\"]"]);
         assert_eq!(
-            of("monoform plan -target=t.e"),
+            completed("monoform plan -target=t.e"),
             ["-target=t.each", "-target=t.each[\"x y\"]"]
         );
-        assert_eq!(of("monoform apply -replace t.a"), ["t.a"]);
-        assert_eq!(of("monoform apply -invoke "), ["action.local_command.go"]);
-        assert_eq!(of("monoform apply "), ["modules/", "p.tfplan"]);
-        assert_eq!(of("monoform import t.e"), ["t.each"]);
-        assert_eq!(of("monoform import t.a "), Vec::<String>::new());
-        assert_eq!(of("monoform output "), ["url"]);
+        assert_eq!(completed("monoform apply -replace t.a"), ["t.a"]);
+        assert_eq!(completed("monoform apply -invoke "), ["action.local_command.go"]);
+        assert_eq!(completed("monoform apply "), ["modules/", "p.tfplan"]);
+        assert_eq!(completed("monoform import t.e"), ["t.each"]);
+        assert_eq!(completed("monoform import t.a "), Vec::<String>::new());
+        assert_eq!(completed("monoform output "), ["url"]);
         assert_eq!(
-            of("monoform state replace-provider r"),
+            completed("monoform state replace-provider r"),
             ["registry.terraform.io/hashicorp/null"]
         );
     }
 
     #[test]
     fn many_addresses_are_shown_step_by_step() {
-        assert_eq!(of("monoform state show "), ["module.", "t."]);
+        assert_eq!(completed("monoform state show "), ["module.", "t."]);
         // A prefix of all candidates is no choice: the first step at which they differ is shown.
-        assert_eq!(of("monoform state show m"), ["module.big[0].", "module.big[1]."]);
-        assert_eq!(of("monoform state show module.big[1].t.n[29").len(), 6);
+        assert_eq!(completed("monoform state show m"), ["module.big[0].", "module.big[1]."]);
+        assert_eq!(completed("monoform state show module.big[1].t.n[29").len(), 6);
     }
 }

@@ -89,16 +89,16 @@ mod tests {
 
     use super::*;
 
-    fn of(text: &str) -> (Vec<String>, String, Quote, usize) {
+    fn parsed(text: &str) -> (Vec<String>, String, Quote, usize) {
         let line = Line::parse(text);
         (line.words, line.last, line.quote, line.part)
     }
 
     #[test]
     fn words_are_split_as_a_shell_does() {
-        assert_eq!(of("monoform"), (vec![], String::new(), Quote::None, 0));
+        assert_eq!(parsed("monoform"), (vec![], String::new(), Quote::None, 0));
         assert_eq!(
-            of("m plan -var 'a b' "),
+            parsed("m plan -var 'a b' "),
             (
                 ["plan", "-var", "a b"].map(str::to_owned).to_vec(),
                 String::new(),
@@ -106,16 +106,16 @@ mod tests {
                 0
             )
         );
-        assert_eq!(of("m s 'a[\"x").1, "a[\"x");
-        assert_eq!(of("m s 'a[\"x").2, Quote::Single);
-        assert_eq!(of(r#"m s a\[\"x"#).1, "a[\"x");
+        assert_eq!(parsed("m s 'a[\"x").1, "a[\"x");
+        assert_eq!(parsed("m s 'a[\"x").2, Quote::Single);
+        assert_eq!(parsed(r#"m s a\[\"x"#).1, "a[\"x");
         assert_eq!(
-            of(r#"m s "a[\"x"#),
+            parsed(r#"m s "a[\"x"#),
             (vec!["s".into()], "a[\"x".into(), Quote::Double, 0)
         );
-        assert_eq!(of("m -target='mo"), (vec![], "-target=mo".into(), Quote::Single, 8));
-        assert_eq!(of("m -target=mo").3, 8);
-        assert_eq!(of("m -target= x").3, 0);
+        assert_eq!(parsed("m -target='mo"), (vec![], "-target=mo".into(), Quote::Single, 8));
+        assert_eq!(parsed("m -target=mo").3, 8);
+        assert_eq!(parsed("m -target= x").3, 0);
     }
 
     proptest! {

@@ -108,7 +108,7 @@ pub fn candidates(session: &Session, text: &str) -> Outcome {
         .unwrap_or(Shell::Bash);
     let line = line::Line::parse(text);
     let live = live::WorkingDirectory(session);
-    let found = candidates::of(&line, &live);
+    let found = candidates::complete(&line, &live);
     Outcome::text(found.iter().map(|found| shown(found, &line, shell)).collect::<String>())
 }
 

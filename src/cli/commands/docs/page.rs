@@ -71,6 +71,31 @@ impl Kind {
     }
 }
 
+/// Provider that a page is about, as its heading names it.
+pub(super) struct Described {
+    /// Name in a configuration.
+    pub name: String,
+    /// Origin of its plugin, such as "built-in provider".
+    pub kind: &'static str,
+    pub address: String,
+    /// Version in parentheses, after a space; empty if it has none.
+    pub version: String,
+}
+
+impl From<&BuiltinProvider> for Described {
+    fn from(provider: &BuiltinProvider) -> Described {
+        let version = provider.version.as_ref();
+        Described {
+            name: provider.name.clone(),
+            kind: "built-in provider",
+            address: provider.address.to_string(),
+            version: version
+                .map(|version| format!(" (as version {version})"))
+                .unwrap_or_default(),
+        }
+    }
+}
+
 /// Writes a wrapped and indented paragraph.
 fn paragraph(out: &mut String, text: &str, indent: usize, width: usize) {
     for line in wrap(text, width.saturating_sub(indent).max(30)) {
@@ -86,31 +111,28 @@ fn described(out: &mut String, description: &Description, width: usize) {
 }
 
 /// Renders the page of a type.
-pub(super) fn of_type(kind: Kind, name: &str, provider: &BuiltinProvider, schema: &Schema, width: usize) -> String {
-    let version = provider
-        .version
-        .as_ref()
-        .map(|version| format!(" (as version {version})"))
-        .unwrap_or_default();
+pub(super) fn of_type(kind: Kind, name: &str, provider: &Described, schema: &Schema, width: usize) -> String {
     let mut out = format!(
-        "{name}: {} of the built-in provider {}{version}\n",
+        "{name}: {} of the {} {}{}\n",
         kind.title(),
-        provider.address
+        provider.kind,
+        provider.address,
+        provider.version
     );
     described(&mut out, &schema.block.description, width);
-    shown_example(&mut out, &type_example(kind, name, provider, schema));
+    shown_example(&mut out, &type_example(kind, name, &provider.name, schema));
     arguments(&mut out, &schema.block, width);
     out
 }
 
 /// Renders a block of a type with everything that is required.
-pub(super) fn type_example(kind: Kind, name: &str, provider: &BuiltinProvider, schema: &Schema) -> String {
+pub(super) fn type_example(kind: Kind, name: &str, provider: &str, schema: &Schema) -> String {
     let mut text = format!("{} \"{name}\" \"example\" {{\n", kind.keyword());
     match kind.inner() {
         None => example(&mut text, &schema.block),
         Some(inner) => {
             if kind == Kind::List {
-                let _ = writeln!(text, "provider = {}", provider.name);
+                let _ = writeln!(text, "provider = {provider}");
             }
             let _ = writeln!(text, "{inner} {{");
             example(&mut text, &schema.block);
@@ -122,8 +144,8 @@ pub(super) fn type_example(kind: Kind, name: &str, provider: &BuiltinProvider, s
 }
 
 /// Renders a provider block with everything that is required.
-pub(super) fn provider_example(provider: &BuiltinProvider, schema: &ProviderSchema) -> String {
-    let mut text = format!("provider \"{}\" {{\n", provider.name);
+pub(super) fn provider_example(provider: &str, schema: &ProviderSchema) -> String {
+    let mut text = format!("provider \"{provider}\" {{\n");
     example(&mut text, &schema.provider.block);
     text.push_str("}\n");
     formatted(text)
@@ -138,15 +160,13 @@ pub(super) fn provisioner_example(name: &str, schema: &Schema) -> String {
 }
 
 /// Renders the page of a provider: its configuration, types and functions.
-pub(super) fn provider(provider: &BuiltinProvider, schema: &ProviderSchema, width: usize) -> String {
-    let version = provider
-        .version
-        .as_ref()
-        .map(|version| format!(" (as version {version})"))
-        .unwrap_or_default();
-    let mut out = format!("{}: built-in provider {}{version}\n", provider.name, provider.address);
+pub(super) fn provider(provider: &Described, schema: &ProviderSchema, width: usize) -> String {
+    let mut out = format!(
+        "{}: {} {}{}\n",
+        provider.name, provider.kind, provider.address, provider.version
+    );
     described(&mut out, &schema.provider.block.description, width);
-    shown_example(&mut out, &provider_example(provider, schema));
+    shown_example(&mut out, &provider_example(&provider.name, schema));
     arguments(&mut out, &schema.provider.block, width);
     for kind in Kind::ALL {
         let names = kind.names(schema);

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use files::io_reason;
-use packages::cli_config::Source;
+use packages::cli_config::{self, Source};
 
 use super::Findings;
 use crate::process;
@@ -79,11 +79,14 @@ fn configuration(session: &Session, found: &mut Findings) {
         },
     }
     for problem in session.cli_problems.iter().filter(|problem| problem.is_error()) {
-        found.problem(
-            SUBJECT,
-            problem.detail.clone(),
-            "Correct the setting: until then it has its default.",
-        );
+        // Settings of the environment have the name of their variable at the beginning.
+        let variable = problem.detail.strip_prefix(cli_config::OF_VARIABLE);
+        let variable = variable.and_then(|rest| rest.split_once(':'));
+        let mend = match variable {
+            Some((name, _)) => format!("Correct or unset {name}: until then the setting has its default."),
+            None => "Correct the setting: until then it has its default.".to_owned(),
+        };
+        found.problem(SUBJECT, problem.detail.clone(), mend);
     }
     let credentials = session
         .env
@@ -108,7 +111,10 @@ fn directories(session: &Session, found: &mut Findings) {
             found,
             "plugin cache",
             dir,
-            "Create it, or take plugin_cache_dir out of the CLI configuration.",
+            match session.env.get("TF_PLUGIN_CACHE_DIR").filter(|dir| !dir.is_empty()) {
+                Some(_) => "Create it, or unset TF_PLUGIN_CACHE_DIR.",
+                None => "Create it, or take plugin_cache_dir out of the CLI configuration.",
+            },
         );
         if let Ok(facts) = fs::metadata(dir)
             // By its mode: doctor changes nothing, and does not try to write.

@@ -148,7 +148,7 @@ pub(super) fn why(reason: Reason) -> Option<&'static str> {
 }
 
 /// Returns the document of an explanation.
-pub(super) fn of(explanation: &Explanation) -> Json {
+pub(super) fn render(explanation: &Explanation) -> Json {
     let (values, sensitive) = explanation.values.clone().unwrap_or_default();
     let values: Vec<Json> = explanation
         .origins

@@ -14,8 +14,8 @@ use engine::plan::ResourceChange;
 use schema::BlockSchema;
 use serde_json::Value as Json;
 use state::{ObjectStatus, State};
-use syntax::Range;
 use syntax::content::suggest;
+use syntax::{Diagnostics, Range};
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
@@ -64,7 +64,7 @@ impl FromFlags for Arguments {
 struct Explanation {
     /// Requested address.
     address: String,
-    /// Source range of its block, if the configuration has one.
+    /// Source range of the resource's block, if the configuration has one.
     declared: Option<Range>,
     provider: String,
     origins: Vec<Origin>,
@@ -73,7 +73,7 @@ struct Explanation {
     objects: Vec<Object>,
     depends_on: Vec<Neighbour>,
     needed_by: Vec<Neighbour>,
-    /// References to it in its own module.
+    /// References to the resource in its own module.
     uses: Vec<(String, Range)>,
     /// Values and their sensitive parts, if the explanation is about a single object.
     values: Option<(Json, Json)>,
@@ -103,38 +103,58 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             "Give exactly one argument: the address of a resource, or of one instance of it.",
         ));
     };
-    let target = match addrs::parse::target(name) {
-        Ok(Target::Module(_) | Target::ModuleInstance(_)) => {
-            return Err(Failure::new(
-                "Not the address of a resource",
-                format!("{name} is a module. Only resources can be explained: give the address of one that is in it."),
-            ));
-        }
-        Ok(target) => target,
-        Err(problem) => return Err(Failure::new(problem.summary, problem.detail)),
-    };
+    let target = resource(name)?;
     let subject = match &arguments.plan {
         Some(path) => of_saved_plan(session, Path::new(path)),
         None => of_directory(session),
     };
     let subject = subject?;
+    let (explanation, problems) = explained(&subject, &target)?;
+    let outcome = Outcome::success().and_problems(problems, &subject.project.sources);
+    Ok(outcome.and_outcome(match arguments.json {
+        true => Outcome::document(&document::render(&explanation)),
+        false => Outcome::text(text::render(&explanation, session.ui.style())),
+    }))
+}
+
+/// Returns the text about a resource, for a plan that is not saved.
+///
+/// # Errors
+/// There is no such resource.
+pub(super) fn of_subject(session: &Session, subject: &Subject, address: &str) -> Result<String, Failure> {
+    let (explanation, _) = explained(subject, &resource(address)?)?;
+    Ok(text::render(&explanation, session.ui.style()))
+}
+
+/// Parses the address of a resource or of an instance.
+fn resource(name: &str) -> Result<Target, Failure> {
+    match addrs::parse::target(name) {
+        Ok(Target::Module(_) | Target::ModuleInstance(_)) => Err(Failure::new(
+            "Not the address of a resource",
+            format!("{name} is a module. Only resources can be explained: give the address of one that is in it."),
+        )),
+        Ok(target) => Ok(target),
+        Err(problem) => Err(Failure::new(problem.summary, problem.detail)),
+    }
+}
+
+/// Returns the explanation of a resource, with warnings.
+fn explained(subject: &Subject, target: &Target) -> Result<(Explanation, Diagnostics), Failure> {
     let (config, sources) = (&subject.project.config, &subject.project.sources);
     let (graph, problems) = graph::resources(config, &subject.schemas, &subject.state).within(sources)?;
-    let Some(explanation) = explain(&subject, &graph, &target) else {
-        let failure = Failure::new(
-            "No such resource",
-            format!(
-                "Neither the configuration nor the state has {target}.{}",
-                nearest(&subject, &target.to_string())
-            ),
-        );
-        return Err(Failure::within(problems, sources).and(failure));
-    };
-    let outcome = Outcome::success().and_problems(problems, sources);
-    Ok(outcome.and_outcome(match arguments.json {
-        true => Outcome::document(&document::of(&explanation)),
-        false => Outcome::text(text::of(&explanation, session.ui.style())),
-    }))
+    match explain(subject, &graph, target) {
+        Some(explanation) => Ok((explanation, problems)),
+        None => {
+            let failure = Failure::new(
+                "No such resource",
+                format!(
+                    "Neither the configuration nor the state has {target}.{}",
+                    nearest(subject, &target.to_string())
+                ),
+            );
+            Err(Failure::within(problems, sources).and(failure))
+        }
+    }
 }
 
 /// Suggests the most similar address, like ` Did you mean …?`.

@@ -40,7 +40,7 @@ pub(super) struct Source {
     pub about: String,
     /// Source range of its declaration, or of the expression that sets its value.
     pub place: Option<Range>,
-    /// References of its expression.
+    /// References of the expression that sets the object's value.
     pub sources: Vec<Source>,
 }
 
@@ -81,6 +81,7 @@ impl<'t> Tracer<'t> {
         }
         self.body(node, &resource.body, schema, "", &[], &mut out);
         for (name, attribute) in &schema.attributes {
+            // An attribute whose type is a list of objects can also be written as blocks of its name.
             let written = resource.body.attribute(name).is_some() || resource.body.blocks.iter().any(|b| b.ty == *name);
             if attribute.computed && !written {
                 out.push(Origin {

@@ -17,7 +17,7 @@ const WIDTH: usize = 72;
 const MANY: usize = 40;
 
 /// Renders an explanation.
-pub(super) fn of(explanation: &Explanation, style: Style) -> String {
+pub(super) fn render(explanation: &Explanation, style: Style) -> String {
     let mut out = format!("{}\n", style.bold(&explanation.address));
     let declared = match &explanation.declared {
         Some(range) => format!("Declared at {}", place(range)),

@@ -15,7 +15,7 @@ use crate::session::Session;
 use views::wrap::wrapped;
 
 /// Reports a step.
-pub(super) fn tell(session: &Session, step: &Step<'_>) {
+pub(super) fn print_step(session: &Session, step: &Step<'_>) {
     match step {
         Step::Finding(provider, constraints) => {
             let name = provider.for_display();
@@ -148,7 +148,7 @@ pub(super) fn suggest(session: &Session, needed: &BTreeMap<Provider, Constraints
 }
 
 /// Reports the result of the installation.
-pub(super) fn told(session: &Session, installation: &Installation) {
+pub(super) fn print_installation(session: &Session, installation: &Installation) {
     let by_its_authors = |o: &Outcome| match &o.how {
         Some(Provenance::Installed(Authentication::Signed(signer))) => signer.standing != Standing::Vendor,
         _ => false,

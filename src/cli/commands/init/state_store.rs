@@ -12,7 +12,7 @@ use syntax::{Diagnostic, Diagnostics};
 use versions::Constraints;
 use views::prompt::{Answer, Echo};
 
-use super::{Arguments, say, space, tell};
+use super::{Arguments, print_step, say, space};
 use crate::plugin_source::{origins, requirements};
 use crate::session::Session;
 
@@ -60,7 +60,7 @@ pub(super) fn install(
         Some(outcome) if may_be_remote && is_new(outcome) => approve(session, arguments, provider, outcome),
         _ => Ok(()),
     };
-    let mut installed = catalog.install_if(&needed, options, &mut |step| tell(session, &step), &mut agree)?;
+    let mut installed = catalog.install_if(&needed, options, &mut |step| print_step(session, &step), &mut agree)?;
     let locked = installed.providers.values().any(|outcome| outcome.locked.is_some());
     if arguments.upgrade && !arguments.reconfigure && locked {
         installed.warnings.push(Diagnostic::warning(

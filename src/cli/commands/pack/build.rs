@@ -306,7 +306,7 @@ fn gather(
                 .line(format!("- Packing {name} v{version} for {platform}..."));
         }
         Step::Downloading(overall) => downloads::show(session, &overall),
-        Step::Selected(..) | Step::Retrieved(..) | Step::Compared(..) => {}
+        Step::Packing(..) | Step::Selected(..) | Step::Retrieved(..) | Step::Compared(..) => {}
     };
     fetching(session, async || catalog.gather(&request, &mut tell).await)
 }

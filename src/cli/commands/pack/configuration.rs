@@ -95,7 +95,7 @@ fn relative(dir: &Path, top: &Path) -> String {
 struct Packed<'p> {
     /// Directory of the root module.
     root: &'p Path,
-    /// Directory that contains all of them, to which paths are relative.
+    /// Directory that contains all modules, to which paths are relative.
     top: &'p Path,
     data_dir: String,
     /// Rules of the root module's `.terraformignore`.

@@ -33,7 +33,7 @@ pub(super) fn write(session: &Session, pack: &Pack, name: &str, dir: &Path, repl
             format!("The pack {path} has no configuration \"{name}\". It has {has}."),
         ));
     };
-    let plan = match Plan::of(pack, configuration, dir) {
+    let plan = match Plan::new(pack, configuration, dir) {
         Ok(plan) => plan,
         Err(error) => return Err(failed(SUMMARY, &error)),
     };
@@ -88,7 +88,7 @@ struct Plan<'p> {
 }
 
 impl<'p> Plan<'p> {
-    fn of(pack: &'p Pack, configuration: &'p PackedConfiguration, dir: &Path) -> Result<Plan<'p>, PackError> {
+    fn new(pack: &'p Pack, configuration: &'p PackedConfiguration, dir: &Path) -> Result<Plan<'p>, PackError> {
         let mut plan = Plan {
             write: Vec::new(),
             links: Vec::new(),

@@ -110,6 +110,7 @@ fn source(arguments: &Arguments) -> Result<PackageSource, Failure> {
             ));
         }
         (Some(dir), None, None) => PackageSource::Packed(dir.into()),
+        // As in Terraform: packages of a network mirror have no signatures, so that TLS is all that vouches for them.
         (None, Some(url), None) => match net::Url::parse(url).ok().filter(|url| url.scheme() == "https") {
             Some(url) => PackageSource::Mirror(url),
             None => {
@@ -182,7 +183,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 fn tell(session: &Session, step: &Step<'_>) {
     session.ui.line(match step {
         Step::Downloading(overall) => return downloads::show(session, overall),
-        Step::Selected(..) => return,
+        Step::Selected(..) | Step::Packing(..) => return,
         Step::Fetching(provider, version, platform) => {
             format!("- Fetching {} {version} for {platform}...", provider.for_display())
         }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use addrs::Provider;
+use addrs::platform::Platform;
 use addrs::program::Program;
 use packages::cross_platform::{Request, Step};
+use packages::local_mirror;
 use packages::lock_file::LockFile;
 use packages::sources::PackageSource;
 use syntax::{Diagnostic, Diagnostics};
@@ -25,7 +27,8 @@ pub const COMMAND: Command = Command {
     about: "Save local copies of all required provider plugins",
     positional: "DIR",
     details: "Puts the packages of the providers that the configuration needs into a directory, which can then be a filesystem \
-      mirror, or be served as a network mirror. Providers that are built in are among them, for programs that do not have them; where \
+      mirror, or be served as a network mirror. Providers that are installed in a plugin directory of the user, such as \
+      ~/.terraform.d/plugins, come from there, as with init. Providers that are built in are among them, for programs that do not have them; where \
       their registry cannot be reached, the command warns and leaves them out. \
       \"modules mirror\" does the same for modules, and \"init -mirror=DIR\" installs from both.",
     declare: flags::declare::<Arguments>,
@@ -81,18 +84,17 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             Ok((asked, lock))
         });
     let (asked, lock) = prepared?;
+    let catalog = session.catalog()?;
+    let (installed, wanted): (BTreeMap<_, _>, BTreeMap<_, _>) = asked
+        .wanted
+        .into_iter()
+        .partition(|(provider, _)| catalog.is_in_plugin_directory(provider, &platforms));
     // Other programs install from the mirror, too. So it gets all providers with packages, even those that are built in here.
     let (no_packages, built_in): (BTreeMap<_, _>, BTreeMap<_, _>) = asked
         .built_in
         .into_iter()
         .partition(|(provider, _)| provider.is_builtin());
-    for provider in no_packages.keys() {
-        session.ui.line(format!(
-            "- Skipping {} because it is built in to {}",
-            provider.for_display(),
-            session.ui.program.tool
-        ));
-    }
+    no_packages.keys().for_each(|provider| skipped(session, provider));
     let client = session.net();
     let origins = origins(&project.config, &state::State::default());
     let request = |requirements, platforms| Request {
@@ -106,7 +108,19 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let left_out = fetching(session, async || {
         let mut tell = |step: Step<'_>| tell(session, &step);
         let dir = Path::new(dir);
-        let wanted = request(&asked.wanted, &platforms[..]);
+        let of_plugin_directories = Installed {
+            catalog: &catalog,
+            client: &client,
+            lock: &lock,
+            origins: &origins,
+            platforms: &platforms,
+        };
+        for (provider, constraints) in &installed {
+            of_plugin_directories
+                .mirror(provider, constraints, dir, &mut tell)
+                .await?;
+        }
+        let wanted = request(&wanted, &platforms[..]);
         let unreachable = wanted.mirror(dir, &lock, &mut tell).await?;
         if !unreachable.is_empty() {
             return Err(unreachable.into_values().collect());
@@ -120,6 +134,62 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     })?;
     let problems: Diagnostics = not_mirrored(&left_out, session.ui.program).into_iter().collect();
     Ok(Outcome::success().and_problems(problems, &project.sources))
+}
+
+fn skipped(session: &Session, provider: &Provider) {
+    session.ui.line(format!(
+        "- Skipping {} because it is built in to {}",
+        provider.for_display(),
+        session.ui.program.tool
+    ));
+}
+
+/// Providers that are installed in plugin directories of the user.
+struct Installed<'a> {
+    catalog: &'a packages::Catalog,
+    client: &'a net::Client,
+    lock: &'a LockFile,
+    origins: &'a packages::selection::Origins,
+    platforms: &'a [Platform],
+}
+
+impl Installed<'_> {
+    /// Writes the packages of one provider into the mirror, as archives.
+    async fn mirror(
+        &self,
+        provider: &Provider,
+        constraints: &Constraints,
+        to: &Path,
+        tell: &mut dyn FnMut(Step<'_>),
+    ) -> Result<(), Diagnostics> {
+        let failed = |why: String| Diagnostics::from(Diagnostic::error("Could not retrieve providers", why));
+        let staging = tempfile::tempdir();
+        let staging = staging.map_err(|e| failed(format!("No temporary directory: {}.", files::io_reason(&e))))?;
+        let requirements = BTreeMap::from([(provider.clone(), constraints.clone())]);
+        let request = packages::gather::Request {
+            client: self.client,
+            requirements: &requirements,
+            lock: self.lock,
+            origins: self.origins,
+            platforms: self.platforms,
+            staging: staging.path(),
+        };
+        let found = self.catalog.gather(&request, &mut |_| {}).await?;
+        let Some(version) = found.first().map(|package| package.version.clone()) else {
+            return Ok(());
+        };
+        let locked = self.lock.providers.get(provider);
+        let from_lock = locked.is_some_and(|locked| locked.version == version);
+        tell(Step::Selected(provider, &version, constraints, from_lock));
+        for package in &found {
+            tell(Step::Packing(&package.platform, &package.path));
+        }
+        let to = to.to_owned();
+        let environment = self.client.settings().environment.clone();
+        let written = tokio::task::spawn_blocking(move || local_mirror::write(&to, &found, &environment)).await;
+        let written = written.map_err(|_| failed("The work was interrupted.".to_owned()))?;
+        written.map_err(Diagnostics::from)
+    }
 }
 
 /// Returns a warning about the built-in providers that the mirror does not have. It is no error, since the mirror is complete for
@@ -205,6 +275,7 @@ fn tell(session: &Session, step: &Step<'_>) {
         }
         Step::Fetching(_, _, platform) => format!("  - Downloading package for {platform}..."),
         Step::Retrieved(_, _, _, authentication) => format!("  - Package authenticated: {authentication}"),
+        Step::Packing(platform, path) => format!("  - Packing {} for {platform}...", path.display()),
         Step::Compared(..) => return,
     });
 }

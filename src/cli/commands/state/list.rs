@@ -152,6 +152,7 @@ pub(super) fn has_id(state: &State, address: &AbsResourceInstance, id: &str) -> 
         state::Attributes::Json(json) => json
             .to_value()
             .is_ok_and(|v| v.get("id").and_then(|v| v.as_str()) == Some(id)),
+        // A state from before version 0.12, which no provider has upgraded yet.
         state::Attributes::Flat(flat) => flat.get("id").is_some_and(|v| v == id),
     }
 }

@@ -64,23 +64,24 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 
 /// Exact address: unlike in a target, a missing key is a key of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum StateAddress {
     Module(ModuleInstance),
     Resource(AbsResource),
     Instance(AbsResourceInstance),
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for StateAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Place::Module(m) => m.fmt(f),
-            Place::Resource(r) => r.fmt(f),
-            Place::Instance(i) => i.fmt(f),
+            StateAddress::Module(m) => m.fmt(f),
+            StateAddress::Resource(r) => r.fmt(f),
+            StateAddress::Instance(i) => i.fmt(f),
         }
     }
 }
 
-fn exactly(target: Target) -> Place {
+fn exactly(target: Target) -> StateAddress {
+    // Unlike in -target, an address without keys is that of the instance without a key.
     let unkeyed = |module: addrs::Module| {
         let steps = module.0.iter();
         steps.fold(ModuleInstance::root(), |m, name| {
@@ -88,14 +89,14 @@ fn exactly(target: Target) -> Place {
         })
     };
     match target {
-        Target::Module(m) => Place::Module(unkeyed(m)),
-        Target::ModuleInstance(m) => Place::Module(m),
-        Target::ConfigResource(r) => Place::Resource(AbsResource {
+        Target::Module(m) => StateAddress::Module(unkeyed(m)),
+        Target::ModuleInstance(m) => StateAddress::Module(m),
+        Target::ConfigResource(r) => StateAddress::Resource(AbsResource {
             module: unkeyed(r.module),
             resource: r.resource,
         }),
-        Target::Resource(r) => Place::Resource(r),
-        Target::ResourceInstance(i) => Place::Instance(i),
+        Target::Resource(r) => StateAddress::Resource(r),
+        Target::ResourceInstance(i) => StateAddress::Instance(i),
     }
 }
 
@@ -209,14 +210,18 @@ fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> R
 }
 
 /// Moves objects, and returns each move.
-fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Result<Vec<(Place, Place)>, Refusal> {
+fn move_objects(
+    states: &mut States,
+    source: &StateAddress,
+    destination: &StateAddress,
+) -> Result<Vec<(StateAddress, StateAddress)>, Refusal> {
     match source {
-        Place::Module(from) => {
+        StateAddress::Module(from) => {
             let modules = states.from.modules_below(from);
             if modules.is_empty() {
                 return Err(nothing(source, &states.from));
             }
-            let Place::Module(to) = destination else {
+            let StateAddress::Module(to) = destination else {
                 return Err(Refusal::target(format!(
                     "Cannot move {source} to {destination}: a module can only be moved to the address of a module."
                 )));
@@ -226,11 +231,11 @@ fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Res
                 let below = module.0.iter().skip(from.0.len());
                 let new = below.fold(to.clone(), |m, step| m.child(step.name.clone(), step.key.clone()));
                 move_module(states, &module, &new)?;
-                moved.push((Place::Module(module), Place::Module(new)));
+                moved.push((StateAddress::Module(module), StateAddress::Module(new)));
             }
             Ok(moved)
         }
-        Place::Resource(from) => {
+        StateAddress::Resource(from) => {
             let Some(kept) = states.from.resources.get(from) else {
                 return Err(nothing(source, &states.from));
             };
@@ -239,7 +244,7 @@ fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Res
                 let from = from.instance(InstanceKey::None);
                 return move_instance(states, &from, destination).map(|pair| vec![pair]);
             }
-            let Place::Resource(to) = destination else {
+            let StateAddress::Resource(to) = destination else {
                 return Err(Refusal::target(format!(
                     "Cannot move {source} to {destination}: {source} stands for all instances of a resource, so the target must \
                      be a resource as well."
@@ -256,11 +261,11 @@ fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Res
             }
             Ok(vec![(source.clone(), destination.clone())])
         }
-        Place::Instance(from) => move_instance(states, from, destination).map(|pair| vec![pair]),
+        StateAddress::Instance(from) => move_instance(states, from, destination).map(|pair| vec![pair]),
     }
 }
 
-fn nothing(source: &Place, state: &State) -> Refusal {
+fn nothing(source: &StateAddress, state: &State) -> Refusal {
     Refusal::source(format!(
         "Cannot move {source}: it does not match anything in the current state.{}",
         edit::nearest(state, &source.to_string())
@@ -314,13 +319,14 @@ fn move_module(states: &mut States, from: &ModuleInstance, to: &ModuleInstance) 
 fn move_instance(
     states: &mut States,
     from: &AbsResourceInstance,
-    destination: &Place,
-) -> Result<(Place, Place), Refusal> {
-    let source = Place::Instance(from.clone());
+    destination: &StateAddress,
+) -> Result<(StateAddress, StateAddress), Refusal> {
+    let source = StateAddress::Instance(from.clone());
     let to = match destination {
-        Place::Instance(to) => to.clone(),
-        Place::Resource(to) => to.instance(InstanceKey::None),
-        Place::Module(_) => {
+        StateAddress::Instance(to) => to.clone(),
+        // As in Terraform: the address of a resource is that of its instance without a key.
+        StateAddress::Resource(to) => to.instance(InstanceKey::None),
+        StateAddress::Module(_) => {
             return Err(Refusal::target(format!(
                 "Cannot move {from} to {destination}: an instance can only be moved to the address of an instance."
             )));
@@ -348,5 +354,5 @@ fn move_instance(
         states.to().put_instance(&to, &provider, instance);
         states.moved.push((from.clone(), to.clone()));
     }
-    Ok((source, Place::Instance(to)))
+    Ok((source, StateAddress::Instance(to)))
 }

@@ -122,6 +122,7 @@ fn source(session: &Session, path: &str) -> Result<State, Failure> {
 
 /// Returns the reason why a state must not replace another one, if there is one.
 fn refusal(new: &State, existing: &State) -> Option<String> {
+    // Terraform's own words, since scripts tell these refusals apart.
     if new.lineage != existing.lineage {
         Some(format!(
             "cannot import state with lineage \"{}\" over unrelated state with lineage \"{}\"",
@@ -132,6 +133,7 @@ fn refusal(new: &State, existing: &State) -> Option<String> {
             "cannot import state with serial {} over newer state with serial {}",
             new.serial, existing.serial
         ))
+    // Two states of the same serial and lineage are branches of one history: neither is the newer one.
     } else if new.serial == existing.serial && !new.same_content(existing) {
         Some(format!(
             "cannot overwrite existing state with serial {} with a different state that has the same serial",

@@ -34,6 +34,7 @@ fn journals(session: &Session) -> PathBuf {
 /// Returns the first part of the names of files about a state.
 fn stem(file: &str, key: &str) -> String {
     let name = |text: &str| -> String {
+        // Run keys and paths may have characters that are separators, or mean something to a shell.
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         text.chars().map(|c| if fits(c) { c } else { '_' }).collect()
     };
@@ -176,6 +177,7 @@ pub(super) fn recover(session: &Session) {
     let found = match left::left_in(&journals(session), &codec) {
         Ok(found) => found,
         Err(e) => {
+            // Not an error: the tests of this run do not depend on what an earlier one has left.
             tracing::warn!("the journals of earlier tests cannot be read: {e}");
             return;
         }

@@ -60,7 +60,7 @@ struct Change {
 }
 
 impl Change {
-    fn of(edit: &Edit, file: &str, text: &str) -> Option<Change> {
+    fn new(edit: &Edit, file: &str, text: &str) -> Option<Change> {
         let ops::Range { start, end } = edit.locate(text)?;
         let before = text.get(..start)?;
         Some(Change {
@@ -135,7 +135,7 @@ fn wanted(problems: &Diagnostics, file: &str, text: &str, rejected: &BTreeSet<Ch
     let edits = edits.filter_map(|problem| problem.edit.as_ref());
     let changes = edits
         .filter(|edit| &*edit.range.file == file)
-        .filter_map(|edit| Change::of(edit, file, text));
+        .filter_map(|edit| Change::new(edit, file, text));
     changes.filter(|change| !rejected.contains(change)).collect()
 }
 
@@ -266,6 +266,7 @@ impl Fixer<'_> {
             let text = mended.texts.0.get(&change.file);
             text.is_some_and(|text| !parse(&change.file, text).has_errors())
         };
+        // An edit that breaks the syntax would hide all other errors of the file, and so look like progress.
         if !changes.iter().all(parsed) {
             return Ok(None);
         }
@@ -374,6 +375,7 @@ pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Outcome, F
 
 /// Writes a file, unless it has changed since it was read.
 fn replace(file: &str, before: &str, text: &str) -> Result<(), Failure> {
+    // An editor may have saved the file meanwhile, and its changes must not be lost.
     let unchanged = Disk.read(file).is_ok_and(|found| found == before.as_bytes());
     if !unchanged {
         return Err(Failure::new(

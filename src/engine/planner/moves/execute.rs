@@ -111,6 +111,7 @@ pub(super) async fn execute<'s>(
             MoveKind::ResourceInstance => execution.instances(statement).await?,
         }
     }
+    // Dependencies are rewritten once, at the end: a chain of statements can move one object several times.
     let moved = execution.moves.from.iter().map(|(to, from)| (from, to));
     Relocation::new(moved).rewrite(execution.state);
     Ok(execution.moves)
@@ -203,6 +204,7 @@ impl Execution<'_, '_> {
                 continue;
             }
             let new = to.absolute(&statement.to.destination(&module, statement.from.steps.len()));
+            // As in Terraform, the object at the new address stays, and the plan warns of the move that had no effect.
             if self.state.resources.contains_key(&new) {
                 self.moves.blocked.insert(old.to_string(), new.to_string());
                 continue;

@@ -264,6 +264,7 @@ fn cyclic(statements: &[Statement], cycle: Vec<usize>) -> Diagnostic {
         .map(|i| &statements[i])
         .map(|s| format!("\n  - {}: {} → {}", at(&s.range), s.from, s.to))
         .collect();
+    // Sorted, since the search may enter the cycle at any of its statements, and the message must not depend on that.
     lines.sort();
     Diagnostic::error(
         "Cyclic dependency in move statements",

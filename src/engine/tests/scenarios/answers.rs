@@ -25,14 +25,14 @@ fn tags(pairs: &[(&str, Value)]) -> Value {
     Value::map(Type::String, pairs)
 }
 
-/// The errors for a planned object `a` like this.
+/// Returns the errors of a plan for which the provider changes its answer about the object `a` in this way.
 fn planned(mutate: impl Fn(Value) -> Value + Send + Sync + 'static) -> String {
     let case = Case::new(ONE);
     case.remote.mutate("plan a", mutate);
     case.plan_errors()
 }
 
-/// The errors for an applied object `a` like this.
+/// Returns the errors of an apply for which the provider changes its answer about the object `a` in this way.
 fn created(mutate: impl Fn(Value) -> Value + Send + Sync + 'static) -> String {
     let mut case = Case::new(ONE);
     case.remote.mutate("create a", mutate);

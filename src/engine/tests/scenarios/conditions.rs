@@ -329,7 +329,7 @@ fn validations_of_module_variables_are_evaluated_before_dependents() {
           v      = fake_thing.a.id
         }
     "#;
-    let mut case = Case::of(&[("main.tf", main), ("m/main.tf", child)]);
+    let mut case = Case::with_files(&[("main.tf", main), ("m/main.tf", child)]);
     let errors = case.apply_errors();
     assert!(errors.contains("not this one"), "{errors}");
     assert_eq!(case.remote.names(), ["a"]);
@@ -375,14 +375,14 @@ fn condition_is_judged_when_its_message_is_known() {
           }
         }
     "#;
-    let case = Case::of(&[("main.tf", main), ("m/main.tf", child)]);
+    let case = Case::with_files(&[("main.tf", main), ("m/main.tf", child)]);
     assert_eq!(texts(&case.validate()), "");
     let errors = case.plan_errors();
     assert!(errors.contains("web: not 7; allowed: [1,2,4]."), "{errors}");
     // A message without references to other values is known at once.
     let child = child.replace("${var.name}", "n");
     let child = child.replace("${jsonencode(local.allowed)}", "few");
-    let case = Case::of(&[("main.tf", main), ("m/main.tf", &child)]);
+    let case = Case::with_files(&[("main.tf", main), ("m/main.tf", &child)]);
     let problems = texts(&case.validate());
     assert!(problems.contains("n: not 7; allowed: few."), "{problems}");
 }

@@ -91,7 +91,7 @@ fn read_is_deferred_if_module_depends_on_changed_resource() {
         )
     };
     let child = "data \"fake_lookup\" \"d\" { query = \"q\" }";
-    let mut case = Case::of(&[("main.tf", &main("1")), ("m/main.tf", child)]);
+    let mut case = Case::with_files(&[("main.tf", &main("1")), ("m/main.tf", child)]);
     case.apply().assert_settled();
     case.files(&[("main.tf", &main("2")), ("m/main.tf", child)]);
     assert_eq!(
@@ -111,7 +111,7 @@ fn read_is_deferred_if_named_module_depends_on_changed_resource() {
     };
     let child = "variable \"v\" {\n default = 0\n}\noutput \"o\" {\n value = 1\n}";
     for call in ["depends_on = [fake_thing.a]", "v = fake_thing.a.id"] {
-        let mut case = Case::of(&[("main.tf", &main(call)), ("m/main.tf", child)]);
+        let mut case = Case::with_files(&[("main.tf", &main(call)), ("m/main.tf", child)]);
         assert_eq!(
             actions(&case.plan()),
             ["<= data.fake_lookup.d", "+ fake_thing.a"],
@@ -119,7 +119,7 @@ fn read_is_deferred_if_named_module_depends_on_changed_resource() {
         );
         case.apply().assert_settled();
     }
-    let case = Case::of(&[("main.tf", &main("")), ("m/main.tf", child)]);
+    let case = Case::with_files(&[("main.tf", &main("")), ("m/main.tf", child)]);
     assert_eq!(actions(&case.plan()), ["+ fake_thing.a"]);
 }
 
@@ -175,18 +175,18 @@ fn named_output_of_a_module_delays_a_read_for_managed_resources_behind_it() {
         output "e" { value = data.fake_lookup.e.result }
     "#;
     let own = "resource \"fake_thing\" \"own\" { name = \"own\" }";
-    let case = Case::of(&[("main.tf", main), ("m/main.tf", &format!("{child}{own}"))]);
+    let case = Case::with_files(&[("main.tf", main), ("m/main.tf", &format!("{child}{own}"))]);
     let deferred = |case: &Case| actions(&case.plan()).contains(&"<= data.fake_lookup.f".to_owned());
     assert!(deferred(&case), "a managed resource of the module changes");
     let child = child.replace("depends_on = [fake_thing.own]", "");
-    let case = Case::of(&[("main.tf", main), ("m/main.tf", &child)]);
+    let case = Case::with_files(&[("main.tf", main), ("m/main.tf", &child)]);
     assert!(
         deferred(&case),
         "a managed resource that the output is made from changes"
     );
     // Other data sources in the module do not matter to the output.
     let child = child.replace("query      = var.wait", "query      = \"e\"");
-    let case = Case::of(&[("main.tf", main), ("m/main.tf", &format!("{child}{own}"))]);
+    let case = Case::with_files(&[("main.tf", main), ("m/main.tf", &format!("{child}{own}"))]);
     assert!(!deferred(&case));
 }
 

@@ -28,7 +28,7 @@ const ONLY_TYPED: &str = r#"
 
 #[test]
 fn uses_of_deprecated_values_are_warned_about_and_nothing_is_marked() {
-    let mut case = Case::of(&[
+    let mut case = Case::with_files(&[
         (
             "main.tf",
             r#"
@@ -69,7 +69,7 @@ fn uses_of_deprecated_values_are_warned_about_and_nothing_is_marked() {
 
 #[test]
 fn calls_can_ignore_deprecations() {
-    let case = Case::of(&[
+    let case = Case::with_files(&[
         (
             "main.tf",
             r#"
@@ -91,7 +91,7 @@ fn calls_can_ignore_deprecations() {
 
 #[test]
 fn instances_of_a_module_with_typed_outputs_are_a_list_or_map() {
-    let mut case = Case::of(&[
+    let mut case = Case::with_files(&[
         (
             "main.tf",
             r#"

@@ -318,7 +318,7 @@ fn provisioners_can_use_ephemeral_resources() {
 
 #[test]
 fn ephemeral_values_in_stored_arguments_are_errors() {
-    let case = Case::of(&[
+    let case = Case::with_files(&[
         (
             "main.tf",
             r#"

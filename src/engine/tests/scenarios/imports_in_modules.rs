@@ -34,7 +34,7 @@ fn imported(case: &Case) -> Vec<String> {
 
 #[test]
 fn one_block_serves_all_instances_of_its_module_and_each_block_counts() {
-    let case = Case::of(&[
+    let case = Case::with_files(&[
         (
             "main.tf",
             "module \"m\" {\n source = \"./m\"\n for_each = toset([\"x\", \"y\"])\n id = each.key\n}\n",
@@ -57,7 +57,7 @@ fn one_block_serves_all_instances_of_its_module_and_each_block_counts() {
 
 #[test]
 fn block_of_the_caller_goes_first() {
-    let case = Case::of(&[
+    let case = Case::with_files(&[
         (
             "main.tf",
             "module \"m\" {\n source = \"./m\"\n id = \"inner\"\n}\nimport {\n to = module.m.fake_thing.t[0]\n id = \"outer\"\n}\n",
@@ -75,7 +75,7 @@ fn block_of_the_caller_goes_first() {
 
 #[test]
 fn target_without_configuration_is_an_error() {
-    let mut case = Case::of(&[
+    let mut case = Case::with_files(&[
         ("main.tf", "module \"m\" {\n source = \"./m\"\n}\n"),
         ("m/main.tf", "resource \"fake_thing\" \"t\" {\n name = \"t\"\n}\n"),
     ]);
@@ -92,7 +92,7 @@ fn target_without_configuration_is_an_error() {
 
 #[test]
 fn module_without_instances_imports_nothing() {
-    let case = Case::of(&[
+    let case = Case::with_files(&[
         (
             "main.tf",
             "module \"m\" {\n source = \"./m\"\n count = 0\n id = \"x\"\n}\n",

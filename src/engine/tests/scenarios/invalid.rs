@@ -85,7 +85,7 @@ fn module_with_many_calls_is_validated_once() {
         variable "name" {}
         resource "fake_thing" "t" { name = var.name }
     "#;
-    let case = Case::of(&[("main.tf", &main), ("m/main.tf", module)]);
+    let case = Case::with_files(&[("main.tf", &main), ("m/main.tf", module)]);
     assert!(!case.validate().has_errors());
     assert_eq!(case.remote.lock().validated, 1);
     // An error in the module is reported once.
@@ -93,7 +93,7 @@ fn module_with_many_calls_is_validated_once() {
         variable "name" {}
         resource "fake_thing" "t" { value = "invalid" }
     "#;
-    let case = Case::of(&[("main.tf", &main), ("m/main.tf", module)]);
+    let case = Case::with_files(&[("main.tf", &main), ("m/main.tf", module)]);
     assert_eq!(
         case.validate().iter().filter(|d| d.summary == "Invalid value").count(),
         1

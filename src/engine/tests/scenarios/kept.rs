@@ -60,7 +60,7 @@ fn state_remembers_it_when_block_is_gone() {
 #[test]
 fn state_remembers_it_when_module_is_gone() {
     let module = kept(2, "1");
-    let mut case = Case::of(&[
+    let mut case = Case::with_files(&[
         ("main.tf", "module \"m\" {\n source = \"./m\"\n}\n"),
         ("m/main.tf", &module),
     ]);

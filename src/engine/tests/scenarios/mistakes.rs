@@ -26,7 +26,7 @@ fn cycle_is_reported_as_a_path() {
 
 #[test]
 fn cycle_through_modules() {
-    let case = Case::of(&[
+    let case = Case::with_files(&[
         ("main.tf", "module \"m\" {\n source = \"./m\"\n in = module.m.out\n}"),
         ("m/main.tf", "variable \"in\" {}\noutput \"out\" { value = var.in }"),
     ]);

@@ -81,7 +81,7 @@ fn chains_and_modules_and_keys() {
           to   = fake_thing.new
         }
     "#;
-    let mut case = Case::of(&[
+    let mut case = Case::with_files(&[
         (
             "main.tf",
             r#"
@@ -194,7 +194,7 @@ fn adding_and_removing_count_implies_moves() {
 fn moved_module_call_keeps_instance_keys() {
     let child = ("m/main.tf", r#"resource "fake_thing" "t" { name = "x" }"#);
     let call = |name: &str, count: usize| format!("module \"{name}\" {{\n source = \"./m\"\n count = {count}\n}}\n");
-    let mut case = Case::of(&[("main.tf", &call("a", 2)), child]);
+    let mut case = Case::with_files(&[("main.tf", &call("a", 2)), child]);
     case.apply();
     let main = call("b", 2) + "moved {\n from = module.a\n to = module.b\n}";
     case.files(&[("main.tf", &main), child]);

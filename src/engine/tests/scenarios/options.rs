@@ -111,7 +111,7 @@ fn modules_are_targets() {
             "variable \"name\" {}\nresource \"fake_thing\" \"t\" { name = var.name }",
         ),
     ];
-    let mut case = Case::of(&files);
+    let mut case = Case::with_files(&files);
     case.target(&["module.m"]);
     assert_eq!(
         actions(&case.plan()),
@@ -315,7 +315,7 @@ fn imports_by_key() {
     case.apply().assert_settled();
 }
 
-/// The number of imports of a plan of these objects, and its actions.
+/// Plans an import block with these arguments. Returns the number of imports, and the actions of the plan.
 fn imported(for_each: &str, repeated: &str, key: &str, id: &str) -> (usize, Vec<String>) {
     let case = Case::new(&format!(
         r#"
@@ -460,7 +460,7 @@ fn imports_into_instances_of_modules() {
           value = "configured"
         }
     "#;
-    let case = Case::of(&[("main.tf", main), ("m/main.tf", child)]);
+    let case = Case::with_files(&[("main.tf", main), ("m/main.tf", child)]);
     with_object(&case, "id-x", "x");
     assert_eq!(actions(&case.plan()), [r#"+ module.m["y"].fake_thing.a[0]"#]);
 }
@@ -521,7 +521,7 @@ fn target_makes_unknown_count_plannable() {
         ),
         ("m/main.tf", r#"resource "fake_thing" "x" { name = "x" }"#),
     ];
-    let mut case = Case::of(&config);
+    let mut case = Case::with_files(&config);
     let errors = case.plan_errors();
     assert!(
         errors.contains("Invalid count argument") && errors.contains("-target"),

@@ -42,7 +42,7 @@ fn references_order_creation_and_destruction() {
 
 #[test]
 fn values_pass_into_and_out_of_modules() {
-    let mut case = Case::of(&[
+    let mut case = Case::with_files(&[
         (
             "main.tf",
             r#"
@@ -86,7 +86,7 @@ fn values_pass_into_and_out_of_modules() {
 
 #[test]
 fn depends_on_orders_without_references() {
-    let mut case = Case::of(&[
+    let mut case = Case::with_files(&[
         (
             "main.tf",
             r#"
@@ -287,7 +287,7 @@ fn module_reference_depends_on_all_resources_in_it() {
     let module = "resource \"fake_thing\" \"x\" { name = \"x\" }\noutput \"o\" { value = \"constant\" }";
     let call = "module \"m\" {\n source = \"./m\"\n count = 1\n}\n";
     let text = |value: &str| format!("{call}resource \"fake_thing\" \"b\" {{\n name = \"b\"\n value = {value}\n}}");
-    let mut case = Case::of(&[("main.tf", &text("join(\",\", module.m[*].o)")), ("m/m.tf", module)]);
+    let mut case = Case::with_files(&[("main.tf", &text("join(\",\", module.m[*].o)")), ("m/m.tf", module)]);
     case.apply();
     assert_eq!(dependencies(&case, "fake_thing.b"), ["module.m.fake_thing.x"]);
     // A reference to one output depends on that output only.
@@ -300,7 +300,7 @@ fn module_reference_depends_on_all_resources_in_it() {
 
 #[test]
 fn module_reference_from_its_own_dependency_is_no_cycle() {
-    let mut case = Case::of(&[
+    let mut case = Case::with_files(&[
         (
             "main.tf",
             "resource \"fake_thing\" \"b\" {\n name = \"b\"\n value = join(\",\", module.m[*].o)\n}\n\

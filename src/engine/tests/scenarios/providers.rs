@@ -159,7 +159,7 @@ const PARENT: &str = r#"
 
 #[test]
 fn provider_configurations_are_passed_to_modules() {
-    let mut case = Case::of(&[("main.tf", PARENT), ("m/main.tf", CHILD)]);
+    let mut case = Case::with_files(&[("main.tf", PARENT), ("m/main.tf", CHILD)]);
     case.apply();
     assert_eq!(case.attribute("module.m.fake_thing.a", "token"), "one");
     assert_eq!(case.attribute("module.m.fake_thing.b", "token"), "two");
@@ -167,7 +167,7 @@ fn provider_configurations_are_passed_to_modules() {
 
 #[test]
 fn objects_of_removed_module_are_destroyed_with_their_provider() {
-    let mut case = Case::of(&[("main.tf", PARENT), ("m/main.tf", CHILD)]);
+    let mut case = Case::with_files(&[("main.tf", PARENT), ("m/main.tf", CHILD)]);
     case.apply();
     let end = PARENT.find("module \"m\"").unwrap();
     case.files(&[("main.tf", &PARENT[..end])]);
@@ -191,7 +191,7 @@ fn objects_of_removed_module_are_destroyed_with_their_provider() {
 
 #[test]
 fn removed_provider_configuration_with_objects_is_an_error() {
-    let mut case = Case::of(&[("main.tf", PARENT), ("m/main.tf", CHILD)]);
+    let mut case = Case::with_files(&[("main.tf", PARENT), ("m/main.tf", CHILD)]);
     case.apply();
     case.files(&[("main.tf", "")]);
     let errors = case.plan_errors();

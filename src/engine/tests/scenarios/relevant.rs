@@ -12,7 +12,7 @@ fn relevant(case: &Case) -> Vec<String> {
 
 #[test]
 fn relevant_attributes_follow_references() {
-    let case = Case::of(&[
+    let case = Case::with_files(&[
         (
             "main.tf",
             r#"

@@ -64,7 +64,7 @@ fn destroy_mode_ignores_removed_blocks() {
 
 #[test]
 fn removed_module_is_forgotten_with_its_resources() {
-    let mut case = Case::of(&[
+    let mut case = Case::with_files(&[
         ("main.tf", "module \"m\" {\n source = \"./m\"\n count = 2\n}"),
         ("m/main.tf", r#"resource "fake_thing" "t" { name = "t" }"#),
     ]);
@@ -81,7 +81,7 @@ fn removed_module_is_forgotten_with_its_resources() {
 
 #[test]
 fn removed_block_for_declared_resource_is_an_error() {
-    let mut case = Case::of(&[
+    let mut case = Case::with_files(&[
         (
             "main.tf",
             "resource \"fake_thing\" \"a\" {}\nmodule \"m\" { source = \"./m\" }\nremoved { from = fake_thing.a }\nremoved { \

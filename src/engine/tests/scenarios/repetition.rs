@@ -92,7 +92,7 @@ fn modules_with_count_and_for_each() {
              output \"ids\" {{ value = {{ for k, m in module.m : k => m.ids }} }}"
         )
     };
-    let mut case = Case::of(&[("main.tf", &main(r#""a", "b""#)), ("m/main.tf", CHILD)]);
+    let mut case = Case::with_files(&[("main.tf", &main(r#""a", "b""#)), ("m/main.tf", CHILD)]);
     case.apply();
     assert_eq!(case.remote.names(), ["a-0", "a-1", "b-0", "b-1"]);
     assert_eq!(case.output("ids").unwrap().get("b").unwrap().len(), Some(2));
@@ -130,7 +130,7 @@ fn module_instances_are_referenced_by_index() {
           value = module.m[1].ids[0]
         }
     "#;
-    let mut case = Case::of(&[("main.tf", main), ("m/main.tf", CHILD)]);
+    let mut case = Case::with_files(&[("main.tf", main), ("m/main.tf", CHILD)]);
     case.apply();
     assert_eq!(
         case.attribute("fake_thing.last", "value"),
@@ -213,7 +213,7 @@ fn block_without_instances_names_ephemeral_values_only_of_modules() {
         )
     };
     let module = "variable \"v\" {\n ephemeral = true\n default = \"y\"\n}\noutput \"o\" {\n value = var.v\n ephemeral = true\n}";
-    let case = |count: &str, value: &str| Case::of(&[("main.tf", &text(count, value)), ("m/m.tf", module)]);
+    let case = |count: &str, value: &str| Case::with_files(&[("main.tf", &text(count, value)), ("m/m.tf", module)]);
     for none in ["count = 0", "count = var.n", "for_each = {}", "for_each = toset([])"] {
         // Terraform refuses these, whatever the count.
         for value in ["var.e", "local.of_variable"] {

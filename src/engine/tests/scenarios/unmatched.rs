@@ -18,7 +18,7 @@ const CONFIG: &str = r#"
 
 fn case() -> Case {
     let net = r#"resource "fake_thing" "t" { name = "t" }"#;
-    Case::of(&[("main.tf", CONFIG), ("net/main.tf", net)])
+    Case::with_files(&[("main.tf", CONFIG), ("net/main.tf", net)])
 }
 
 /// The errors of a plan with strict addresses.

@@ -89,11 +89,11 @@ pub fn errors(problems: &Diagnostics) -> String {
 impl Case {
     /// A case with one file.
     pub fn new(main: &str) -> Case {
-        Case::of(&[("main.tf", main)])
+        Case::with_files(&[("main.tf", main)])
     }
 
     /// A case with these files.
-    pub fn of(files: &[(&str, &str)]) -> Case {
+    pub fn with_files(files: &[(&str, &str)]) -> Case {
         let mut case = Case {
             remote: FakeRemote::default(),
             config: load(&[]).0,

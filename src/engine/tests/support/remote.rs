@@ -29,7 +29,7 @@ pub struct RemoteData {
     pub unreachable: HashSet<String>,
     /// Calls that take effect, and whose response is lost.
     pub lost: HashSet<String>,
-    /// Their effects: the verb, and the identity of the object.
+    /// Effects of the calls whose response was lost: the verb, and the identity of the object.
     pub lost_effects: Vec<(String, String)>,
     /// The number of yields of these calls, and the seed for all others.
     pub turns: HashMap<String, u64>,

@@ -27,6 +27,8 @@ const PLAIN: Style = Style {
     colour: false,
     width: 78,
     revealed: false,
+    short: false,
+    unchanged: false,
     program: addrs::Program::MONOFORM,
 };
 

@@ -125,7 +125,7 @@ fn of_command(command: &Command, called: Program) -> Page {
         }
         body.push_str("</dl>\n");
     }
-    let examples = examples::of(title);
+    let examples = examples::for_command(title);
     if !examples.is_empty() {
         body.push_str("<h2 id=\"examples\">Examples</h2>\n");
     }
@@ -254,7 +254,7 @@ fn of_provider(provider: &BuiltinProvider, schema: &ProviderSchema) -> Page {
             heading: format!("provider \"{name}\""),
             kind: "configuration",
             block: &schema.provider.block,
-            example: docs::provider_example(provider, schema),
+            example: docs::provider_example(&provider.name, schema),
         },
     );
     for kind in Kind::ALL {
@@ -267,7 +267,7 @@ fn of_provider(provider: &BuiltinProvider, schema: &ProviderSchema) -> Page {
                 &Part {
                     kind: kind.title(),
                     block: &found.block,
-                    example: docs::type_example(kind, &name, provider, found),
+                    example: docs::type_example(kind, &name, &provider.name, found),
                     heading: name,
                 },
             );

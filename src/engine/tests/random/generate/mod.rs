@@ -94,7 +94,7 @@ pub struct Reference {
 /// A resource.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// The number, which identifies its objects and never changes.
+    /// The number of the block, which identifies its objects and never changes.
     pub number: u32,
     pub label: String,
     /// The module; `None` is the root module.
@@ -106,7 +106,7 @@ pub struct Block {
     pub cbd: bool,
     pub literal: u64,
     pub forced: u64,
-    /// The references of its value.
+    /// The references in the value.
     pub refs: Vec<Reference>,
     /// The references of `replace_triggered_by`.
     pub forced_refs: Vec<Reference>,

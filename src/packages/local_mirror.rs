@@ -1,0 +1,134 @@
+//! Packages of a mirror directory that come from the plugin directories of this machine: those of providers that no registry has.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use addrs::Provider;
+use addrs::platform::Platform;
+use archive::Limits;
+use files::Environment;
+use pack::write::{Entry, Source, entries};
+use syntax::Diagnostic;
+use zip::CompressionMethod;
+use zip::write::SimpleFileOptions;
+
+use crate::catalog::Catalog;
+use crate::cross_platform::documents;
+use crate::discovery;
+use crate::error::{PackageError, write_error};
+use crate::gather::UnpackedPackage;
+use crate::lock_file::LockFile;
+use crate::mirror_archives::packed;
+use crate::selection::Chooser;
+
+impl Catalog {
+    /// Returns true if a provider is in a plugin directory of the user, where `init` would take it from without asking its
+    /// registry.
+    #[must_use]
+    pub fn is_in_plugin_directory(&self, provider: &Provider, platforms: &[Platform]) -> bool {
+        let settings = self.settings();
+        if !settings.plugin_dirs.is_empty() || settings.config.provider_installation.is_some() {
+            return false;
+        }
+        let nothing = LockFile::default();
+        let chooser = Chooser::new(settings, self.reattached(), &nothing);
+        // Executables that come with the configuration are not the user's.
+        if chooser.candidates(provider).iter().any(|found| !found.of_configuration) {
+            return true;
+        }
+        let own = settings.builtins.executable.canonicalize().ok();
+        let dirs = chooser.dirs.iter().filter(|dir| dir.is_mirror());
+        dirs.into_iter().any(|dir| {
+            let of_platforms = platforms.iter().flat_map(|platform| dir.in_mirror(provider, platform));
+            let mut unpacked =
+                of_platforms.filter(|found| own.is_none() || found.executable.canonicalize().ok() != own);
+            unpacked.any(|found| !found.of_configuration) || !packed(&dir.path, provider).is_empty()
+        })
+    }
+}
+
+/// Writes packages of one provider and version into a mirror directory as archives, with the documents of a network mirror.
+///
+/// # Errors
+/// A package cannot be read, or the mirror cannot be written.
+pub fn write(to: &Path, packages: &[UnpackedPackage], environment: &Environment) -> Result<(), Diagnostic> {
+    let Some(first) = packages.first() else { return Ok(()) };
+    write_all(to, first, packages, environment).map_err(|why| {
+        let name = first.provider.for_display();
+        Diagnostic::error(
+            "Could not retrieve providers",
+            format!("The package of {name} cannot be mirrored: {why}."),
+        )
+    })
+}
+
+fn write_all(
+    to: &Path,
+    first: &UnpackedPackage,
+    packages: &[UnpackedPackage],
+    environment: &Environment,
+) -> Result<(), PackageError> {
+    let dir = discovery::provider_dir(to, &first.provider);
+    fs::create_dir_all(&dir).map_err(write_error(&dir))?;
+    for package in packages {
+        let name = format!(
+            "terraform-provider-{}_{}_{}.zip",
+            package.provider.ty, package.version, package.platform
+        );
+        archive_of(&package.path, &dir.join(name))?;
+    }
+    let limits = Limits::from_variables(environment.all())?;
+    documents(to, &first.provider, &first.version, &limits)
+}
+
+/// Makes an archive of a package: a directory or its only file.
+fn archive_of(package: &Path, target: &Path) -> Result<(), PackageError> {
+    let failed = |e: io::Error| write_error(target)(e);
+    // A web server must be able to read the archive, so it is readable for everybody.
+    let output = files::Output::create(target, files::Policy::SHARED).map_err(failed)?;
+    let mut zip = zip::ZipWriter::new(output);
+    for (path, source, executable) in files_of(package)? {
+        let read = |e: io::Error| crate::error::read_error(&source)(e);
+        let mut file = File::open(&source).map_err(read)?;
+        let size = file.metadata().map_err(read)?.len();
+        zip.start_file(path, options(executable, size))
+            .map_err(|e| failed(e.into()))?;
+        io::copy(&mut file, &mut zip).map_err(failed)?;
+    }
+    let written = zip.finish().map_err(|e| failed(e.into()))?;
+    written.commit().map_err(failed)
+}
+
+/// Lists the files of a package: name in the archive, path, and whether it is executable. The plugin is made executable,
+/// whatever its mode is here.
+fn files_of(package: &Path) -> Result<Vec<(String, PathBuf, bool)>, PackageError> {
+    let is_plugin = |path: &str| path.starts_with("terraform-provider-");
+    if !package.is_dir() {
+        let name = package.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        return Ok(vec![(name.to_owned(), package.to_owned(), true)]);
+    }
+    let all = entries(package).map_err(|e| PackageError::NotFetched(e.to_string()))?;
+    let files = all.into_iter().filter_map(
+        |Entry {
+             path,
+             executable,
+             source,
+         }| match source {
+            Source::File(source) => {
+                let executable = executable || is_plugin(&path);
+                Some((path, source, executable))
+            }
+            _ => None,
+        },
+    );
+    Ok(files.collect())
+}
+
+/// Returns the options of an archived file. Without a time, a package always gives the same archive.
+fn options(executable: bool, size: u64) -> SimpleFileOptions {
+    SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Deflated)
+        .large_file(size > u64::from(u32::MAX) / 2)
+        .unix_permissions(if executable { 0o755 } else { 0o644 })
+}

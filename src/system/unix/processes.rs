@@ -1,0 +1,99 @@
+//! Running processes.
+
+use std::collections::{HashMap, HashSet};
+
+/// A process, as others see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    pub parent: i32,
+    /// The process group.
+    pub group: i32,
+    /// True if it has ended, and its parent has not asked for its status yet.
+    pub ended: bool,
+}
+
+/// Returns the processes that the system shows, by their numbers.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn all() -> HashMap<i32, Process> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let one = |entry: std::fs::DirEntry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        // `PID (NAME) STATE PARENT GROUP …`, where the name may have any characters, parentheses included.
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let ended = matches!(fields.next()?, "Z" | "X");
+        let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        Some((pid, Process { parent, group, ended }))
+    };
+    entries.filter_map(one).collect()
+}
+
+/// Returns the processes that the system shows, by their numbers.
+#[cfg(not(target_os = "linux"))]
+#[must_use]
+pub fn all() -> HashMap<i32, Process> {
+    listed()
+}
+
+/// Asks `ps` for all processes: macOS has no `/proc`, and FreeBSD usually mounts none.
+#[cfg(any(not(target_os = "linux"), test))]
+fn listed() -> HashMap<i32, Process> {
+    let mut command = std::process::Command::new("/bin/ps");
+    command.args(["-A", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "stat="]);
+    let output = command.stdin(std::process::Stdio::null()).output();
+    let text = output.map(|output| output.stdout).unwrap_or_default();
+    let one = |line: &str| {
+        let mut fields = line.split_ascii_whitespace();
+        let mut number = || fields.next()?.parse().ok();
+        let (pid, parent, group) = (number()?, number()?, number()?);
+        let ended = fields.next()?.starts_with('Z');
+        Some((pid, Process { parent, group, ended }))
+    };
+    String::from_utf8_lossy(&text).lines().filter_map(one).collect()
+}
+
+/// Returns a process and all its descendants.
+#[must_use]
+pub fn descendants(pid: i32) -> HashSet<i32> {
+    let all = all();
+    let mut found = HashSet::from([pid]);
+    loop {
+        let more: Vec<i32> = all
+            .iter()
+            .filter(|(pid, process)| found.contains(&process.parent) && !found.contains(pid))
+            .map(|(pid, _)| *pid)
+            .collect();
+        if more.is_empty() {
+            return found;
+        }
+        found.extend(more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answer of a system without `/proc` is that of `/proc`.
+    #[test]
+    fn list_has_a_child_with_its_parent_and_group_until_it_is_waited_for() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let mut child = std::process::Command::new("/bin/cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let of = |all: HashMap<i32, Process>| all.get(&pid).copied();
+        if let Some(found) = of(listed()) {
+            assert_eq!((found.parent, found.ended), (own, false));
+            assert_eq!(of(all()), Some(found));
+        } else {
+            eprintln!("SKIPPED: no ps");
+        }
+        assert!(descendants(own).contains(&pid));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(of(all()), None);
+    }
+}
