@@ -1,5 +1,6 @@
 //! Encryption of states and saved plans: from the configuration of the working directory and `TF_ENCRYPTION`.
 
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use config::files::Disk;
@@ -91,6 +92,22 @@ impl Session {
         let encryption = self.encryption()?;
         let target = encryption.as_ref().and_then(|encryption| encryption.plan());
         Ok(target.map_or(Codec::PLAIN, |target| Codec::new(target.clone() as Arc<dyn Cipher>)))
+    }
+
+    /// Warns of a plan that is saved in clear text, although the state in it is encrypted where it is stored.
+    pub fn warn_of_plain_plan(&self, codec: &Codec, path: &Path) {
+        let state_is_plain = self.state_codec().is_ok_and(|codec| codec.cipher().is_none());
+        if codec.cipher().is_some() || state_is_plain {
+            return;
+        }
+        self.warn_now(Diagnostic::warning(
+            "Saved plan is not encrypted",
+            format!(
+                "The state is encrypted, but the plan in {} has its values in clear text. Add a \"plan\" block with a method to the \
+                 \"encryption\" block.",
+                path.display()
+            ),
+        ));
     }
 }
 

@@ -532,6 +532,7 @@ impl<'s> Operation<'s> {
             workspace: self.workspace.clone(),
         };
         let codec = self.session.plan_codec()?;
+        self.session.warn_of_plain_plan(&codec, path);
         planfile::write(path, &saved, VERSION, &codec).map_err(Diagnostics::from)
     }
 

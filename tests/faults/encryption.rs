@@ -72,6 +72,20 @@ fn no_file_has_a_secret_in_clear_text_even_after_a_kill() {
 }
 
 #[test]
+fn plan_in_clear_text_of_an_encrypted_state_warns() {
+    let w = Workspace::with(&[("main.tf", WAITING)]).env(
+        "TF_ENCRYPTION",
+        settings(PASSPHRASE, "state {\n  method = method.aes_gcm.m\n}"),
+    );
+    w.run(&["plan", "-no-color", "-out=plan"])
+        .ok()
+        .shows(&["Warning: Saved plan is not encrypted"]);
+    let w = w.env("TF_ENCRYPTION", encrypting(PASSPHRASE));
+    let ran = w.run(&["plan", "-no-color", "-out=plan"]).ok();
+    assert!(!ran.all().contains("Saved plan is not encrypted"));
+}
+
+#[test]
 fn lost_key_is_an_error_that_changes_nothing() {
     let w = encrypted(WAITING);
     w.write("go", "");

@@ -3,6 +3,7 @@
 mod chains;
 mod programs;
 mod settings;
+mod transit;
 
 use std::sync::Arc;
 

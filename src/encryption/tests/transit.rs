@@ -1,0 +1,107 @@
+//! The transit engine of OpenBao, in place of which a small server answers.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use state::codec::Cipher as _;
+
+use super::*;
+
+/// Starts a server that knows one key and one token. Returns its address and the requests that it gets.
+fn server() -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let requests = seen.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut request = Vec::new();
+            let mut buffer = [0; 4096];
+            let text = loop {
+                let Ok(read @ 1..) = stream.read(&mut buffer) else {
+                    break String::from_utf8_lossy(&request).to_lowercase();
+                };
+                request.extend_from_slice(&buffer[..read]);
+                let text = String::from_utf8_lossy(&request).to_lowercase();
+                let length = text
+                    .split("content-length: ")
+                    .nth(1)
+                    .and_then(|t| t.lines().next()?.parse().ok());
+                if let Some((_, body)) = text.split_once("\r\n\r\n")
+                    && body.len() >= length.unwrap_or(0)
+                {
+                    break text;
+                }
+            };
+            let key = STANDARD.encode([7; 32]);
+            let (status, body) = match text.lines().next().unwrap_or_default() {
+                _ if !text.contains("x-vault-token: good") => (403, "{\"errors\":[\"permission denied\"]}".to_owned()),
+                "post /v1/my/transit/datakey/plaintext/a%20key http/1.1" if text.ends_with("{\"bits\":256}") => (
+                    200,
+                    format!("{{\"data\":{{\"plaintext\":\"{key}\",\"ciphertext\":\"vault:v1:abc\"}}}}"),
+                ),
+                "post /v1/my/transit/decrypt/a%20key http/1.1"
+                    if text.ends_with("{\"ciphertext\":\"vault:v1:abc\"}") =>
+                {
+                    (200, format!("{{\"data\":{{\"plaintext\":\"{key}\"}}}}"))
+                }
+                _ => (404, "{\"errors\":[]}".to_owned()),
+            };
+            requests.lock().unwrap().push(text);
+            let head = format!(
+                "HTTP/1.1 {status} x\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                body.len()
+            );
+            drop(stream.write_all((head + &body).as_bytes()));
+        }
+    });
+    (address, seen)
+}
+
+fn of_transit(address: &str, token: &str, more: &str) -> String {
+    format!(
+        "key_provider \"openbao\" \"o\" {{\n address = \"{address}\"\n token = \"{token}\"\n key_name = \"a key\"\n \
+         transit_engine_path = \"/my/transit\"\n {more}\n}}\n\
+         method \"aes_gcm\" \"m\" {{\n keys = key_provider.openbao.o\n}}\nstate {{\n method = method.aes_gcm.m\n}}\n"
+    )
+}
+
+#[test]
+fn data_key_is_made_once_and_decrypted_by_the_server() {
+    let (address, seen) = server();
+    let target = state(&of_transit(&address, "good", ""));
+    let (one, two) = (sealed(&target), sealed(&target));
+    assert_ne!(one, two, "every text has a nonce of its own");
+    assert_eq!(seen.lock().unwrap().len(), 1);
+    let text = String::from_utf8(one.clone()).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let metadata = STANDARD
+        .decode(document["meta"]["key_provider.openbao.o"].as_str().unwrap())
+        .unwrap();
+    // The text of the server, again in base64, as OpenTofu stores it.
+    let ciphertext = STANDARD.encode("vault:v1:abc");
+    assert_eq!(
+        String::from_utf8(metadata).unwrap(),
+        format!("{{\"ciphertext\":\"{ciphertext}\"}}")
+    );
+    let reader = state(&of_transit(&address, "good", ""));
+    assert_eq!(reader.open(&one).unwrap().text, b"secret");
+    assert_eq!(reader.open(&two).unwrap().text, b"secret");
+    // Reading needs the stored key only, and only once.
+    assert_eq!(seen.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn answers_of_the_server_are_in_the_error() {
+    let (address, _) = server();
+    let error = refusal(&of_transit(&address, "bad", ""));
+    assert!(
+        error.starts_with("Unable to fetch encryption key data") && error.contains("403: permission denied"),
+        "{error}"
+    );
+    let error = refusal(&of_transit(&address, "good", "key_length = 20"));
+    assert!(error.contains("16, 32 or 64 bytes: got 20"), "{error}");
+}
