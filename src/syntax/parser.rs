@@ -137,7 +137,7 @@ struct Parser<'t> {
     diagnostics: Vec<Diagnostic>,
     /// Index of the furthest token at which an error was found.
     furthest_error: Option<usize>,
-    /// True if the text is nested too deeply. Where its brackets belong is then a guess, so nothing after that is reported.
+    /// True if blocks are nested too deeply. Where the rest of the text belongs is then a guess, so nothing after that is reported.
     too_deep: bool,
     /// True after an error, until a whole block without one: braces may not be what they seem.
     in_doubt: bool,
@@ -266,12 +266,10 @@ impl<'t> Parser<'t> {
     // No wrapper takes a closure here, nor for `set_newlines`: each closure would cost stack at each level.
     fn enter(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
-            let error = self.error(
+            return Err(self.error(
                 "Nesting too deep",
                 &format!("Blocks and expressions may stand inside each other up to {MAX_DEPTH} levels deep."),
-            );
-            self.too_deep = true;
-            return Err(error);
+            ));
         }
         self.depth += 1;
         Ok(())

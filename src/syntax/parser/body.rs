@@ -175,7 +175,7 @@ impl Parser<'_> {
             }
             TokenKind::OpenQuote | TokenKind::OpenBrace | TokenKind::Ident => {
                 // Blocks nest through this function.
-                self.enter()?;
+                self.enter().inspect_err(|_| self.too_deep = true)?;
                 let block = self.block(name);
                 self.leave();
                 block.map(Item::Block)
