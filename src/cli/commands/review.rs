@@ -141,9 +141,8 @@ impl Review<'_> {
         let ui = &self.session.ui;
         match self.operation.save_plan(Path::new(file), self.plan.clone()) {
             Ok(()) => ui.line(format!("The plan is in {file}. Nothing was changed so far.")),
-            Err(problem) => {
-                let problem = problem.into();
-                self.session.show_now(&problem, &self.operation.project.sources);
+            Err(problems) => {
+                self.session.show_now(&problems, &self.operation.project.sources);
             }
         }
     }
