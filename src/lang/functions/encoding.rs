@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn csv_errors_name_the_line_in_which_the_record_begins() {
         let text = Value::string("a,b\n\"x\ny\",2\n\n1\n");
-        let ty = csv_type(&[text.clone()]).unwrap();
+        let ty = csv_type(std::slice::from_ref(&text)).unwrap();
         let error = format!("{:?}", csv(text.as_str().unwrap(), &ty).unwrap_err());
         assert!(error.contains("on line 5: wrong number of fields"), "{error}");
     }
