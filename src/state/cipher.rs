@@ -25,7 +25,7 @@ pub trait Cipher: fmt::Debug + Send + Sync {
     /// The text cannot be encrypted.
     fn seal(&self, text: Vec<u8>, head: Option<Head<'_>>) -> Result<Vec<u8>, CipherError>;
 
-    /// Decrypts a text that [`is_sealed`].
+    /// Decrypts a text that [`is_sealed`](crate::codec::is_sealed).
     ///
     /// # Errors
     /// No key fits, or a key is not available.
