@@ -23,7 +23,7 @@ pub enum Error {
     /// The secret of an Ed25519 key does not have 64 bytes.
     #[error("the private key has an unexpected length")]
     Length,
-    /// The type of the key is not one of [`PrivateKey`].
+    /// The type of the key is not one of [`PrivateKey`](crate::PrivateKey).
     #[error("unhandled key type {0:?}")]
     Type(String),
     /// The padding after the key is not as expected.
