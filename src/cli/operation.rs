@@ -1,7 +1,6 @@
 //! Operations of plan, apply, destroy, refresh, import and console: from arguments to a plan, and from a plan to a new state.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -508,19 +507,6 @@ impl<'s> Operation<'s> {
             Place::Local(_) => None,
             Place::Store(store) => Some(store.saved()?),
         };
-        // Without it, apply would find another lock file than the one of the plan.
-        let lock_file = match std::fs::read(lock_file::FILE_NAME) {
-            Ok(bytes) => Some(bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => {
-                let name = lock_file::FILE_NAME;
-                let detail = format!(
-                    "The dependency lock file {name} belongs into the plan, but cannot be read: {}.",
-                    files::io_reason(&error)
-                );
-                return Err(Diagnostic::error("Failed to write plan file", detail).into());
-            }
-        };
         let schemas = planfile::schemas_of(&self.plugins.schemas(), &self.project.config, &plan);
         let saved = SavedPlan {
             backend,
@@ -528,7 +514,7 @@ impl<'s> Operation<'s> {
             schemas: Some(schemas),
             plan,
             snapshot: self.project.config.snapshot(),
-            lock_file,
+            lock_file: lock_file::contents(Path::new("."))?,
             workspace: self.workspace.clone(),
         };
         let codec = self.session.plan_codec()?;

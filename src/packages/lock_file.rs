@@ -304,6 +304,18 @@ fn string<'v>(text: &str, attribute: &Attribute, value: &'v Expression) -> Resul
     })
 }
 
+/// Returns the bytes of the lock file of a directory, for a saved plan; `None` if there is no such file.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn contents(dir: &Path) -> Result<Option<Vec<u8>>, Diagnostic> {
+    match std::fs::read(dir.join(FILE_NAME)) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(invalid(format!("It cannot be read: {}.", io_reason(&error)))),
+    }
+}
+
 /// Checks that the lock file of a directory has the same entries as the one that a plan was made with.
 ///
 /// # Errors
@@ -427,5 +439,14 @@ provider "registry.terraform.io/hashicorp/demo" {
         }
         let (_, warnings) = LockFile::parse("module \"x\" {\n}").unwrap();
         assert_eq!(warnings.len(), 1);
+    }
+
+    #[test]
+    fn contents_of_a_lock_file_that_cannot_be_read_are_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(contents(dir.path()).unwrap(), None);
+        std::fs::create_dir(dir.path().join(FILE_NAME)).unwrap();
+        let problem = contents(dir.path()).unwrap_err();
+        assert!(problem.detail.contains("cannot be read"), "{}", problem.detail);
     }
 }
