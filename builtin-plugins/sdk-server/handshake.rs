@@ -50,7 +50,7 @@ impl Asked {
         })
     }
 
-    /// Returns what is asked of the socket.
+    /// Returns the host's requirements for the socket.
     pub fn socket(&self) -> SocketRequest {
         SocketRequest {
             dir: self.socket_dir.as_ref().map(Into::into),

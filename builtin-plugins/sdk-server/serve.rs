@@ -110,7 +110,7 @@ fn provider_routes(served: ServedProvider, version: u32, shutdown: Shutdown) -> 
     };
     // A service beside the protocol's, under a name of its own: hosts that do not know it never call it.
     let batches = ProviderCallsServer::new(provider::Batches { service, shutdown })
-        // The library's own limit for what comes in is 4 MiB, less than a single large object takes.
+        // tonic limits received messages to 4 MiB, and a single large object can exceed that.
         .max_decoding_message_size(MESSAGE_LIMIT)
         .max_encoding_message_size(MESSAGE_LIMIT);
     Services {
@@ -271,9 +271,9 @@ async fn run(
 /// Only plugins that were started by hand end by these signals; others end when their host does.
 fn watch_for_the_end(shutdown: Shutdown, by_hand: bool) -> Result<(), ServeError> {
     // Handlers replace the default action of these signals, which would end the plugin in
-    // the middle of a call when somebody presses Ctrl-C at the host's terminal.
+    // the middle of a call when the user presses Ctrl-C at the host's terminal.
     let mut interrupts = Interrupts::listen().map_err(ServeError::Signals)?;
-    // Read before the host can know of this process: whoever adopts an orphan later has another number.
+    // Read before the handshake: if the host ends later, another process becomes the parent, and the ID differs.
     let parent = Parent::of_this_process();
     tokio::spawn(async move {
         // Polled: Linux sends its signal for the death of a parent when the

@@ -113,7 +113,7 @@ impl Decrypting {
                 let session = session.lock().unwrap_or_else(PoisonError::into_inner);
                 let context: Context<'_> = session.stores();
                 let read = elsewhere::read(&context, &backend, &arguments, &workspace, &codec);
-                // Nobody waits any more if the operation was stopped.
+                // The receiver is gone if the operation was stopped.
                 let _ = send.send(read);
             });
         let stopped = |why: &str| Diagnostics::from(Diagnostic::error("Error loading state error", why));

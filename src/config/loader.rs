@@ -233,7 +233,7 @@ pub struct RootModule {
     pub diagnostics: Diagnostics,
 }
 
-/// Reads the root module in a directory, for what is needed before everything else.
+/// Reads the root module in a directory without the modules that it calls, for settings that are needed before the state is read.
 ///
 /// # Errors
 /// The directory cannot be read.

@@ -5,7 +5,7 @@
 //! encrypts, all of them are tried for decryption, so that a key can be replaced by another one. Its result is a JSON
 //! document around the encrypted text (`envelope`), which OpenTofu reads and writes as well.
 //!
-//! What is encrypted here is text: of states, their copies, journals and plans. The crate `state` decides where that
+//! This crate encrypts bytes: states, their copies, journal records and plans. The crate `state` decides where that
 //! happens, through its trait `Cipher`.
 //!
 //! Where to begin: [`Encryption`], then `target.rs`.

@@ -88,7 +88,7 @@ fn algorithm(name: &str) -> Result<pbkdf2::Algorithm, String> {
 }
 
 fn derive(secret: &[u8], parameters: &Parameters) -> Result<Vec<u8>, String> {
-    // Lengths and counts may come from a file that somebody has changed.
+    // Lengths and counts may come from stored metadata, which is not authenticated.
     const MAX_LENGTH: u32 = 1 << 20;
     let iterations = NonZeroU32::new(parameters.iterations).ok_or("there are no iterations")?;
     if parameters.salt.is_empty() || parameters.key_length == 0 || parameters.key_length > MAX_LENGTH {

@@ -406,7 +406,7 @@ impl<'a> Evaluator<'a> {
                 )
                 .at(&deprecated.range)]);
             }
-            // A deprecated output passes no deprecations on: whoever refers to it is warned of the output itself.
+            // A deprecated output passes no deprecations on: references to it get the warning of the output itself.
             let value = if output.deprecated.is_some() {
                 value.without_deprecations().0
             } else if module.is_root() {
