@@ -1,10 +1,11 @@
-//! Scale: time and memory are linear in the number of instances.
+//! Scale: time and memory are linear in the number of instances, and allocations stay within bounds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
 
 use std::time::{Duration, Instant};
 
+use allocation_counter::{AllocationInfo, measure};
 use support::Case;
 
 /// Two resources of `n` instances, each instance of the second referring to one of the first; with outputs and locals.
@@ -203,6 +204,52 @@ fn plan_and_apply_scale_linearly_with_instances() {
         factor < 50.0,
         "{few:?} for 100, {many:?} for 1000: a factor of {factor:.0}"
     );
+}
+
+/// Allocations and the peak of memory of each operation, in the order of [`OPERATIONS`].
+fn counts(mut case: Case) -> [AllocationInfo; 4] {
+    case.remote.lock().quiet = true;
+    let mut plan = None;
+    let first = measure(|| plan = Some(case.plan()));
+    let plan = plan.unwrap();
+    let apply = measure(|| assert!(!case.try_apply(&plan).has_errors()));
+    drop(plan);
+    let again = measure(|| case.assert_settled());
+    let destroy = measure(|| {
+        case.destroy();
+    });
+    [first, apply, again, destroy]
+}
+
+const OPERATIONS: [&str; 4] = ["plan", "apply", "plan again", "destroy"];
+
+/// Each further instance costs at most so many allocations, and so many bytes at the peak: what was measured, and a tenth more.
+const BOUNDS: [(u64, u64); 4] = [(63, 2_900), (126, 5_250), (168, 4_350), (288, 6_200)];
+
+#[test]
+fn every_further_instance_costs_at_most_its_bound_of_allocations_and_memory() {
+    // The difference of two sizes, so that what a run costs without instances does not count. One is twice the other, so that
+    // growing vectors, which double, have the same share of slack in both.
+    let [few, many] = [150, 300].map(|n| counts(Case::new(&plain(n))));
+    let instances = 2 * (300 - 150);
+    let mut over = Vec::new();
+    for (i, (allocations, bytes)) in BOUNDS.into_iter().enumerate() {
+        let measured = (
+            (many[i].count_total - few[i].count_total) / instances,
+            (many[i].bytes_max - few[i].bytes_max) / instances,
+        );
+        println!(
+            "{}: {} allocations, {} bytes an instance",
+            OPERATIONS[i], measured.0, measured.1
+        );
+        if measured.0 > allocations || measured.1 > bytes {
+            over.push(format!(
+                "{}: {measured:?} for each instance, with bounds of {allocations} allocations and {bytes} bytes",
+                OPERATIONS[i]
+            ));
+        }
+    }
+    assert!(over.is_empty(), "{over:#?}");
 }
 
 #[test]
