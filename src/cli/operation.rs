@@ -17,7 +17,7 @@ use packages::lock_file;
 use provider::Schemas;
 use state::State;
 use state::journal::Writer;
-use stores::backend::{self, Place, StatePlace};
+use stores::backend::{self, StateBackend, StateLocation};
 use stores::journal;
 use stores::persist::Persister;
 use stores::planfile::{self, SavedPlan};
@@ -57,7 +57,7 @@ pub struct Operation<'s> {
     pub project: Project,
     pub variables: Variables,
     /// Backend of the state.
-    place: Place,
+    backend: StateBackend,
     /// Selected workspace.
     pub workspace: String,
     /// Operation in the lock record.
@@ -157,24 +157,24 @@ impl<'s> Operation<'s> {
         verb: Verb,
         known: Option<BTreeMap<Arc<str>, Value>>,
     ) -> Result<Operation<'s>, Failure> {
-        Operation::at_place(session, arguments, project, verb, known, None)
+        Operation::at_location(session, arguments, project, verb, known, None)
     }
 
     /// Prepares an operation on a state at a known location.
-    fn at_place(
+    fn at_location(
         session: &'s Session,
         arguments: &OperationArguments,
         mut project: Project,
         verb: Verb,
         known: Option<BTreeMap<Arc<str>, Value>>,
-        place: Option<StatePlace>,
+        location: Option<StateLocation>,
     ) -> Result<Operation<'s>, Failure> {
         let mut before = Diagnostics::new();
-        let place = match place {
-            Some(place) => place,
-            None => StatePlace::selected(&session.stores(), Some(&project.config)).within(&project.sources)?,
+        let location = match location {
+            Some(location) => location,
+            None => backend::selected(&session.stores(), Some(&project.config)).within(&project.sources)?,
         };
-        before.extend(place.place.take_warnings());
+        before.extend(location.backend.take_warnings());
         let runtime = session.runtime()?;
         let stop = Stop::new();
         let last_resort = Arc::new(LastResort::default());
@@ -192,10 +192,17 @@ impl<'s> Operation<'s> {
             session.stores(),
             &Opening {
                 cancelled: &|| stop.is_requested(),
-                ..match &place.place {
-                    Place::Local(_) => opening(&place, &arguments.files, verb.lock_operation(), arguments.lock.timeout),
+                ..match &location.backend {
+                    StateBackend::Local(_) => opening(
+                        &location,
+                        &arguments.files,
+                        verb.lock_operation(),
+                        arguments.lock.timeout,
+                    ),
                     // -state and its relatives are flags of the local backend.
-                    Place::Store(_) => Opening::new(place.source(), verb.lock_operation(), arguments.lock.timeout),
+                    StateBackend::Store(_) => {
+                        Opening::new(location.source(), verb.lock_operation(), arguments.lock.timeout)
+                    }
                 }
             },
         )?;
@@ -231,8 +238,8 @@ impl<'s> Operation<'s> {
             state,
             project,
             variables,
-            place: place.place,
-            workspace: place.workspace,
+            backend: location.backend,
+            workspace: location.workspace,
             operation: verb.lock_operation(),
             plugins,
             parallelism: arguments.parallelism.0,
@@ -270,14 +277,14 @@ impl<'s> Operation<'s> {
         // Other packages than the planned ones could do something else.
         lock_file::check_planned(saved.lock_file.as_deref(), Path::new("."))?;
         // A plan is applied to the backend that it was made for, even if the working directory has another one by now.
-        let place = match &saved.backend {
+        let location = match &saved.backend {
             None => None,
-            Some(backend) => Some(StatePlace {
-                place: backend::of_saved(&session.stores(), backend)?,
+            Some(backend) => Some(StateLocation {
+                backend: backend::of_saved(&session.stores(), backend)?,
                 workspace: saved.workspace.clone(),
             }),
         };
-        let operation = Operation::at_place(session, arguments, project, Verb::Apply, Some(variables), place)?;
+        let operation = Operation::at_location(session, arguments, project, Verb::Apply, Some(variables), location)?;
         let previous = &saved.plan.previous_state;
         // The lineage first: a plan of another state must not be reported as stale.
         if previous.lineage != operation.state.lineage && !previous.lineage.is_empty() {
@@ -421,9 +428,9 @@ impl<'s> Operation<'s> {
             })
         });
         let environment = workdir::environment(self.session, &self.workspace);
-        let (interval, warnings) = match &self.place {
-            Place::Local(_) => self.session.env.persist_interval(),
-            Place::Store(_) => self.session.env.persist_interval_of_stores(),
+        let (interval, warnings) = match &self.backend {
+            StateBackend::Local(_) => self.session.env.persist_interval(),
+            StateBackend::Store(_) => self.session.env.persist_interval_of_stores(),
         };
         let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
         // The journal first: if an object is created, there must be a file that says so.
@@ -503,9 +510,9 @@ impl<'s> Operation<'s> {
 
     /// Saves a plan to a file.
     pub fn save_plan(&self, path: &Path, plan: Plan) -> Result<(), Diagnostics> {
-        let backend = match &self.place {
-            Place::Local(_) => None,
-            Place::Store(store) => Some(store.saved()?),
+        let backend = match &self.backend {
+            StateBackend::Local(_) => None,
+            StateBackend::Store(store) => Some(store.saved()?),
         };
         let schemas = planfile::schemas_of(&self.plugins.schemas(), &self.project.config, &plan);
         let saved = SavedPlan {

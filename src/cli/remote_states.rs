@@ -16,7 +16,7 @@ use provider::{
 };
 use state::{Cipher, Codec};
 use stores::Context;
-use stores::backend::elsewhere;
+use stores::backend::remote_state;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::plugin_source::{Plugins, Replacements};
@@ -112,7 +112,7 @@ impl Decrypting {
             .spawn(move || {
                 let session = session.lock().unwrap_or_else(PoisonError::into_inner);
                 let context: Context<'_> = session.stores();
-                let read = elsewhere::read(&context, &backend, &arguments, &workspace, &codec);
+                let read = remote_state::read(&context, &backend, &arguments, &workspace, &codec);
                 // The receiver is gone if the operation was stopped.
                 let _ = send.send(read);
             });

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use state::State;
-use stores::backend::{self, Place, Source, StatePlace};
+use stores::backend::{self, Source, StateBackend, StateLocation};
 use stores::session::{Backup, Opening, StateSession, read_source};
 use syntax::{Diagnostic, Diagnostics};
 
@@ -27,10 +27,10 @@ pub fn open_for_edit<'s>(
     operation: &str,
     backup: Backup,
 ) -> Result<StateSession<'s>, Failure> {
-    let place = place(session)?;
+    let location = location(session)?;
     let opening = Opening {
         backup,
-        ..opening(&place, files, operation, lock.timeout)
+        ..opening(&location, files, operation, lock.timeout)
     };
     Ok(StateSession::open_for_edit(session.stores(), &opening)?)
 }
@@ -40,21 +40,26 @@ pub fn open_for_edit<'s>(
 /// # Errors
 /// The configuration refuses this version, or the state cannot be locked or read.
 pub fn open_for_push<'s>(session: &'s Session, lock: LockFlags, snapshot: &State) -> Result<StateSession<'s>, Failure> {
-    let place = place(session)?;
+    let location = location(session)?;
     let opening = Opening {
         replacement: Some(snapshot),
-        ..opening(&place, &StateFlags::default(), "state-push", lock.timeout)
+        ..opening(&location, &StateFlags::default(), "state-push", lock.timeout)
     };
     Ok(StateSession::open(session.stores(), &opening)?)
 }
 
 /// Returns the options for opening the state of a location, or of the files in the flags.
 #[must_use]
-pub fn opening<'a>(place: &StatePlace, files: &StateFlags, operation: &'a str, lock: Option<Duration>) -> Opening<'a> {
+pub fn opening<'a>(
+    location: &StateLocation,
+    files: &StateFlags,
+    operation: &'a str,
+    lock: Option<Duration>,
+) -> Opening<'a> {
     Opening {
         out: files.out.as_deref().map(PathBuf::from),
         backup: Backup::optional(files.backup.as_deref()),
-        ..Opening::new(source(place, files.state.as_deref()), operation, lock)
+        ..Opening::new(source(location, files.state.as_deref()), operation, lock)
     }
 }
 
@@ -85,8 +90,8 @@ impl Closing for StateSession<'_> {
 }
 
 /// Returns the state of a location, or the file in the flag.
-fn source(place: &StatePlace, flag: Option<&str>) -> Source {
-    flag.map_or_else(|| place.source(), |path| Source::File(path.into()))
+fn source(location: &StateLocation, flag: Option<&str>) -> Source {
+    flag.map_or_else(|| location.source(), |path| Source::File(path.into()))
 }
 
 /// Reads the state of the selected workspace, or of the file in the flag, without a lock; none if there is none.
@@ -111,18 +116,19 @@ pub fn read_leniently(session: &Session, flag: Option<&str>) -> Result<Option<St
 
 fn read_of(session: &Session, project: &Project, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
     let context = session.stores();
-    StatePlace::selected(&context, Some(&project.config)).and_then(|place| read_source(&context, &source(&place, flag)))
+    backend::selected(&context, Some(&project.config))
+        .and_then(|location| read_source(&context, &source(&location, flag)))
 }
 
 /// Returns the location of the selected workspace's state, for a configuration that accepts this version.
 ///
 /// # Errors
 /// The configuration refuses this version, or the backend or the workspace cannot be determined.
-pub fn place(session: &Session) -> Result<StatePlace, Failure> {
+pub fn location(session: &Session) -> Result<StateLocation, Failure> {
     let (project, problems) = workdir::read(session);
     accept_version(&project, &problems)?;
     accept(session, &project, problems)?;
-    StatePlace::selected(&session.stores(), Some(&project.config)).within(&project.sources)
+    backend::selected(&session.stores(), Some(&project.config)).within(&project.sources)
 }
 
 /// Refuses a configuration with errors if variables are set on the command line, since the errors matter only then.
@@ -134,11 +140,11 @@ fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Result
     Err(Failure::within(errors, &project.sources))
 }
 
-/// Returns the location of the states of all workspaces, even if the selected one cannot exist.
+/// Returns the backend with the states of all workspaces, even if the selected one cannot exist.
 ///
 /// # Errors
 /// The configuration refuses this version, or the backend cannot be determined.
-pub fn place_of_all(session: &Session) -> Result<Place, Failure> {
+pub fn backend_of_all(session: &Session) -> Result<StateBackend, Failure> {
     let (project, problems) = workdir::read(session);
     accept_version(&project, &problems)?;
     backend::current(&session.stores(), Some(&project.config)).within(&project.sources)

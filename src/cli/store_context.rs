@@ -7,10 +7,9 @@ use engine::stop::Stop;
 use hosted::{migrate, remote};
 use packages::selection::Selection;
 use plugins::Host;
-use stores::backend::Place;
-use stores::backend::migrate::Migration;
-use stores::backend::record::SupplyMode;
-use stores::backend::store::Store;
+use stores::backend::StateBackend;
+use stores::backend::migrate::{CloudMigration, Migration};
+use stores::backend::record::{Saved, SupplyMode};
 use stores::{Context, NoAnswer, Question, SelectedProvider, Tone};
 use syntax::{Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
@@ -173,15 +172,17 @@ impl stores::Plugins for Surroundings {
 }
 
 impl stores::Cloud for Session {
-    fn check(&self, store: &Store, workspace: &str) -> Result<(), Diagnostics> {
-        remote::check(&self.hosted(), self.invocation.remote_version, store, workspace)
+    fn check(&self, settings: &Saved, workspace: &str) -> Result<(), Diagnostics> {
+        remote::check(&self.hosted(), self.invocation.remote_version, settings, workspace)
     }
 
-    fn migrate(&self, migration: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
+    fn tags(&self, settings: &Saved) -> Result<String, Diagnostics> {
+        remote::tags(&self.hosted(), settings)
+    }
+}
+
+impl CloudMigration for Session {
+    fn migrate(&self, migration: &Migration<'_>, from: &StateBackend, to: &StateBackend) -> Result<bool, Diagnostics> {
         migrate::migrate(&self.hosted(), migration, from, to)
-    }
-
-    fn tags(&self, store: &Store) -> Result<String, Diagnostics> {
-        remote::tags(&self.hosted(), store)
     }
 }

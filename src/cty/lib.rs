@@ -27,6 +27,7 @@ pub mod refine;
 pub mod set;
 #[cfg(test)]
 mod testing;
+mod text;
 pub mod types;
 pub mod value;
 

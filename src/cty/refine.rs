@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::{Number, Type, Value};
+use crate::{Number, Type};
 
 /// Facts about an unknown value. The default has none.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -81,36 +81,7 @@ impl Refinements {
             length_max: self.length_max.filter(|_| collection),
         }
     }
-
-    /// Returns the single value that the refinements permit, if there is one. A list of a certain length counts, with
-    /// unknown elements.
-    pub(crate) fn only_value(&self, ty: &Type) -> Option<Value> {
-        if !self.not_null {
-            return None;
-        }
-        if let (Some((low, true)), Some((high, true))) = (&self.number_min, &self.number_max)
-            && low == high
-        {
-            return Some(Value::number(low.clone()));
-        }
-        let length = self.length_max?;
-        if self.length_min.unwrap_or(0) != length {
-            return None;
-        }
-        match ty {
-            Type::List(e) if length <= MAX_SPELLED_OUT => {
-                Some(Value::list((**e).clone(), vec![Value::unknown((**e).clone()); length]))
-            }
-            // Unknown elements may be equal, so a longer set cannot be written out.
-            Type::Set(e) if length <= 1 => Some(Value::set((**e).clone(), vec![Value::unknown((**e).clone()); length])),
-            Type::Map(e) if length == 0 => Some(Value::map((**e).clone(), std::collections::BTreeMap::new())),
-            _ => None,
-        }
-    }
 }
-
-/// Limit on a list of unknown elements made from its length, because a plugin may claim any length.
-const MAX_SPELLED_OUT: usize = 1 << 16;
 
 /// Returns the part of a text that no following text can change, even by normalization.
 ///
@@ -118,7 +89,7 @@ const MAX_SPELLED_OUT: usize = 1 << 16;
 /// not combine, such as brackets and slashes.
 #[must_use]
 pub fn safe_prefix(text: &str) -> String {
-    let text = crate::value::normalize(text);
+    let text = crate::text::normalize(text);
     let Some((start, last)) = text.grapheme_indices(true).next_back() else {
         return String::new();
     };

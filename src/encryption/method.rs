@@ -1,6 +1,5 @@
 //! Methods: what encrypts a text, once there is a key.
 
-use std::fmt;
 use std::sync::Arc;
 
 use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments::schema_of;
 use crate::providers::program::{self, Header};
-use crate::providers::{Arguments, Keys};
+use crate::providers::{ArgumentError, Arguments, Keys};
 
 pub(crate) const UNENCRYPTED: &str = "unencrypted";
 pub(crate) const TYPES: &[&str] = &["aes_gcm", "external", UNENCRYPTED];
@@ -58,13 +57,21 @@ pub(crate) enum Method {
 }
 
 /// Reason why a text cannot be encrypted or decrypted, as a clause.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct Failed(pub String);
 
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// Reason why a method cannot be configured, as a clause.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MethodError {
+    #[error("the argument \"keys\" is null")]
+    NoKeys,
+    #[error("AES-GCM requires the key length to be one of: 16, 24, 32, received {length} bytes in the {which} key")]
+    KeyLength { which: &'static str, length: usize },
+    #[error("the {0} option is required")]
+    NoCommand(&'static str),
+    #[error(transparent)]
+    Argument(#[from] ArgumentError),
 }
 
 #[derive(Serialize)]
@@ -81,21 +88,21 @@ struct Output {
 }
 
 impl Method {
-    /// Configures a method of a type that has a schema. The error is a clause.
-    pub fn build(ty: &str, arguments: &Arguments) -> Result<Method, String> {
+    /// Configures a method of a type that has a schema.
+    pub fn build(ty: &str, arguments: &Arguments) -> Result<Method, MethodError> {
         match ty {
             "aes_gcm" => {
-                let keys = arguments.keys("keys")?.ok_or("the argument \"keys\" is null")?;
+                let keys = arguments.keys("keys")?.ok_or(MethodError::NoKeys)?;
                 let both = [
                     ("encryption", Some(&keys.encryption)),
                     ("decryption", keys.decryption.as_ref()),
                 ];
                 for (which, key) in both {
                     if let Some(key) = key.filter(|key| !matches!(key.len(), 16 | 24 | 32)) {
-                        return Err(format!(
-                            "AES-GCM requires the key length to be one of: 16, 24, 32, received {} bytes in the {which} key",
-                            key.len()
-                        ));
+                        return Err(MethodError::KeyLength {
+                            which,
+                            length: key.len(),
+                        });
                     }
                 }
                 Ok(Method::AesGcm {
@@ -104,10 +111,10 @@ impl Method {
                 })
             }
             "external" => {
-                let command = |name: &str| {
+                let command = |name: &'static str| {
                     let command = arguments.texts(name);
                     match command.first().is_none_or(String::is_empty) {
-                        true => Err(format!("the {name} option is required")),
+                        true => Err(MethodError::NoCommand(name)),
                         false => Ok(command),
                     }
                 };
@@ -191,7 +198,7 @@ fn exchange(command: &[String], key: Option<&[u8]>, payload: &[u8]) -> Result<Ve
         payload: STANDARD.encode(payload),
     };
     let input = serde_json::to_vec(&input).map_err(|e| Failed(e.to_string()))?;
-    let output = program::run(command, &input, &HEADER).map_err(Failed)?;
+    let output = program::run(command, &input, &HEADER).map_err(|e| Failed(e.to_string()))?;
     let invalid = |why: String| {
         Failed(format!(
             "the external command returned an invalid JSON response ({why})"

@@ -171,7 +171,7 @@ impl Settings {
 /// Returns type and name of `ROOT.TYPE.NAME`. In JSON it is the text of a string.
 pub(crate) fn address(expr: &Expr, root: &str) -> Option<(Arc<str>, Arc<str>)> {
     match expr {
-        Expr::Json(json) => address(&json.unquoted()?.0, root),
+        Expr::Json(json) => address(&syntax::json::unquoted(json.node())?.0, root),
         Expr::Traversal(traversal) if &*traversal.root == root => match traversal.steps.as_slice() {
             [
                 TraversalStep::Attribute { name: ty, .. },
@@ -264,7 +264,7 @@ impl Decoder {
         for attribute in &mut body.attributes {
             if let Expr::Json(json) = &attribute.expr
                 && json.text().is_some_and(|text| text.starts_with("key_provider."))
-                && let Some((reference, problems)) = json.unquoted()
+                && let Some((reference, problems)) = syntax::json::unquoted(json.node())
                 && !problems.has_errors()
             {
                 attribute.expr = reference;

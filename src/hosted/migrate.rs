@@ -1,6 +1,6 @@
 //! Migration of states into workspaces of a `cloud` block: the questions before it, and the new names.
 
-use stores::backend::Place;
+use stores::backend::StateBackend;
 use stores::backend::migrate::{Migration, Pair, aborted, agreed, answered};
 use stores::workspace::{self, DEFAULT};
 use syntax::{Diagnostic, Diagnostics};
@@ -12,11 +12,16 @@ use crate::{Context, remote};
 ///
 /// # Errors
 /// A state cannot be read or written, or nobody agreed. The old states stay.
-pub fn migrate(context: &Context<'_>, how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
-    let Place::Store(store) = to else {
+pub fn migrate(
+    context: &Context<'_>,
+    how: &Migration<'_>,
+    from: &StateBackend,
+    to: &StateBackend,
+) -> Result<bool, Diagnostics> {
+    let StateBackend::Store(store) = to else {
         return Ok(false);
     };
-    let Some(settings) = remote::settings(context, store)? else {
+    let Some(settings) = remote::settings(context, &store.saved()?)? else {
         return Ok(false);
     };
     let pair = Pair { how, from, to };
@@ -59,7 +64,7 @@ pub fn migrate(context: &Context<'_>, how: &Migration<'_>, from: &Place, to: &Pl
 fn all(
     context: &Context<'_>,
     pair: &Pair<'_>,
-    from: &Place,
+    from: &StateBackend,
     names: &[String],
     selected: &str,
 ) -> Result<bool, Diagnostics> {
@@ -107,10 +112,12 @@ fn all(
 }
 
 /// Returns the prefix of all workspaces of a `backend "remote"`.
-fn prefix(context: &Context<'_>, from: &Place) -> Result<Option<String>, Diagnostics> {
-    let Place::Store(store) = from else { return Ok(None) };
+fn prefix(context: &Context<'_>, from: &StateBackend) -> Result<Option<String>, Diagnostics> {
+    let StateBackend::Store(store) = from else {
+        return Ok(None);
+    };
     Ok(
-        match remote::settings(context, store)?.map(|settings| settings.mapping) {
+        match remote::settings(context, &store.saved()?)?.map(|settings| settings.mapping) {
             Some(Mapping::Prefix(prefix)) => Some(prefix),
             _ => None,
         },

@@ -12,9 +12,8 @@ use config::Config;
 use cty::Type;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
 use stores::backend::CLOUD;
-use stores::backend::record::Record;
+use stores::backend::record::{Record, Saved};
 use stores::backend::settings as blocks;
-use stores::backend::store::Store;
 use syntax::{Diagnostic, Diagnostics};
 use tfe::{Arguments, Compatibility, Connection, Kind, Mapping, Problem, Settings, Workspace, compatible};
 
@@ -115,20 +114,20 @@ fn schema(kind: Kind) -> Schema {
     Schema::new(0, block)
 }
 
-/// Returns the settings of a store in HCP Terraform; `None` for other stores.
+/// Returns the settings of a store in HCP Terraform from those that records have; `None` for other stores.
 ///
 /// # Errors
 /// The settings contradict each other.
-pub fn settings(context: &Context<'_>, store: &Store) -> Result<Option<Settings>, Diagnostics> {
-    if store.is_of_third_party() {
+pub fn settings(context: &Context<'_>, store: &Saved) -> Result<Option<Settings>, Diagnostics> {
+    if store.provider.is_some() {
         return Ok(None);
     }
-    let kind = match store.ty() {
+    let kind = match &*store.ty {
         CLOUD => Kind::Cloud,
         REMOTE => Kind::Remote,
         _ => return Ok(None),
     };
-    let arguments = Arguments::of_json(&store.saved()?.config);
+    let arguments = Arguments::of_json(&store.config);
     Settings::new(kind, arguments, context.environment)
         .map(Some)
         .map_err(|problems| problems.into_iter().flat_map(diagnostics).collect())
@@ -138,7 +137,7 @@ pub fn settings(context: &Context<'_>, store: &Store) -> Result<Option<Settings>
 ///
 /// # Errors
 /// The settings contradict each other.
-pub fn tags(context: &Context<'_>, store: &Store) -> Result<String, Diagnostics> {
+pub fn tags(context: &Context<'_>, store: &Saved) -> Result<String, Diagnostics> {
     Ok(match settings(context, store)?.map(|settings| settings.mapping) {
         Some(Mapping::Tags(tags)) => tags.describe(),
         _ => String::new(),
@@ -149,7 +148,7 @@ pub fn tags(context: &Context<'_>, store: &Store) -> Result<String, Diagnostics>
 ///
 /// # Errors
 /// This version may not change the state, or the workspace cannot be read.
-pub fn check(context: &Context<'_>, version: RemoteVersion, store: &Store, workspace: &str) -> Result<(), Diagnostics> {
+pub fn check(context: &Context<'_>, version: RemoteVersion, store: &Saved, workspace: &str) -> Result<(), Diagnostics> {
     if version == RemoteVersion::Unimportant {
         return Ok(());
     }

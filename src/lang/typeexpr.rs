@@ -38,7 +38,7 @@ pub fn type_constraint(expr: &Expr) -> (Type, Defaults, Diagnostics) {
 pub fn variable_type(expr: &Expr) -> (Type, Defaults, Diagnostics) {
     if let Expr::Json(json) = expr {
         // In JSON, the quotes belong to the syntax.
-        return match json.unquoted() {
+        return match syntax::json::unquoted(json.node()) {
             Some((inner, problems)) if problems.is_empty() => match inner.as_keyword() {
                 Some("list" | "map") => variable_type(&inner),
                 Some(_) => {

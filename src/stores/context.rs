@@ -7,10 +7,7 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::runtime::Runtime;
 use versions::{Constraints, Version};
 
-use crate::backend::Place;
-use crate::backend::migrate::Migration;
-use crate::backend::record::SupplyMode;
-use crate::backend::store::Store;
+use crate::backend::record::{Saved, SupplyMode};
 
 /// Services and settings of a command that states depend on.
 #[derive(Clone, Copy)]
@@ -153,23 +150,18 @@ pub trait Plugins {
     ) -> Result<SelectedProvider, Diagnostics>;
 }
 
-/// Workspaces of HCP Terraform, as far as they differ from those of other stores.
+/// Workspaces of HCP Terraform, as far as they differ from those of other stores. The settings of a store are those of
+/// its record: this trait is below the stores themselves, which need a [`Context`] to be opened.
 pub trait Cloud {
     /// Checks that this version may write the state of a workspace without an operation.
     ///
     /// # Errors
     /// This version may not write the state, or the workspace cannot be read.
-    fn check(&self, store: &Store, workspace: &str) -> Result<(), Diagnostics>;
-
-    /// Migrates states into the workspaces of a `cloud` block. Returns true if they are there now.
-    ///
-    /// # Errors
-    /// A state cannot be read or written, or nobody agreed. The old states stay.
-    fn migrate(&self, migration: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics>;
+    fn check(&self, settings: &Saved, workspace: &str) -> Result<(), Diagnostics>;
 
     /// Describes the tags by which a `cloud` block selects its workspaces; empty without tags.
     ///
     /// # Errors
     /// The settings contradict each other.
-    fn tags(&self, store: &Store) -> Result<String, Diagnostics>;
+    fn tags(&self, settings: &Saved) -> Result<String, Diagnostics>;
 }

@@ -13,7 +13,7 @@ use state::store::{LocalStore, write_copy};
 use state::{Codec, LockInfo, SharedStore, SnapshotStore, State};
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::backend::Source;
+use crate::backend::{Snapshots, Source};
 pub use crate::problem::{ERRORED_STATE, problem};
 use crate::{Context, journal};
 
@@ -114,8 +114,9 @@ impl<'s> StateSession<'s> {
                 StateSession::of_store(context, opening, store, codec, true)
             }
             Source::Workspace(store, workspace) => {
-                context.cloud.check(store, workspace)?;
-                StateSession::of_store(context, opening, store.open(workspace, codec.clone())?, codec, false)
+                context.cloud.check(&store.saved()?, workspace)?;
+                let snapshots = Snapshots::open(store, workspace, codec.clone())?;
+                StateSession::of_store(context, opening, snapshots, codec, false)
             }
         }
     }
@@ -347,7 +348,7 @@ pub fn read_source(context: &Context<'_>, source: &Source) -> Result<Option<Stat
     let codec = context.encryption.states()?;
     match source {
         Source::File(path) => LocalStore::new(path).stored_as(codec).read(),
-        Source::Workspace(store, workspace) => store.open(workspace, codec)?.read(),
+        Source::Workspace(store, workspace) => Snapshots::open(store, workspace, codec)?.read(),
     }
     .map_err(|e| problem(&e))
 }

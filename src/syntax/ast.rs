@@ -3,13 +3,14 @@
 //! Bodies and expressions are the same for the native and the JSON syntax. Every node knows its range. Trees are
 //! immutable once parsed and shared by `Arc` where several crates hold them.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use cty::Value;
 
-use crate::Range;
-use crate::json::JsonExpr;
+use crate::json::Node;
 use crate::lexer::is_name;
+use crate::{Diagnostics, Range};
 
 /// A body: the content of a file or of a block.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,6 +141,66 @@ pub enum Expr {
     Json(Arc<JsonExpr>),
     /// An expression that could not be parsed; the parser has reported why.
     Invalid { range: Range },
+}
+
+/// A value of a document in place of an expression. Its meaning as an expression is computed on first use.
+pub struct JsonExpr {
+    node: Node,
+    /// The reader of the syntax, which knows what the value means. A tree does not know how it is read.
+    read: fn(&Node) -> (Expr, Diagnostics),
+    made: OnceLock<(Expr, Diagnostics)>,
+}
+
+impl JsonExpr {
+    #[must_use]
+    pub fn new(node: Node, read: fn(&Node) -> (Expr, Diagnostics)) -> JsonExpr {
+        JsonExpr {
+            node,
+            read,
+            made: OnceLock::new(),
+        }
+    }
+
+    /// Returns the value as written.
+    #[must_use]
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Returns the value as an expression: strings are templates. Elements of arrays and objects are such expressions
+    /// again.
+    #[must_use]
+    pub fn expr(&self) -> &Expr {
+        &self.made().0
+    }
+
+    /// Problems of the value as an expression.
+    #[must_use]
+    pub fn problems(&self) -> &Diagnostics {
+        &self.made().1
+    }
+
+    /// Returns the text of a string.
+    #[must_use]
+    pub fn text(&self) -> Option<&Arc<str>> {
+        self.node.text()
+    }
+
+    fn made(&self) -> &(Expr, Diagnostics) {
+        self.made.get_or_init(|| (self.read)(&self.node))
+    }
+}
+
+impl fmt::Debug for JsonExpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.node.fmt(f)
+    }
+}
+
+impl PartialEq for JsonExpr {
+    fn eq(&self, other: &JsonExpr) -> bool {
+        self.node == other.node
+    }
 }
 
 /// A template: text with interpolations and directives.

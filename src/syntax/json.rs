@@ -7,259 +7,26 @@
 //!
 //! [`parse`] reads a document, [`parse_file`] a configuration file.
 
+mod node;
 mod parser;
 
-use std::collections::HashMap;
-use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use cty::{Number, Type, Value};
+use cty::Value;
 
-use crate::ast::{Attribute, Block, Body, Expr, Label, ObjectItem, ObjectKey, Template, TemplatePart};
-use crate::{Diagnostic, Diagnostics, Pos, Range, parse_expression, parse_template};
+use crate::ast::{Attribute, Block, Body, Expr, JsonExpr, Label, ObjectItem, ObjectKey, Template, TemplatePart};
+use crate::{Diagnostic, Diagnostics, Range, parse_expression, parse_template};
 
+pub use node::{Kind, Member, Node};
 pub use parser::parse;
 
-/// A value of a document. Copies share its content.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Node {
-    pub kind: Kind,
-    pub range: Range,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
-    Null,
-    Bool(bool),
-    Number(Number),
-    /// Text with escapes resolved.
-    String(Arc<str>),
-    Array(Arc<[Node]>),
-    /// Properties in source order, duplicates included.
-    Object(Arc<[Member]>),
-}
-
-/// A property of an object.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Member {
-    pub name: Arc<str>,
-    pub name_range: Range,
-    pub value: Node,
-}
-
-/// Normalizes a key to Unicode's NFC, as all strings of the language.
-fn normalized(name: &Arc<str>) -> Arc<str> {
-    Value::string(name)
-        .as_arc_str()
-        .cloned()
-        .unwrap_or_else(|| name.clone())
-}
-
-impl Node {
-    /// Returns the value of the document as it stands: strings are text, not templates.
-    #[must_use]
-    pub fn literal(&self) -> Value {
-        match &self.kind {
-            Kind::Null => Value::null(Type::Dynamic),
-            Kind::Bool(b) => Value::bool(*b),
-            Kind::Number(number) => Value::number(number.clone()),
-            Kind::String(text) => Value::string(text),
-            Kind::Array(items) => Value::tuple(items.iter().map(Node::literal).collect()),
-            Kind::Object(members) => Value::object(members.iter().map(|m| (normalized(&m.name), m.value.literal()))),
-        }
-    }
-
-    /// Finds a property whose name was used before in its object for a value of another type, anywhere in the document.
-    #[must_use]
-    pub fn conflicting_property(&self) -> Option<&str> {
-        match &self.kind {
-            Kind::Object(members) => {
-                let mut earlier: HashMap<Arc<str>, &Node> = HashMap::new();
-                members.iter().find_map(|m| {
-                    if let Some(inner) = m.value.conflicting_property() {
-                        return Some(inner);
-                    }
-                    let other = earlier.insert(normalized(&m.name), &m.value);
-                    let conflicts = other.is_some_and(|other| other.literal().ty() != m.value.literal().ty());
-                    conflicts.then_some(&*m.name)
-                })
-            }
-            Kind::Array(items) => items.iter().find_map(Node::conflicting_property),
-            _ => None,
-        }
-    }
-
-    /// Finds a second property with one name, anywhere in the document.
-    #[must_use]
-    pub fn duplicate(&self) -> Option<Diagnostic> {
-        match &self.kind {
-            Kind::Object(members) => {
-                let own = duplicates(members).next().map(|(member, first)| {
-                    Diagnostic::error(
-                        "Duplicate attribute definition",
-                        format!(
-                            "The argument \"{}\" already has a value, set at {first}. Remove one of the two.",
-                            member.name
-                        ),
-                    )
-                    .at(&member.name_range)
-                });
-                own.or_else(|| members.iter().find_map(|m| m.value.duplicate()))
-            }
-            Kind::Array(items) => items.iter().find_map(Node::duplicate),
-            _ => None,
-        }
-    }
-
-    /// Path to the innermost object or array that contains a byte of the file:
-    /// `resource.terraform_data.a.lifecycle[0]`. Empty for the document itself.
-    #[must_use]
-    pub fn path_at(&self, byte: u32) -> String {
-        let contains = |node: &&Node| {
-            let nested = matches!(node.kind, Kind::Object(_) | Kind::Array(_));
-            nested && (node.range.start.byte..node.range.end.byte).contains(&byte)
-        };
-        let mut path = String::new();
-        let mut at = self;
-        loop {
-            let inner = match &at.kind {
-                Kind::Object(members) => members.iter().find(|m| contains(&&m.value)).map(|member| {
-                    if !path.is_empty() {
-                        path.push('.');
-                    }
-                    path.push_str(&member.name);
-                    &member.value
-                }),
-                Kind::Array(items) => items
-                    .iter()
-                    .enumerate()
-                    .find(|(_, item)| contains(item))
-                    .map(|(i, item)| {
-                        path.push_str(&format!("[{i}]"));
-                        item
-                    }),
-                _ => None,
-            };
-            match inner {
-                Some(inner) => at = inner,
-                None => return path,
-            }
-        }
-    }
-
-    /// Range of the opening bracket, or of the whole value if it has none.
-    #[must_use]
-    pub fn start_range(&self) -> Range {
-        match &self.kind {
-            Kind::Array(_) | Kind::Object(_) => Range {
-                end: after(self.range.start),
-                ..self.range.clone()
-            },
-            _ => self.range.clone(),
-        }
-    }
-
-    /// Range for "missing …" messages: the closing brace of an object.
-    fn missing_range(&self) -> Range {
-        match &self.kind {
-            Kind::Object(_) => Range {
-                start: Pos {
-                    column: self.range.end.column.saturating_sub(1),
-                    byte: self.range.end.byte.saturating_sub(1),
-                    ..self.range.end
-                },
-                ..self.range.clone()
-            },
-            _ => self.start_range(),
-        }
-    }
-}
-
-/// Returns the position after a character of one byte.
-fn after(pos: Pos) -> Pos {
-    Pos {
-        column: pos.column + 1,
-        byte: pos.byte + 1,
-        ..pos
-    }
-}
-
-/// Returns the properties whose names occurred before, with the range of the earlier one.
-fn duplicates(members: &[Member]) -> impl Iterator<Item = (&Member, &Range)> {
-    let mut seen: HashMap<&str, &Range> = HashMap::with_capacity(members.len());
-    members
-        .iter()
-        .filter_map(move |m| seen.insert(&m.name, &m.name_range).map(|first| (m, first)))
-}
+use node::{after, duplicates};
 
 // ---- expressions ------------------------------------------------------------------------------------------------------
 
-/// A value of a document in place of an expression. Its meaning as an expression is computed on first use.
-pub struct JsonExpr {
-    node: Node,
-    made: OnceLock<(Expr, Diagnostics)>,
-}
-
-impl JsonExpr {
-    /// Returns the value as written.
-    #[must_use]
-    pub fn node(&self) -> &Node {
-        &self.node
-    }
-
-    /// Returns the value as an expression: strings are templates. Elements of arrays and objects are such expressions
-    /// again.
-    #[must_use]
-    pub fn expr(&self) -> &Expr {
-        &self.made().0
-    }
-
-    /// Problems of the value as an expression.
-    #[must_use]
-    pub fn problems(&self) -> &Diagnostics {
-        &self.made().1
-    }
-
-    /// Returns the text of a string.
-    #[must_use]
-    pub fn text(&self) -> Option<&Arc<str>> {
-        match &self.node.kind {
-            Kind::String(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// Parses the text of a string as an expression, for arguments that take an expression without quotes in the native
-    /// syntax.
-    #[must_use]
-    pub fn unquoted(&self) -> Option<(Expr, Diagnostics)> {
-        let range = &self.node.range;
-        self.text().map(|text| parse_expression(&range.file, text, range.start))
-    }
-
-    fn made(&self) -> &(Expr, Diagnostics) {
-        self.made.get_or_init(|| expression(&self.node))
-    }
-}
-
-impl fmt::Debug for JsonExpr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.node.fmt(f)
-    }
-}
-
-impl PartialEq for JsonExpr {
-    fn eq(&self, other: &JsonExpr) -> bool {
-        self.node == other.node
-    }
-}
-
 /// Wraps a value as an expression that is parsed on first use.
 fn deferred(node: Node) -> Expr {
-    Expr::Json(Arc::new(JsonExpr {
-        node,
-        made: OnceLock::new(),
-    }))
+    Expr::Json(Arc::new(JsonExpr::new(node, expression)))
 }
 
 fn expression(node: &Node) -> (Expr, Diagnostics) {
@@ -322,6 +89,14 @@ fn expression(node: &Node) -> (Expr, Diagnostics) {
         }
     };
     (expr, Diagnostics::new())
+}
+
+/// Parses the text of a string as an expression, for arguments that take an expression without quotes in the native
+/// syntax.
+#[must_use]
+pub fn unquoted(node: &Node) -> Option<(Expr, Diagnostics)> {
+    let range = &node.range;
+    node.text().map(|text| parse_expression(&range.file, text, range.start))
 }
 
 // ---- bodies -----------------------------------------------------------------------------------------------------------
@@ -427,7 +202,7 @@ pub fn resolve<'s>(
                     blocks: &mut out.blocks,
                     diagnostics,
                 };
-                unpacking.level(&json.node, labels, &mut Vec::new());
+                unpacking.level(json.node(), labels, &mut Vec::new());
             }
             _ => out.attributes.push(attribute),
         }

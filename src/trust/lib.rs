@@ -12,6 +12,8 @@ mod verifier;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use rustls::Error;
+pub use rustls::client::VerifierBuilderError;
 pub use verifier::{PROVIDER, Verifier};
 
 use rustls::client::danger::ServerCertVerified;
@@ -19,7 +21,7 @@ use rustls::client::verify_server_name;
 use rustls::client::{WantsClientCert, danger::ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, ConfigBuilder, Error, RootCertStore};
+use rustls::{CertificateError, ClientConfig, ConfigBuilder, RootCertStore};
 
 /// Builds the TLS configuration of connections to servers, up to the client's certificate.
 ///

@@ -117,7 +117,7 @@ pub fn one_under_development() {
     apply(&w, "1 added");
     let w = with_cli_config(w, &text);
     w.run(&["plan", "-no-color"])
-        .fails_with(&["initialization required", "comes from another place than before"]);
+        .fails_with(&["initialization required", "comes from another source than before"]);
     w.run(&["init", "-no-color", "-reconfigure"]).ok();
     nothing_to_do(&w);
 }

@@ -26,7 +26,7 @@ struct Door {
 }
 
 #[derive(Clone, Default, PartialEq, Model)]
-struct Place {
+struct Address {
     #[member(optional().requires_replace())]
     street: Attr<String>,
     #[member(optional().sensitive())]
@@ -36,7 +36,7 @@ struct Place {
 #[derive(Clone, Default, PartialEq, Model)]
 struct House {
     #[member(flatten)]
-    place: Place,
+    address: Address,
     #[member(block())]
     front: Door,
     #[member(block())]
@@ -86,7 +86,7 @@ impl Resource for Houses {
             gate: plan.gate.into_known().map(numbered).into(),
             gates: plan.gates.into_known().map(all).into(),
             plan: Vec::new().into(),
-            place: plan.place,
+            address: plan.address,
         })
     }
 }
@@ -105,7 +105,7 @@ fn door(width: i64) -> Door {
 /// The configuration of a house that has one of everything.
 fn config() -> Vec<(&'static str, Value)> {
     let house = House {
-        place: Place {
+        address: Address {
             street: "Elm Street".into(),
             code: "1428".into(),
         },
@@ -241,7 +241,7 @@ fn older_states_lack_blocks_and_attributes() {
 #[test]
 fn secrets_of_taken_members_are_not_shown_either() {
     let house = House {
-        place: Place {
+        address: Address {
             street: "Elm".into(),
             code: "1428".into(),
         },

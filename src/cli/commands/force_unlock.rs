@@ -1,6 +1,6 @@
 //! `force-unlock`.
 
-use stores::backend::{Source, StatePlace};
+use stores::backend::{self, Source};
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, confirmed};
@@ -39,7 +39,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     // Only the backend matters, so other errors of the configuration are ignored.
     let (project, _) = workdir::read(session);
-    let place = StatePlace::selected(&session.stores(), Some(&project.config)).within(&project.sources)?;
+    let location = backend::selected(&session.stores(), Some(&project.config)).within(&project.sources)?;
     if !arguments.force {
         let explanation = format!(
             "{} will take the lock away from whoever holds it. If that command still runs, two of them change the state at the same \
@@ -54,7 +54,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             Err(failure) => return Err(failure),
         }
     }
-    let unlocked = match place.source() {
+    let unlocked = match location.source() {
         Source::File(path) => state::lock::force_unlock(&path, id)
             .map(drop)
             .map_err(|e| e.to_string()),

@@ -248,8 +248,8 @@ pub(super) fn of_directory(session: &Session) -> Result<Subject, Failure> {
     // Variables that are not set need no value here.
     let collected = values::collect(&project.config.root.module.clone(), &session.set_variables());
     project.sources.extend(collected.sources);
-    let state = stores::backend::StatePlace::selected(&session.stores(), Some(&project.config))
-        .and_then(|place| stores::session::read_source(&session.stores(), &place.source()))
+    let state = stores::backend::selected(&session.stores(), Some(&project.config))
+        .and_then(|location| stores::session::read_source(&session.stores(), &location.source()))
         .map(Option::unwrap_or_default);
     let known = match (collected.diagnostics.has_errors(), state) {
         (true, _) => Err(collected.diagnostics),

@@ -11,7 +11,7 @@ use config::TestFile;
 use packages::Catalog;
 use packages::install::{InstallOptions, Installation};
 use stores::backend::configure::{BackendOptions, configure};
-use stores::backend::{self, Place, Source};
+use stores::backend::{self, Source, StateBackend};
 use stores::session::read_source;
 use stores::workspace;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
@@ -269,18 +269,18 @@ impl Init<'_> {
     fn backend(&self, project: &mut Project) -> Result<Stored, Failure> {
         let (session, arguments) = (self.session, self.arguments);
         let mut installed = Installation::default();
-        let place = if arguments.backend.unwrap_or(true) && arguments.cloud.unwrap_or(true) {
+        let backend = if arguments.backend.unwrap_or(true) && arguments.cloud.unwrap_or(true) {
             self.configured(project, &mut installed)
         } else {
             backend::as_recorded(&session.stores())
         };
-        let source = place.and_then(|place| Ok(place.state(&workspace::selected(&session.stores())?)));
+        let source = backend.and_then(|backend| Ok(backend.state(&workspace::selected(&session.stores())?)));
         let source = source.within(&project.sources)?;
         Ok(Stored { source, installed })
     }
 
     /// Installs the provider of a state store, and sets up the configured backend.
-    fn configured(&self, project: &mut Project, installed: &mut Installation) -> Result<Place, Diagnostics> {
+    fn configured(&self, project: &mut Project, installed: &mut Installation) -> Result<StateBackend, Diagnostics> {
         let (session, arguments) = (self.session, self.arguments);
         let in_cloud = project.config.root.module.cloud.is_some();
         let catalog = || self.catalog();
@@ -308,6 +308,7 @@ impl Init<'_> {
             force_copy: arguments.force_copy,
             input: arguments.input && session.env.input() && session.stream.is_none(),
             lock: arguments.lock.timeout,
+            cloud: session,
         };
         let configured = configure(&session.stores(), &options, &project.config, &mut project.sources)?;
         Ok(configured.on_to(&mut installed.warnings))

@@ -5,7 +5,7 @@ use std::path::Path;
 use files::io_reason;
 use serde_json::json;
 use state::State;
-use stores::backend::{Place, Source, StatePlace};
+use stores::backend::{self, Snapshots, Source, StateBackend};
 use stores::session::{Backup, Opening, StateSession};
 use stores::workspace;
 use syntax::content::{did_you_mean, suggest};
@@ -212,47 +212,47 @@ pub fn deprecated(session: &Session) {
 }
 
 /// Backend with the states of all workspaces, and the selected workspace.
-struct Places {
-    place: Place,
+struct Workspaces {
+    backend: StateBackend,
     selected: String,
 }
 
-impl Places {
+impl Workspaces {
     /// Determines the backend whatever workspace is selected: its name may be invalid, and selecting another one must be
     /// possible.
-    fn to_select(session: &Session) -> Result<Places, Failure> {
+    fn to_select(session: &Session) -> Result<Workspaces, Failure> {
         match workspace::selected(&session.stores()) {
-            Ok(_) => Places::new(session),
-            Err(_) => Ok(Places {
-                place: state_session::place_of_all(session)?,
+            Ok(_) => Workspaces::new(session),
+            Err(_) => Ok(Workspaces {
+                backend: state_session::backend_of_all(session)?,
                 selected: String::new(),
             }),
         }
     }
 
-    fn new(session: &Session) -> Result<Places, Failure> {
+    fn new(session: &Session) -> Result<Workspaces, Failure> {
         let selected = workspace::selected(&session.stores())?;
         // Errors of the configuration are reported here.
-        let place = state_session::place(session)?.place;
-        Ok(Places { place, selected })
+        let backend = state_session::location(session)?.backend;
+        Ok(Workspaces { backend, selected })
     }
 
     /// Returns the names of the workspaces, the default one first.
     fn names(&self) -> Result<Vec<String>, Failure> {
-        match self.place.workspaces() {
+        match self.backend.workspaces() {
             Ok(Some(names)) => Ok(names),
-            Ok(None) => Err(Failure::from(unsupported(&self.place))),
+            Ok(None) => Err(Failure::from(unsupported(&self.backend))),
             Err(problems) => Err(Failure::from(problems)),
         }
     }
 }
 
-fn unsupported(place: &Place) -> Diagnostic {
+fn unsupported(backend: &StateBackend) -> Diagnostic {
     Diagnostic::error(
         "Workspaces not supported",
         format!(
             "The backend \"{}\" has one state only, and no workspaces beside the one called \"default\".",
-            place.ty()
+            backend.ty()
         ),
     )
 }
@@ -288,11 +288,11 @@ fn list(session: &Session, arguments: &ListArguments) -> Result<Outcome, Failure
     if arguments.json {
         return Ok(list_json(session));
     }
-    let places = Places::new(session)?;
-    let names = places.names()?;
+    let workspaces = Workspaces::new(session)?;
+    let names = workspaces.names()?;
     let mut outcome = Outcome::success().and_unplaced(noted(session, &names));
     for name in names {
-        let mark = if name == places.selected { "* " } else { "  " };
+        let mark = if name == workspaces.selected { "* " } else { "  " };
         outcome = outcome.and_line(format!("{mark}{name}"));
     }
     Ok(outcome.and_line(""))
@@ -323,13 +323,13 @@ fn list_json(session: &Session) -> Outcome {
     let mut problems: Diagnostics = found.into_iter().filter(state_session::is_refusal).collect();
     let has_errors = problems.has_errors();
     let mut listed = || -> Result<(Vec<String>, String), Diagnostics> {
-        let place = StatePlace::selected(&session.stores(), Some(&project.config))?;
-        problems.extend(place.place.take_warnings());
-        let names = place
-            .place
+        let location = backend::selected(&session.stores(), Some(&project.config))?;
+        problems.extend(location.backend.take_warnings());
+        let names = location
+            .backend
             .workspaces()?
-            .ok_or_else(|| Diagnostics::from(unsupported(&place.place)))?;
-        Ok((names, place.workspace))
+            .ok_or_else(|| Diagnostics::from(unsupported(&location.backend)))?;
+        Ok((names, location.workspace))
     };
     // A configuration with errors does not say where its states are.
     let listed = (!has_errors).then(&mut listed);
@@ -387,8 +387,8 @@ fn new(session: &Session, arguments: &NewArguments) -> Result<Outcome, Failure> 
     let name = name(&arguments.positional)?;
     not_overridden(session, "create")?;
     let run = || -> Result<Outcome, Failure> {
-        let places = Places::to_select(session)?;
-        if places.names()?.iter().any(|n| n == name) {
+        let workspaces = Workspaces::to_select(session)?;
+        if workspaces.names()?.iter().any(|n| n == name) {
             return Err(Failure::new(
                 format!("Workspace \"{name}\" already exists"),
                 "Select it with \"workspace select\".",
@@ -396,10 +396,10 @@ fn new(session: &Session, arguments: &NewArguments) -> Result<Outcome, Failure> 
         }
         // The state to copy is read first, so that a wrong path leaves no workspace behind.
         let seed = arguments.state.as_deref().map(|path| seed(session, path)).transpose()?;
-        create(session, &places, name)?;
+        create(session, &workspaces, name)?;
         let mut unlocked = Outcome::success();
         if let Some(seed) = seed {
-            let mut opened = open(session, arguments.lock, places.place.state(name), "workspace-new")?;
+            let mut opened = open(session, arguments.lock, workspaces.backend.state(name), "workspace-new")?;
             opened.write(&seed)?;
             // A lock that cannot be released is no reason not to select the workspace.
             unlocked = opened.close(Ok(unlocked))?;
@@ -425,13 +425,12 @@ fn open<'s>(
     StateSession::open(session.stores(), &opening).map_err(Failure::from)
 }
 
-fn create(session: &Session, places: &Places, name: &str) -> Result<(), Failure> {
-    let local = match &places.place {
-        Place::Local(local) => local,
+fn create(session: &Session, workspaces: &Workspaces, name: &str) -> Result<(), Failure> {
+    let local = match &workspaces.backend {
+        StateBackend::Local(local) => local,
         // Opening a workspace of a store creates it.
-        Place::Store(store) => {
-            return store
-                .open(name, session.state_codec()?)
+        StateBackend::Store(store) => {
+            return Snapshots::open(store, name, session.state_codec()?)
                 .map(drop)
                 .map_err(Failure::from);
         }
@@ -468,18 +467,18 @@ fn select(session: &Session, arguments: &SelectArguments) -> Result<Outcome, Fai
     let name = name(&arguments.positional)?;
     not_overridden(session, "select")?;
     let run = || -> Result<Outcome, Failure> {
-        let places = Places::to_select(session)?;
+        let workspaces = Workspaces::to_select(session)?;
         // Before the names are requested: selecting the current workspace needs no access to the backend.
-        if places.selected == name {
+        if workspaces.selected == name {
             return Ok(Outcome::success());
         }
-        let names = places.names()?;
+        let names = workspaces.names()?;
         let exists = names.iter().any(|n| n == name);
         if !exists && !arguments.or_create {
             return Err(unknown(name, &names));
         }
         if !exists {
-            create(session, &places, name)?;
+            create(session, &workspaces, name)?;
         }
         remember(session, name)?;
         if !exists {
@@ -499,12 +498,12 @@ fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Outcome, Fai
         ));
     };
     let run = || -> Result<Outcome, Failure> {
-        let places = Places::new(session)?;
-        let names = places.names()?;
+        let workspaces = Workspaces::new(session)?;
+        let names = workspaces.names()?;
         if !names.contains(name) {
             return Err(unknown(name, &names));
         }
-        if places.selected == *name {
+        if workspaces.selected == *name {
             return Err(Failure::new(
                 format!("Workspace \"{name}\" is your active workspace."),
                 "A workspace cannot be deleted while it is selected. Select another one first.",
@@ -517,14 +516,19 @@ fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Outcome, Fai
             ));
         }
         let force = arguments.force;
-        let mut opened = open(session, arguments.lock, places.place.state(name), "workspace-delete")?;
+        let mut opened = open(
+            session,
+            arguments.lock,
+            workspaces.backend.state(name),
+            "workspace-delete",
+        )?;
         let state = opened.state.take().unwrap_or_default();
         if state.has_resources() && !force {
             return Err(opened.fail(not_empty(name, &state)));
         }
         // The lock would be deleted with the workspace.
         opened.unlock()?;
-        remove(&places.place, name)?;
+        remove(&workspaces.backend, name)?;
         let style = session.ui.style();
         let mut outcome = Outcome::line(style.green(format!("Deleted workspace \"{name}\"!")));
         if state.has_resources() {
@@ -539,9 +543,9 @@ fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Outcome, Fai
 }
 
 /// Deletes a workspace with its state.
-fn remove(place: &Place, name: &str) -> Result<(), Failure> {
-    match place {
-        Place::Local(local) => {
+fn remove(backend: &StateBackend, name: &str) -> Result<(), Failure> {
+    match backend {
+        StateBackend::Local(local) => {
             let dir = local.others().join(name);
             std::fs::remove_dir_all(&dir).map_err(|e| {
                 Failure::new(
@@ -550,7 +554,7 @@ fn remove(place: &Place, name: &str) -> Result<(), Failure> {
                 )
             })
         }
-        Place::Store(store) => store.delete(name).map_err(Failure::from),
+        StateBackend::Store(store) => store.delete(name).map_err(Failure::from),
     }
 }
 

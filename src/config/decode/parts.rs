@@ -297,7 +297,7 @@ fn not_a_traversal(expr: &Expr, diagnostics: &mut Diagnostics) {
 /// Parses the string that the JSON syntax has in place of an expression. Native expressions are returned as they are.
 pub(crate) fn unquoted(expr: Expr, diagnostics: &mut Diagnostics) -> Expr {
     let Expr::Json(json) = &expr else { return expr };
-    match json.unquoted() {
+    match syntax::json::unquoted(json.node()) {
         Some((inner, problems)) => {
             diagnostics.extend(problems);
             inner

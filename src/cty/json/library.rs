@@ -183,7 +183,7 @@ pub fn from_simple_json(json: &Json) -> Result<Value, CodecError> {
             let mut out = Vec::with_capacity(items.len());
             for (name, item) in items {
                 // Names are normalized, as strings of values are.
-                let name = crate::value::normalize(name);
+                let name = crate::text::normalize(name);
                 let item = from_simple_json(item).map_err(|e| e.under(Step::Attribute(name.clone())))?;
                 out.push((name, item));
             }

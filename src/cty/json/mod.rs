@@ -70,7 +70,7 @@ fn read<T: Tree>(json: &T, ty: &Type, depth: usize) -> Result<Value, CodecError>
         (Node::Object(items), Type::Map(element)) => {
             let mut out = Vec::with_capacity(items.count());
             for (key, item) in items.members() {
-                let key = crate::value::normalize(key);
+                let key = crate::text::normalize(key);
                 let item = read(item, element, depth + 1)
                     .map_err(|e| e.under(Step::Index(Value::shared_string(key.clone()))))?;
                 out.push((key, item));

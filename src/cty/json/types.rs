@@ -201,7 +201,7 @@ fn read_object<T: Tree>(attributes: &T::Map, optional: &[T], depth: usize) -> Re
     let mut out = Vec::with_capacity(attributes.count());
     for (name, ty) in attributes.members() {
         out.push(ObjectAttribute {
-            name: crate::value::normalize(name),
+            name: crate::text::normalize(name),
             ty: read(ty, depth + 1)?,
             optional: names.contains(&name),
         });

@@ -1,12 +1,12 @@
 //! Values of the language.
 
+mod unknown;
 mod walk;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
-
+use crate::text::normalize;
 use crate::types::ObjectAttribute;
 use crate::{Marks, Number, ObjectType, Refinements, Type};
 
@@ -77,40 +77,6 @@ impl Value {
     }
 
     // ---- constructors -----------------------------------------------------------------------------------------
-
-    /// Creates an unknown value of this type, without refinements.
-    #[must_use]
-    pub fn unknown(ty: Type) -> Value {
-        Value::build(ty, Kind::Unknown(None))
-    }
-
-    /// Creates an unknown value with refinements.
-    ///
-    /// Refinements that do not apply to the type are dropped. If they permit a single value, the result is known: a
-    /// number between equal bounds, an empty collection, a list with a certain number of unknown elements.
-    #[must_use]
-    pub fn unknown_refined(ty: Type, refinements: Refinements) -> Value {
-        let refinements = refinements.fit(&ty);
-        if refinements.is_empty() {
-            return Value::unknown(ty);
-        }
-        if let Some(known) = refinements.only_value(&ty) {
-            return known;
-        }
-        Value::build(ty, Kind::Unknown(Some(Arc::new(refinements))))
-    }
-
-    /// Creates an unknown value that is not null.
-    #[must_use]
-    pub fn unknown_not_null(ty: Type) -> Value {
-        Value::unknown_refined(ty, Refinements::not_null())
-    }
-
-    /// Creates a value of unknown content and type.
-    #[must_use]
-    pub fn dynamic() -> Value {
-        Value::unknown(Type::Dynamic)
-    }
 
     /// Creates a null of this type.
     #[must_use]
@@ -498,14 +464,6 @@ impl Value {
         };
         out.with_marks(self.marks)
     }
-}
-
-/// Normalizes a text to NFC. Text in that form, such as ASCII, is only copied.
-pub(crate) fn normalize(text: &str) -> Arc<str> {
-    if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
-        return text.into();
-    }
-    text.nfc().collect::<String>().into()
 }
 
 /// Position of a part in its value, for [`Value::map_parts`].

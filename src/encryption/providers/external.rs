@@ -59,7 +59,7 @@ impl External {
     }
 
     fn run(&self, input: &[u8]) -> Result<Output, ProviderError> {
-        let output = program::run(&self.command, input, &HEADER).map_err(ProviderError::Failure)?;
+        let output = program::run(&self.command, input, &HEADER).map_err(ProviderError::failure)?;
         serde_json::from_slice(&output).map_err(|e| {
             ProviderError::Failure(format!(
                 "the external command returned an invalid JSON response ({})",

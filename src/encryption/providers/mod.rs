@@ -35,6 +35,25 @@ impl std::fmt::Display for ProviderError {
     }
 }
 
+impl ProviderError {
+    fn configuration(error: impl std::error::Error) -> ProviderError {
+        ProviderError::Configuration(error.to_string())
+    }
+
+    fn failure(error: impl std::error::Error) -> ProviderError {
+        ProviderError::Failure(error.to_string())
+    }
+}
+
+/// Reason why an argument cannot be used, as a clause.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ArgumentError {
+    #[error("\"{0}\" must be a list of numbers from 0 to 255")]
+    NotBytes(String),
+    #[error("\"{0}\" must be the output of a key provider: an object with \"encryption_key\"")]
+    NotKeys(String),
+}
+
 /// Arguments of a block, without marks and unknown values.
 pub(crate) struct Arguments(pub Value);
 
@@ -69,20 +88,18 @@ impl Arguments {
     }
 
     /// Returns a list of byte numbers.
-    pub fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+    pub fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, ArgumentError> {
         self.get(name).map(|value| bytes(value, name)).transpose()
     }
 
     /// Returns the output of a key provider, or an object of that form.
-    pub fn keys(&self, name: &str) -> Result<Option<Keys>, String> {
+    pub fn keys(&self, name: &str) -> Result<Option<Keys>, ArgumentError> {
         let Some(value) = self.get(name) else {
             return Ok(None);
         };
         let part = |part: &str| value.get(part).filter(|value| !value.is_null());
         let Some(encryption) = part("encryption_key") else {
-            return Err(format!(
-                "\"{name}\" must be the output of a key provider: an object with \"encryption_key\""
-            ));
+            return Err(ArgumentError::NotKeys(name.to_owned()));
         };
         Ok(Some(Keys {
             encryption: bytes(encryption, "encryption_key")?,
@@ -93,8 +110,8 @@ impl Arguments {
     }
 }
 
-fn bytes(value: &Value, name: &str) -> Result<Vec<u8>, String> {
-    let invalid = || format!("\"{name}\" must be a list of numbers from 0 to 255");
+fn bytes(value: &Value, name: &str) -> Result<Vec<u8>, ArgumentError> {
+    let invalid = || ArgumentError::NotBytes(name.to_owned());
     let items = value.as_seq().ok_or_else(invalid)?;
     let byte = |value: &Value| value.as_number()?.to_string().parse().ok();
     items.iter().map(|value| byte(value).ok_or_else(invalid)).collect()

@@ -9,7 +9,7 @@ use schema::BlockSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::request::{Trust, post, transport};
+use super::request::{PostError, Trust, post, transport};
 use super::{Arguments, ProviderError, Source, base64_text, metadata, written};
 use crate::arguments::schema_of;
 
@@ -37,6 +37,23 @@ pub(super) struct Openbao {
     headers: HeaderMap,
     key_name: String,
     key_length: u32,
+}
+
+/// Reason why the server has no key, as a clause.
+#[derive(Debug, thiserror::Error)]
+enum ServerError {
+    #[error(transparent)]
+    Post(#[from] PostError),
+    #[error("the server answers with status {status}{errors}")]
+    Status {
+        status: u16,
+        /// Messages of the server after a colon, or empty.
+        errors: String,
+    },
+    #[error("the answer of the server has no \"{0}\"")]
+    Missing(&'static str),
+    #[error("the \"plaintext\" in the answer of the server is not base64: {0}")]
+    NotBase64(#[from] base64::DecodeError),
 }
 
 impl Openbao {
@@ -88,7 +105,7 @@ impl Openbao {
             })?),
         };
         Ok(Openbao {
-            transport: transport(environment, &trust).map_err(refused)?,
+            transport: transport(environment, &trust).map_err(ProviderError::configuration)?,
             base,
             headers,
             key_name: key_name.to_owned(),
@@ -97,7 +114,7 @@ impl Openbao {
     }
 
     /// Sends a request about the key; returns the data of the answer.
-    fn request(&self, action: &[&str], body: &Json) -> Result<Json, String> {
+    fn request(&self, action: &[&str], body: &Json) -> Result<Json, ServerError> {
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(action).push(&self.key_name);
@@ -108,29 +125,24 @@ impl Openbao {
         }
         let errors = answer.body["errors"].as_array().into_iter().flatten();
         let errors: Vec<&str> = errors.filter_map(Json::as_str).map(str::trim).collect();
-        Err(match errors.is_empty() {
-            true => format!("the server answers with status {}", answer.status),
-            false => format!(
-                "the server answers with status {}: {}",
-                answer.status,
-                errors.join("; ")
-            ),
+        Err(ServerError::Status {
+            status: answer.status,
+            errors: match errors.is_empty() {
+                true => String::new(),
+                false => format!(": {}", errors.join("; ")),
+            },
         })
     }
 }
 
-fn plaintext(data: &Json) -> Result<Vec<u8>, String> {
-    let text = data["plaintext"]
-        .as_str()
-        .ok_or("the answer of the server has no \"plaintext\"")?;
-    STANDARD
-        .decode(text)
-        .map_err(|e| format!("the \"plaintext\" in the answer of the server is not base64: {e}"))
+fn plaintext(data: &Json) -> Result<Vec<u8>, ServerError> {
+    let text = data["plaintext"].as_str().ok_or(ServerError::Missing("plaintext"))?;
+    Ok(STANDARD.decode(text)?)
 }
 
 impl Source for Openbao {
     fn new_key(&self) -> Result<(Vec<u8>, Vec<u8>), ProviderError> {
-        let failed = |why: String| {
+        let failed = |why: ServerError| {
             ProviderError::Failure(format!(
                 "failed to generate OpenBao data key (check if the configuration valid and OpenBao server accessible): {why}"
             ))
@@ -140,7 +152,7 @@ impl Source for Openbao {
             .map_err(failed)?;
         let key = plaintext(&data).map_err(failed)?;
         let ciphertext = data["ciphertext"].as_str();
-        let ciphertext = ciphertext.ok_or_else(|| failed("the answer of the server has no \"ciphertext\"".into()))?;
+        let ciphertext = ciphertext.ok_or_else(|| failed(ServerError::Missing("ciphertext")))?;
         let stored = Stored {
             ciphertext: ciphertext.as_bytes().to_vec(),
         };

@@ -45,7 +45,7 @@ pub(super) struct Pbkdf2 {
 impl Pbkdf2 {
     pub fn new(arguments: &Arguments) -> Result<Pbkdf2, ProviderError> {
         let refused = |why: String| Err(ProviderError::Configuration(why));
-        let chain = arguments.keys("chain").map_err(ProviderError::Configuration)?;
+        let chain = arguments.keys("chain").map_err(ProviderError::configuration)?;
         let secret = match (arguments.text("passphrase"), chain) {
             (Some(_), Some(_)) => return refused("passphrase and chain are mutually exclusive".into()),
             (None, None) => return refused("no passphrase provided and no chained provider defined".into()),
@@ -74,25 +74,36 @@ impl Pbkdf2 {
         if provider.key_length == 0 || provider.salt_length == 0 {
             return refused("the key and the salt must have at least one byte".into());
         }
-        algorithm(&provider.hash_function).map_err(ProviderError::Configuration)?;
+        algorithm(&provider.hash_function).map_err(ProviderError::configuration)?;
         Ok(provider)
     }
 }
 
-fn algorithm(name: &str) -> Result<pbkdf2::Algorithm, String> {
+/// Reason why no key can be derived, as a clause.
+#[derive(Debug, thiserror::Error)]
+enum DeriveError {
+    #[error("invalid hash function name: {0}")]
+    HashFunction(String),
+    #[error("there are no iterations")]
+    NoIterations,
+    #[error("the salt or the length of the key is missing")]
+    Lengths,
+}
+
+fn algorithm(name: &str) -> Result<pbkdf2::Algorithm, DeriveError> {
     match name {
         "sha256" => Ok(pbkdf2::PBKDF2_HMAC_SHA256),
         "sha512" => Ok(pbkdf2::PBKDF2_HMAC_SHA512),
-        other => Err(format!("invalid hash function name: {other}")),
+        other => Err(DeriveError::HashFunction(other.to_owned())),
     }
 }
 
-fn derive(secret: &[u8], parameters: &Parameters) -> Result<Vec<u8>, String> {
+fn derive(secret: &[u8], parameters: &Parameters) -> Result<Vec<u8>, DeriveError> {
     // Lengths and counts may come from stored metadata, which is not authenticated.
     const MAX_LENGTH: u32 = 1 << 20;
-    let iterations = NonZeroU32::new(parameters.iterations).ok_or("there are no iterations")?;
+    let iterations = NonZeroU32::new(parameters.iterations).ok_or(DeriveError::NoIterations)?;
     if parameters.salt.is_empty() || parameters.key_length == 0 || parameters.key_length > MAX_LENGTH {
-        return Err("the salt or the length of the key is missing".to_owned());
+        return Err(DeriveError::Lengths);
     }
     let mut key = vec![0; parameters.key_length as usize];
     let algorithm = algorithm(&parameters.hash_function)?;
@@ -111,7 +122,7 @@ impl Source for Pbkdf2 {
             hash_function: self.hash_function.clone(),
             key_length: self.key_length,
         };
-        let key = derive(&self.secret.encryption, &parameters).map_err(ProviderError::Failure)?;
+        let key = derive(&self.secret.encryption, &parameters).map_err(ProviderError::failure)?;
         Ok((key, written(&parameters)?))
     }
 
@@ -122,7 +133,7 @@ impl Source for Pbkdf2 {
                 "the chained key provider has no key for decryption".to_owned(),
             ));
         };
-        derive(secret, &parameters).map_err(ProviderError::Metadata)
+        derive(secret, &parameters).map_err(|e| ProviderError::Metadata(e.to_string()))
     }
 
     fn key_length(&self) -> usize {

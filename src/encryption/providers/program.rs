@@ -3,16 +3,18 @@
 //! A program first prints a line that names the protocol. Then it reads a JSON document from its standard input, and
 //! prints another one.
 
+use std::io;
 use std::process::Stdio;
 use std::time::Duration;
 
+use ::files::io_reason;
 use process::lines::Tail;
-use process::program::{Running, find};
+use process::program::{NotRunnable, Running, find};
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-use super::request::block_on;
+use super::request::{WaitError, block_on};
 
 /// Time limit of a request.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -32,74 +34,105 @@ struct Line {
     version: i64,
 }
 
+/// Reason why a program has no result, as a clause.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProgramError {
+    #[error("the command is empty")]
+    NoCommand,
+    #[error("the program \"{name}\" cannot be run: {source}")]
+    NotRunnable { name: String, source: NotRunnable },
+    #[error("the program \"{name}\" cannot be run: {}", io_reason(source))]
+    Start { name: String, source: io::Error },
+    #[error("the program \"{0}\" has no standard streams")]
+    NoStreams(String),
+    #[error("the output of \"{name}\" cannot be read: {}", io_reason(source))]
+    Read { name: String, source: io::Error },
+    #[error("the end of \"{name}\" cannot be waited for: {}", io_reason(source))]
+    End { name: String, source: io::Error },
+    #[error("the external command exited with a non-zero exit code ({status}){stderr}")]
+    Status {
+        status: std::process::ExitStatus,
+        /// Last lines of the error output under a title, or empty.
+        stderr: String,
+    },
+    #[error("{what} printed no header")]
+    NoHeader { what: &'static str },
+    #[error("the first line of {what} is not its header ({reason})")]
+    NotHeader { what: &'static str, reason: String },
+    #[error("invalid magic received from {what}: {magic}")]
+    Magic { what: &'static str, magic: String },
+    #[error("invalid version number received from {what}: {version}")]
+    Version { what: &'static str, version: i64 },
+    #[error("{what} did not end within {} seconds", LIMIT.as_secs())]
+    TimedOut { what: &'static str },
+    #[error(transparent)]
+    Wait(#[from] WaitError),
+}
+
 impl Header {
-    fn check(&self, line: &[u8]) -> Result<(), String> {
-        let Header { magic, what } = self;
-        let found: Line = serde_json::from_slice(line).map_err(|e| {
-            format!(
-                "the first line of {what} is not its header ({})",
-                ::files::json_reason(e)
-            )
+    fn check(&self, line: &[u8]) -> Result<(), ProgramError> {
+        let Header { magic, what } = *self;
+        let found: Line = serde_json::from_slice(line).map_err(|e| ProgramError::NotHeader {
+            what,
+            reason: ::files::json_reason(e),
         })?;
-        if found.magic != *magic {
-            return Err(format!("invalid magic received from {what}: {}", found.magic));
+        if found.magic != magic {
+            return Err(ProgramError::Magic {
+                what,
+                magic: found.magic,
+            });
         }
         if found.version != 1 {
-            return Err(format!(
-                "invalid version number received from {what}: {}",
-                found.version
-            ));
+            return Err(ProgramError::Version {
+                what,
+                version: found.version,
+            });
         }
         Ok(())
     }
 }
 
 /// Runs a program; returns its output after the header.
-pub(crate) fn run(command: &[String], input: &[u8], header: &Header) -> Result<Vec<u8>, String> {
+pub(crate) fn run(command: &[String], input: &[u8], header: &Header) -> Result<Vec<u8>, ProgramError> {
     block_on(async {
         match tokio::time::timeout(LIMIT, exchange(command, input, header)).await {
             Ok(result) => result,
-            Err(_) => Err(format!(
-                "{} did not end within {} seconds",
-                header.what,
-                LIMIT.as_secs()
-            )),
+            Err(_) => Err(ProgramError::TimedOut { what: header.what }),
         }
     })?
 }
 
-async fn exchange(command: &[String], input: &[u8], header: &Header) -> Result<Vec<u8>, String> {
+async fn exchange(command: &[String], input: &[u8], header: &Header) -> Result<Vec<u8>, ProgramError> {
     let Some((name, arguments)) = command.split_first() else {
-        return Err("the command is empty".to_owned());
+        return Err(ProgramError::NoCommand);
     };
-    let path = find(name).map_err(|e| format!("the program \"{name}\" cannot be run: {e}"))?;
+    let named = || name.clone();
+    let path = find(name).map_err(|source| ProgramError::NotRunnable { name: named(), source })?;
     let mut command = Command::new(path);
     command.args(arguments);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut running = Running::start(&mut command)
-        .map_err(|e| format!("the program \"{name}\" cannot be run: {}", ::files::io_reason(&e)))?;
+    let mut running = Running::start(&mut command).map_err(|source| ProgramError::Start { name: named(), source })?;
     let child = running.child();
     let (Some(mut stdin), Some(mut stdout), Some(mut stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
-        return Err(format!("the program \"{name}\" has no standard streams"));
+        return Err(ProgramError::NoStreams(named()));
     };
     let write = async {
         // A program that ignores its input may end before it has been written.
         let _ = stdin.write_all(input).await;
         drop(stdin);
-        Ok::<(), String>(())
+        Ok::<(), ProgramError>(())
     };
     let read = async {
         let mut output = Vec::new();
         let mut start = None;
         loop {
             let read = stdout.read_buf(&mut output).await;
-            let read =
-                read.map_err(|e| format!("the output of \"{name}\" cannot be read: {}", ::files::io_reason(&e)))?;
+            let read = read.map_err(|source| ProgramError::Read { name: named(), source })?;
             if start.is_none()
                 && let Some(end) = output.iter().position(|byte| *byte == b'\n')
             {
@@ -124,18 +157,16 @@ async fn exchange(command: &[String], input: &[u8], header: &Header) -> Result<V
     let status = running
         .wait()
         .await
-        .map_err(|e| format!("the end of \"{name}\" cannot be waited for: {}", ::files::io_reason(&e)))?;
+        .map_err(|source| ProgramError::End { name: named(), source })?;
     if !status.success() {
-        let said = match errors.trim() {
+        let stderr = match errors.trim() {
             "" => String::new(),
             text => format!("\n\nStderr:\n-------\n{text}"),
         };
-        return Err(format!(
-            "the external command exited with a non-zero exit code ({status}){said}"
-        ));
+        return Err(ProgramError::Status { status, stderr });
     }
     match start {
         Some(start) => Ok(output[start..].to_vec()),
-        None => Err(format!("{} printed no header", header.what)),
+        None => Err(ProgramError::NoHeader { what: header.what }),
     }
 }

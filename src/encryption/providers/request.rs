@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use ::files::Environment;
+use ::files::{Environment, io_reason};
 use http::{Bytes, HeaderMap, Method, Proxy, Redirects, Request, Settings, Transport, Url};
 use proxies::Proxies;
 use serde_json::Value as Json;
@@ -12,20 +12,31 @@ use trust::Verifier;
 /// Limit of the size of an answer: they have a key and little else.
 const MAX_ANSWER: u64 = 1 << 20;
 
+/// Reason why nothing can be waited for, as a clause.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WaitError {
+    #[error("{}", io_reason(.0))]
+    Runtime(#[source] std::io::Error),
+    #[error("no thread can be started: {}", io_reason(.0))]
+    Thread(#[source] std::io::Error),
+    #[error("a thread has failed")]
+    Panicked,
+}
+
 /// Runs a future to its end, whether or not this thread belongs to a runtime.
-pub(super) fn block_on<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, String> {
+pub(super) fn block_on<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, WaitError> {
     // A thread of its own: states are written from threads of a runtime, too, where nothing may be blocked on.
     std::thread::scope(|scope| {
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.map_err(|e| ::files::io_reason(&e))?;
+            let runtime = runtime.map_err(WaitError::Runtime)?;
             Ok(runtime.block_on(work))
         };
         let thread = std::thread::Builder::new()
             .name("keys".to_owned())
             .spawn_scoped(scope, run)
-            .map_err(|e| format!("no thread can be started: {}", ::files::io_reason(&e)))?;
-        thread.join().map_err(|_| "a thread has failed".to_owned())?
+            .map_err(WaitError::Thread)?;
+        thread.join().map_err(|_| WaitError::Panicked)?
     })
 }
 
@@ -38,21 +49,27 @@ pub(super) enum Trust {
     Any,
 }
 
+/// Reason why no server can be trusted, as a clause.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TrustError {
+    #[error("there is no usable certificate in the file of certificates")]
+    NoCertificate,
+    #[error(transparent)]
+    Verifier(#[from] trust::VerifierBuilderError),
+    #[error(transparent)]
+    Tls(#[from] trust::Error),
+}
+
 /// Creates a transport with the proxies of the environment.
-pub(super) fn transport(environment: &Environment, trust: &Trust) -> Result<Transport, String> {
+pub(super) fn transport(environment: &Environment, trust: &Trust) -> Result<Transport, TrustError> {
     let verifier = match trust {
         Trust::System => None,
         Trust::Any => Some(Verifier::insecure()),
-        Trust::Pem(text) => Some(
-            Verifier::of_pem(text)
-                .map_err(|e| e.to_string())?
-                .ok_or("there is no usable certificate in the file of certificates")?,
-        ),
+        Trust::Pem(text) => Some(Verifier::of_pem(text)?.ok_or(TrustError::NoCertificate)?),
     };
     let tls = verifier
         .map(|verifier| trust::configuration(Arc::new(verifier)).map(|builder| builder.with_no_client_auth()))
-        .transpose()
-        .map_err(|e| e.to_string())?;
+        .transpose()?;
     let proxies = Proxies::from_variables(|name| environment.get(name).map(str::to_owned));
     Ok(Transport::new(Settings {
         tls,
@@ -67,8 +84,17 @@ pub(super) struct Answer {
     pub body: Json,
 }
 
+/// Reason why a server has not answered, as a clause.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PostError {
+    #[error(transparent)]
+    Wait(#[from] WaitError),
+    #[error("{}", .0.reason())]
+    Transport(#[from] http::Error),
+}
+
 /// Sends a document by POST.
-pub(super) fn post(transport: &Transport, url: &Url, headers: &HeaderMap, body: &Bytes) -> Result<Answer, String> {
+pub(super) fn post(transport: &Transport, url: &Url, headers: &HeaderMap, body: &Bytes) -> Result<Answer, PostError> {
     block_on(async {
         let request = Request {
             method: Method::POST,
@@ -79,9 +105,9 @@ pub(super) fn post(transport: &Transport, url: &Url, headers: &HeaderMap, body: 
             login: None,
             waiting: &|_| {},
         };
-        let mut response = transport.send(request).await.map_err(|e| e.reason())?;
+        let mut response = transport.send(request).await?;
         let status = response.status().as_u16();
-        let text = response.bytes(MAX_ANSWER).await.map_err(|e| e.reason())?;
+        let text = response.bytes(MAX_ANSWER).await?;
         Ok(Answer {
             status,
             body: serde_json::from_slice(&text).unwrap_or(Json::Null),

@@ -7,10 +7,13 @@ use config::model::Backend;
 use cty::Value;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
-use super::local::{empty_with_backup, same_file};
-use super::migrate::{Migration, migrate};
-use super::record::{Record, Saved};
-use super::{CLOUD, Kind, Local, Place, Source, of_saved, select, settings};
+use super::current::of_saved;
+use super::kind::{Kind, check_type};
+use super::local::{Local, empty_with_backup, same_file};
+use super::location::{Source, StateBackend};
+use super::migrate::{CloudMigration, Migration, migrate};
+use super::record::{CLOUD, Record, Saved};
+use super::{select, settings};
 use crate::session::read_source;
 use crate::{Context, Tone};
 
@@ -28,21 +31,23 @@ pub struct BackendOptions<'a> {
     pub input: bool,
     /// Timeout for the locks of both states; `None` for no locks.
     pub lock: Option<Duration>,
+    /// Migration into the workspaces of a `cloud` block.
+    pub cloud: &'a dyn CloudMigration,
 }
 
 pub struct Configured {
-    /// Place of the states from now on.
-    pub place: Place,
+    /// Backend from now on.
+    pub backend: StateBackend,
     /// Warnings to show at the end.
     pub warnings: Diagnostics,
 }
 
 impl Configured {
-    /// Returns the place, and moves the warnings to others.
+    /// Returns the backend, and moves the warnings to others.
     #[must_use]
-    pub fn on_to(self, warnings: &mut Diagnostics) -> Place {
+    pub fn on_to(self, warnings: &mut Diagnostics) -> StateBackend {
         warnings.extend(self.warnings);
-        self.place
+        self.backend
     }
 }
 
@@ -56,7 +61,7 @@ pub fn configure(
     config: &Config,
     sources: &mut SourceMap,
 ) -> Result<Configured, Diagnostics> {
-    if let Some(problem) = super::check_type(context, config) {
+    if let Some(problem) = check_type(context, config) {
         return Err(problem.into());
     }
     let mut record = Record::read(context.data_dir)?;
@@ -71,13 +76,14 @@ pub fn configure(
         previous: record.backend.take().filter(|_| !options.reconfigure),
         migration: Migration {
             context,
+            cloud: options.cloud,
             force: options.force_copy,
             input: options.input,
             lock: options.lock,
         },
     };
     let mut warnings = Diagnostics::new();
-    let place = match &block {
+    let backend = match &block {
         Some(block) => change.to_block(record, block, sources)?,
         None => {
             if options.settings.iter().any(|o| !o.is_empty()) {
@@ -86,11 +92,11 @@ pub fn configure(
             change.to_none(&record)?
         }
     };
-    warnings.extend(place.take_warnings());
-    if let Place::Store(_) = &place {
-        select::existing(context, &place, change.migration.input)?;
+    warnings.extend(backend.take_warnings());
+    if let StateBackend::Store(_) = &backend {
+        select::existing(context, &backend, change.migration.input)?;
     }
-    Ok(Configured { place, warnings })
+    Ok(Configured { backend, warnings })
 }
 
 /// A change from the recorded backend to the configured one.
@@ -109,14 +115,14 @@ impl Change<'_> {
     }
 
     /// Changes to a configuration without a block.
-    fn to_none(&self, record: &Record) -> Result<Place, Diagnostics> {
+    fn to_none(&self, record: &Record) -> Result<StateBackend, Diagnostics> {
         let context = self.context;
         let Some(previous) = &self.previous else {
             // With -reconfigure there may be a record, which is emptied.
             if record.exists {
                 record.write(context.data_dir)?;
             }
-            return Ok(Place::default());
+            return Ok(StateBackend::default());
         };
         if previous.ty == CLOUD {
             context.console.note(
@@ -134,7 +140,7 @@ impl Change<'_> {
                 noun = previous.noun()
             ),
         );
-        migrate(&self.migration, &of_saved(context, previous)?, &Place::default())?;
+        migrate(&self.migration, &of_saved(context, previous)?, &StateBackend::default())?;
         record.write(context.data_dir)?;
         context.console.note(
             Tone::Success,
@@ -145,11 +151,16 @@ impl Change<'_> {
                 context.program.tool
             ),
         );
-        Ok(Place::default())
+        Ok(StateBackend::default())
     }
 
     /// Changes to a configuration with a block.
-    fn to_block(&self, mut record: Record, block: &Backend, sources: &mut SourceMap) -> Result<Place, Diagnostics> {
+    fn to_block(
+        &self,
+        mut record: Record,
+        block: &Backend,
+        sources: &mut SourceMap,
+    ) -> Result<StateBackend, Diagnostics> {
         let context = self.context;
         let data_dir = context.data_dir;
         let kind = Kind::of_block(context, self.config, block)?;
@@ -168,24 +179,24 @@ impl Change<'_> {
             }
             // The block says in itself what the command line said before, so only the number of the block is new.
             if recorded == merged && kind.change(saved).is_none() {
-                let place = connect(kind, recorded)?;
+                let backend = connect(kind, recorded)?;
                 if saved.hash != hash {
                     record.backend = Some(Saved { hash, ..saved.clone() });
                     record.write(data_dir)?;
                 }
-                return Ok(place);
+                return Ok(backend);
             }
         }
         let in_place = self.tell_or_refuse(block)?;
         let asked = settings::asked(context.console, &schema, merged, self.migration.input)?;
-        let place = connect(kind, asked.clone())?;
+        let backend = connect(kind, asked.clone())?;
         match &self.previous {
             // The workspaces keep their states, whatever the new block selects.
             Some(_) if in_place => {}
             Some(saved) => {
-                migrate(&self.migration, &of_saved(context, saved)?, &place)?;
+                migrate(&self.migration, &of_saved(context, saved)?, &backend)?;
             }
-            None => self.bring_local_states(&place)?,
+            None => self.bring_local_states(&backend)?,
             // Last: a migration that fails or is refused leaves the old record, so that init can be run again.
         }
         let saved = Saved {
@@ -193,7 +204,7 @@ impl Change<'_> {
             ..Saved::new(&block.ty, &asked, &schema, hash)?
         };
         self.record(record, saved)?;
-        Ok(place)
+        Ok(backend)
     }
 
     /// Reports a change, or refuses it where nobody has agreed to it. Returns true for a change from one `cloud` block
@@ -241,14 +252,14 @@ impl Change<'_> {
         }
     }
 
-    /// Migrates states from the default place, as there was no record yet.
-    fn bring_local_states(&self, place: &Place) -> Result<(), Diagnostics> {
+    /// Migrates states from the default files, as there was no record yet.
+    fn bring_local_states(&self, backend: &StateBackend) -> Result<(), Diagnostics> {
         let source = Local::default();
         let mut moved = Vec::new();
         let mut shares_files = false;
         for workspace in source.workspaces()? {
             let file = source.state(&workspace);
-            if matches!(place, Place::Local(local) if same_file(&file, &local.state(&workspace))) {
+            if matches!(backend, StateBackend::Local(local) if same_file(&file, &local.state(&workspace))) {
                 shares_files = true;
             } else if read_source(self.migration.context, &Source::File(file.clone()))?
                 .is_some_and(|state| !state.is_empty())
@@ -256,7 +267,7 @@ impl Change<'_> {
                 moved.push(file);
             }
         }
-        if moved.is_empty() || !migrate(&self.migration, &Place::Local(source), place)? {
+        if moved.is_empty() || !migrate(&self.migration, &StateBackend::Local(source), backend)? {
             return Ok(());
         }
         if shares_files {

@@ -6,13 +6,24 @@ use state::{Codec, State};
 use syntax::{Diagnostic, Diagnostics};
 
 use super::local::same_file;
-use super::{CLOUD, Place, Source};
+use super::location::{Source, StateBackend};
+use super::record::CLOUD;
 use crate::session::{Opening, StateSession, problem, read_source};
 use crate::workspace::DEFAULT;
 use crate::{Context, NoAnswer, Question, workspace};
 
+/// Migration into the workspaces of a `cloud` block, which has questions and names of its own.
+pub trait CloudMigration {
+    /// Migrates the states of all workspaces. Returns true if they are in the new backend now.
+    ///
+    /// # Errors
+    /// A state cannot be read or written, or nobody agreed. The old states stay.
+    fn migrate(&self, migration: &Migration<'_>, from: &StateBackend, to: &StateBackend) -> Result<bool, Diagnostics>;
+}
+
 pub struct Migration<'s> {
     pub context: &'s Context<'s>,
+    pub cloud: &'s dyn CloudMigration,
     /// Copy everything without questions.
     pub force: bool,
     pub input: bool,
@@ -24,9 +35,9 @@ pub struct Migration<'s> {
 ///
 /// # Errors
 /// A state cannot be read or written, or nobody agreed. The old states stay.
-pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
+pub fn migrate(how: &Migration<'_>, from: &StateBackend, to: &StateBackend) -> Result<bool, Diagnostics> {
     if to.ty() == CLOUD {
-        return how.context.cloud.migrate(how, from, to);
+        return how.cloud.migrate(how, from, to);
     }
     if from.ty() == CLOUD {
         return Err(Diagnostic::error(
@@ -107,8 +118,8 @@ pub fn aborted() -> Diagnostics {
 /// A migration between two backends.
 pub struct Pair<'m> {
     pub how: &'m Migration<'m>,
-    pub from: &'m Place,
-    pub to: &'m Place,
+    pub from: &'m StateBackend,
+    pub to: &'m StateBackend,
 }
 
 impl Pair<'_> {
@@ -218,7 +229,7 @@ impl Pair<'_> {
             return Ok(false);
         }
         // In a store, the replacement of a snapshot is a new snapshot, with the next serial.
-        let in_place = there.is_some() && matches!(self.to, Place::Store(_));
+        let in_place = there.is_some() && matches!(self.to, StateBackend::Store(_));
         let snapshot = State {
             serial: existing.serial.saturating_add(u64::from(in_place)),
             ..existing

@@ -42,7 +42,7 @@ impl Owner {
         }
         if before.supply_mode != now.supply_mode {
             return Some(format!(
-                "The provider {} comes from another place than before",
+                "The provider {} comes from another source than before",
                 now.source
             ));
         }

@@ -9,9 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use syntax::{Diagnostic, Diagnostics};
 
-use super::Local;
+use super::local::Local;
 
 const FILE: &str = "terraform.tfstate";
+
+/// Backend type that represents a `cloud` block.
+pub const CLOUD: &str = "cloud";
 
 /// Record of the last `init`.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,14 +2,15 @@
 
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{CLOUD, Place};
+use super::location::StateBackend;
+use super::record::CLOUD;
 use crate::{Context, NoAnswer, Question, workspace};
 
 /// Asks for the name of a workspace to create, where none has the tags of the configuration.
-fn first_of_cloud(context: &Context<'_>, place: &Place) -> Result<(), Diagnostics> {
-    let tags = match place {
-        Place::Store(store) => context.cloud.tags(store)?,
-        Place::Local(_) => String::new(),
+fn first_of_cloud(context: &Context<'_>, backend: &StateBackend) -> Result<(), Diagnostics> {
+    let tags = match backend {
+        StateBackend::Store(store) => context.cloud.tags(&store.saved()?)?,
+        StateBackend::Local(_) => String::new(),
     };
     let explanation = format!(
         "No workspace of the organization has the tags of the configuration ({tags}), and there must be one to work with. Enter a \
@@ -38,23 +39,23 @@ fn first_of_cloud(context: &Context<'_>, place: &Place) -> Result<(), Diagnostic
 ///
 /// # Errors
 /// The workspaces cannot be listed, there is none, or the user cannot be asked.
-pub fn existing(context: &Context<'_>, place: &Place, input: bool) -> Result<(), Diagnostics> {
-    let Some(names) = place.workspaces()? else {
+pub fn existing(context: &Context<'_>, backend: &StateBackend, input: bool) -> Result<(), Diagnostics> {
+    let Some(names) = backend.workspaces()? else {
         return Ok(());
     };
     let selected = workspace::selected(context)?;
     match names.as_slice() {
         // The first write of a state creates the default workspace.
-        [] if selected == "default" && place.has_default() => return Ok(()),
+        [] if selected == "default" && backend.has_default() => return Ok(()),
         names if names.contains(&selected) => return Ok(()),
-        [] if place.ty() == CLOUD && input => return first_of_cloud(context, place),
+        [] if backend.ty() == CLOUD && input => return first_of_cloud(context, backend),
         [] => {
             return Err(Diagnostic::error(
                 "No existing workspaces",
                 format!(
                     "The workspace \"{selected}\" is selected, and the backend \"{}\" has no workspaces. Create one with \
                      \"workspace new\". If there should be some, the settings of the backend may lead to another place.",
-                    place.ty()
+                    backend.ty()
                 ),
             )
             .into());

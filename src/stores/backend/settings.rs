@@ -14,10 +14,10 @@ use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
-use super::CLOUD;
+use super::record::CLOUD;
 use crate::{Console, NoAnswer, Question};
 
-/// Returns the block that configures the place of the state; `None` without one. A `cloud` block gets the backend type
+/// Returns the block that configures the backend; `None` without one. A `cloud` block gets the backend type
 /// that represents it.
 #[must_use]
 pub fn block(config: Option<&Config>) -> Option<Backend> {
@@ -186,13 +186,13 @@ fn argument(ty: &str, schema: &Schema, name: &str, text: &str) -> Result<(Arc<st
     if wanted == Type::String {
         return Ok((known.clone(), Value::string(text)));
     }
-    let place = format!("-backend-config={name}=…");
+    let source = format!("-backend-config={name}=…");
     let wrong = |why: String| {
         invalid(format!(
             "The value of \"{name}\" in the option -backend-config cannot be used: {why}."
         ))
     };
-    let (expression, problems) = syntax::parse_expression(&place, text, syntax::Pos::default());
+    let (expression, problems) = syntax::parse_expression(&source, text, syntax::Pos::default());
     if let Some(problem) = problems.into_iter().find(Diagnostic::is_error) {
         return Err(wrong(problem.detail.trim_end_matches('.').to_owned()));
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use files::io_reason;
-use stores::backend::{Place, StatePlace};
+use stores::backend::{self, StateBackend};
 use stores::session::ERRORED_STATE;
 use syntax::Severity;
 
@@ -38,15 +38,15 @@ pub(super) fn check(session: &Session, found: &mut Findings) -> BTreeSet<String>
         ),
     }
     packages(session, found);
-    match StatePlace::selected(&session.stores(), Some(&project.config)) {
-        Ok(place) => match &place.place {
-            Place::Local(local) => local_state(session, &local.state(&place.workspace), found),
-            Place::Store(_) => found.ok(
+    match backend::selected(&session.stores(), Some(&project.config)) {
+        Ok(location) => match &location.backend {
+            StateBackend::Local(local) => local_state(session, &local.state(&location.workspace), found),
+            StateBackend::Store(_) => found.ok(
                 "state",
                 format!(
                     "In the backend \"{}\", workspace \"{}\"",
-                    place.place.ty(),
-                    place.workspace
+                    location.backend.ty(),
+                    location.workspace
                 ),
             ),
         },

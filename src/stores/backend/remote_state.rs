@@ -7,9 +7,10 @@ use schema::Schema;
 use state::{Codec, State};
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{Kind, Place};
+use super::kind::Kind;
+use super::location::StateBackend;
 use crate::Context;
-use crate::session::problem;
+use crate::problem::problem;
 
 const BAD_CONFIG: &str = "Invalid backend configuration";
 
@@ -27,8 +28,8 @@ pub fn read(
     let kind = Kind::find(context, backend, None)?;
     let config = of_arguments(arguments, &kind.schema())?;
     match kind.configure(config, None)? {
-        Place::Local(local) => state::store::read_copy(&local.state(workspace), codec).map_err(|e| problem(&e)),
-        Place::Store(store) => store.read(workspace, codec),
+        StateBackend::Local(local) => state::store::read_copy(&local.state(workspace), codec).map_err(|e| problem(&e)),
+        StateBackend::Store(store) => store.read(workspace, codec),
     }
 }
 

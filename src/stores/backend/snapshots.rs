@@ -1,0 +1,331 @@
+//! The state of one workspace of a store, with its lock and its journal: [`Snapshots`], as `state::LocalStore` is that of
+//! a file.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use addrs::program::TERRAFORM_VERSION;
+use provider::state_store::{LockFailure, LockRequest};
+use state::journal::{Base, JournalLocation, JournalReport, JournaledStore, Keeper, Writer};
+use state::{Codec, LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
+use syntax::{Diagnostic, Diagnostics};
+
+use super::process::Process;
+use super::store::Store;
+
+/// Pauses between attempts to acquire a lock: the first, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(16);
+
+/// Interval at which cancellation is checked while the lock is waited for.
+const TICK: Duration = Duration::from_millis(100);
+
+/// State of one workspace of a store.
+pub struct Snapshots {
+    store: Arc<Store>,
+    workspace: String,
+    /// Lock that is held; the ID is empty where the store has none.
+    lock_id: Option<String>,
+    /// State that was read or written last; `None` before the first reading, and `Some(None)` if there was no state.
+    known: Option<Option<State>>,
+    /// Set if the known state has results from a journal that the store does not have.
+    replayed: bool,
+    /// Set if the known state would be stored in another way now.
+    outdated: bool,
+    keeper: Keeper,
+    codec: Codec,
+    journal: JournalLocation,
+}
+
+/// Turns the diagnostics of a store into the error of a state.
+fn error(problems: Diagnostics) -> StateError {
+    let mut errors = problems.into_iter().filter(Diagnostic::is_error);
+    let first = errors
+        .next()
+        .unwrap_or_else(|| Diagnostic::error("Error accessing the state", "The store does not answer."));
+    let syntax::DiagnosticParts {
+        summary, mut detail, ..
+    } = first.into_parts();
+    for other in errors {
+        detail.push_str(&format!("\n\n{}: {}", other.summary, other.detail));
+    }
+    StateError::Store { summary, detail }
+}
+
+impl Snapshots {
+    /// Opens the state of a workspace. A missing one is created with an empty state, so that it is listed from now on.
+    ///
+    /// # Errors
+    /// The store has no such workspaces, or the empty state cannot be written.
+    pub fn open(store: &Arc<Store>, workspace: &str, codec: Codec) -> Result<Snapshots, Diagnostics> {
+        let mut snapshots = Snapshots {
+            store: store.clone(),
+            workspace: workspace.to_owned(),
+            lock_id: None,
+            known: None,
+            replayed: false,
+            outdated: false,
+            keeper: Keeper::new(codec.clone()),
+            codec,
+            journal: store.journal(workspace)?,
+        };
+        if !store.has_workspace(workspace)? {
+            snapshots.create().map_err(|e| {
+                Diagnostics::from(Diagnostic::error(
+                    "Failed to create the workspace",
+                    format!("An empty state for the workspace \"{workspace}\" cannot be written. {e}"),
+                ))
+            })?;
+        }
+        Ok(snapshots)
+    }
+
+    /// Creates the workspace: writes an empty state if there is none.
+    fn create(&mut self) -> Result<(), StateError> {
+        // Under the lock, so that two commands which create the same workspace do not replace each other's first state.
+        self.lock(&LockInfo::new("init", TERRAFORM_VERSION), Duration::ZERO, &|| false)?;
+        let written = match self.read() {
+            // Another program has created it meanwhile.
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => self.write(&State::new(), TERRAFORM_VERSION).map(drop),
+            Err(e) => Err(e),
+        };
+        let unlocked = self.unlock();
+        written.and(unlocked)?;
+        // Forgotten, since the lock was released: the state must be read again before it is used.
+        self.known = None;
+        Ok(())
+    }
+
+    fn process(&self) -> &Process {
+        self.store.process()
+    }
+
+    /// Tries once to acquire the lock. Meanwhile calls `ask`, which may report that the attempt takes long.
+    fn try_lock(&self, request: &LockRequest, ask: &dyn Fn() -> bool) -> Result<String, LockFailure> {
+        self.process().wait(async {
+            let mut attempt = self.process().plugin().lock(&self.workspace, request);
+            loop {
+                tokio::select! {
+                    // The attempt is never abandoned: the store may have taken the lock already, and nobody would
+                    // release it.
+                    result = &mut attempt => return result,
+                    () = tokio::time::sleep(TICK) => drop(ask()),
+                }
+            }
+        })
+    }
+}
+
+impl JournaledStore for Snapshots {
+    fn keeper(&mut self) -> &mut Keeper {
+        &mut self.keeper
+    }
+
+    fn known(&self) -> Option<&State> {
+        self.known.as_ref().and_then(Option::as_ref)
+    }
+
+    fn shown(&self) -> String {
+        let Snapshots { store, workspace, .. } = self;
+        format!(
+            "the state of the workspace \"{workspace}\" in the backend \"{}\"",
+            store.ty()
+        )
+    }
+
+    fn save(&mut self, state: &State, version: &str) -> Result<(), StateError> {
+        self.write(state, version).map(drop)
+    }
+
+    fn hold(&mut self, state: State) {
+        self.replayed = true;
+        self.known = Some(Some(state));
+    }
+}
+
+impl SnapshotStore for Snapshots {
+    fn lock(&mut self, info: &LockInfo, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), StateError> {
+        if self.lock_id.is_some() {
+            return Ok(());
+        }
+        let request = LockRequest {
+            operation: info.operation.clone(),
+            info: info.to_json(),
+        };
+        let began = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let (holder, problems) = match self.try_lock(&request, cancelled) {
+                Ok(id) => {
+                    self.lock_id = Some(id);
+                    self.known = None;
+                    return Ok(());
+                }
+                Err(LockFailure::Failed(mut problems)) => {
+                    // The error of a third-party store is text only, without the way to release the lock.
+                    if let (true, Some(problem)) = (self.store.is_of_third_party(), problems.0.first_mut()) {
+                        problem.detail.push_str(
+                            "\n\nIf this is a lock that no program is using any more, \"force-unlock\" with its ID frees it.",
+                        );
+                    }
+                    return Err(error(problems));
+                }
+                Err(LockFailure::Held { holder, problems }) => (holder, problems),
+            };
+            let holder = holder.and_then(|text| LockInfo::from_json(text.as_bytes()));
+            let refused = |holder| {
+                let details: Vec<String> = problems.iter().map(|d| d.detail.clone()).collect();
+                StateError::StoreLocked(Box::new(StoreLocked {
+                    message: details.join(" "),
+                    holder,
+                    waited: began.elapsed(),
+                }))
+            };
+            // Without a holder, the failure is likely another one, which does not pass with time.
+            if holder.as_ref().is_none_or(|holder| holder.id.is_empty()) {
+                return Err(refused(holder));
+            }
+            let until = Instant::now() + pause;
+            while Instant::now() < until {
+                if began.elapsed() >= timeout || cancelled() {
+                    return Err(refused(holder));
+                }
+                std::thread::sleep(TICK.min(until.saturating_duration_since(Instant::now())));
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn unlock(&mut self) -> Result<(), StateError> {
+        match self.lock_id.take() {
+            // A store that has no lock IDs may have something to release nevertheless.
+            Some(id) => {
+                let unlock = self.process().plugin().unlock(&self.workspace, &id);
+                self.process().wait(unlock).map_err(|problems| {
+                    let StateError::Store { detail, .. } = error(problems) else {
+                        return StateError::Unlock(String::new());
+                    };
+                    StateError::Unlock(format!(
+                        "{detail}\n\nThe state may still be locked. If it is, \"force-unlock {id}\" frees it once it is certain \
+                         that no program is using it."
+                    ))
+                })
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<State>, StateError> {
+        let read = self.process().plugin().read(&self.workspace);
+        let text = self.process().wait(read).map_err(error)?;
+        let decoded = self.codec.decode(&text).map_err(|problem| StateError::Store {
+            summary: problem.summary().into(),
+            detail: match problem.is_of_encryption() {
+                true => format!(
+                    "The state of the workspace \"{}\" in the backend \"{}\" cannot be read: {problem}. Nothing was changed.",
+                    self.workspace, self.store.ty()
+                ),
+                false => format!(
+                "What the backend \"{}\" has for the workspace \"{}\" is not a state: {problem}. Nothing was changed.",
+                self.store.ty(), self.workspace
+            ),
+            },
+        })?;
+        let outdated = decoded.as_ref().is_some_and(|decoded| decoded.outdated);
+        let state = decoded.map(|decoded| decoded.state);
+        let found = self.keeper.find(&self.journal, state.as_ref())?;
+        self.known = Some(state);
+        self.outdated = outdated;
+        self.replayed = false;
+        if let Some(found) = found {
+            // Only the holder of the lock may save what the journal adds.
+            let locked = self.lock_id.is_some();
+            Keeper::replay(self, found, locked)?;
+        }
+        Ok(self.known.clone().flatten())
+    }
+
+    fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError> {
+        if self.known.is_none() {
+            self.read()?;
+        }
+        let known = self.known();
+        let same = known.is_some_and(|known| known.same_content(state)) && !self.replayed;
+        if same && !self.outdated {
+            return Ok(Written::Unchanged);
+        }
+        let snapshot = state.next_snapshot(known, terraform_version, !same);
+        self.write_snapshot(snapshot)
+    }
+
+    fn write_snapshot(&mut self, snapshot: State) -> Result<Written, StateError> {
+        let text = state::document::encode(&snapshot)?;
+        if self.keeper.is_writing() {
+            // Before the write: at every instant, the store must have a snapshot that the journal knows.
+            self.keeper.announce(Base::from_state_text(&snapshot, &text));
+        }
+        let stored = self.codec.seal(&snapshot, text)?;
+        let write = self.process().plugin().write(&self.workspace, stored);
+        self.process().wait(write).map_err(error)?;
+        let serial = snapshot.serial;
+        self.known = Some(Some(snapshot));
+        self.replayed = false;
+        self.outdated = false;
+        self.keeper.replaced();
+        Ok(Written::Snapshot(serial))
+    }
+
+    fn journal_report(&self) -> Option<&JournalReport> {
+        self.keeper.report()
+    }
+
+    fn forget_journal(&mut self) -> Result<(), StateError> {
+        self.keeper.forget(self.lock_id.is_some())
+    }
+
+    fn begin_journal(&mut self, operation: &str, terraform_version: &str) -> Result<Option<Writer>, StateError> {
+        if self.known.is_none() {
+            self.read()?;
+        }
+        // The new journal takes the place of an earlier one and continues the store's state, so the store must have the
+        // earlier results first.
+        if let (true, Some(Some(known))) = (self.replayed, self.known.clone()) {
+            self.write(&known, terraform_version)?;
+        }
+        self.keeper.forget(true)?;
+        let base = Base::from_state(self.known())?;
+        let journal = self.keeper.begin(&self.journal, base, operation, terraform_version)?;
+        Ok(Some(journal))
+    }
+
+    fn compact_journal(&self, included: u64) {
+        self.keeper.compact(included, self.known());
+    }
+
+    fn end_journal(&mut self) -> Result<(), StateError> {
+        let known = self.known.clone().flatten();
+        self.keeper.end(known.as_ref())
+    }
+
+    fn announce_copy(&self, snapshot: &State) -> Result<(), StateError> {
+        self.keeper.announce(Base::from_state(Some(snapshot))?);
+        Ok(())
+    }
+
+    fn expect_snapshot(&mut self, snapshot: &State) -> Result<(), StateError> {
+        self.keeper.expect(Base::from_state(Some(snapshot))?);
+        Ok(())
+    }
+}
+
+impl Drop for Snapshots {
+    fn drop(&mut self) {
+        // A command that ends early leaves no lock. Inside a runtime nothing can be waited for.
+        if tokio::runtime::Handle::try_current().is_err()
+            && let Err(e) = SnapshotStore::unlock(self)
+        {
+            tracing::warn!("{e}");
+        }
+    }
+}
