@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use addrs::program::TERRAFORM_VERSION;
+use addrs::program::core_version;
 use cty::Value;
 use provider::state_store::{LockFailure, LockRequest, WorkspaceSupport};
 use provider::{Answer, PluginDiagnostic};
@@ -322,11 +322,11 @@ impl Store {
             let create = |snapshots: &mut Snapshots| -> Result<(), StateError> {
                 // Under the lock, so that two commands which create the same workspace do not replace each other's
                 // first state.
-                snapshots.lock(&LockInfo::new("init", TERRAFORM_VERSION), Duration::ZERO, &|| false)?;
+                snapshots.lock(&LockInfo::new("init", core_version()), Duration::ZERO, &|| false)?;
                 let written = match snapshots.read() {
                     // Another program has created it meanwhile.
                     Ok(Some(_)) => Ok(()),
-                    Ok(None) => snapshots.write(&State::new(), TERRAFORM_VERSION).map(drop),
+                    Ok(None) => snapshots.write(&State::new(), core_version()).map(drop),
                     Err(e) => Err(e),
                 };
                 let unlocked = snapshots.unlock();
