@@ -6,6 +6,7 @@
 //! | `monoform internal-plugin …` | a built-in plugin, or a question about them: see [`internal`] |
 //! | `terraform-provider-NAME[_vX.Y.Z][_xN]`, `terraform-provisioner-NAME` | that plugin |
 //! | `terraform …` | the command line, answering as drivers of Terraform expect |
+//! | `tofu …` | the command line, answering as drivers of OpenTofu expect |
 //!
 //! A plugin process runs nothing of the command line: no flags, no configuration, no search for other plugins.
 
@@ -44,10 +45,13 @@ fn main() -> ExitCode {
         return internal::run(&args[1..]);
     }
     system::console::prepare();
+    let environment: Vec<_> = std::env::vars_os().collect();
+    // Before the table: addresses of its providers depend on the mode.
+    cli::select_mode(&name, &environment);
     cli::main(cli::Invocation {
         builtins: builtins::table(),
         args,
-        as_terraform: name == "terraform",
-        environment: std::env::vars_os().collect(),
+        called_as: name,
+        environment,
     })
 }

@@ -5,11 +5,23 @@ use std::sync::Arc;
 
 use crate::Module;
 use crate::names::{self, ParseError};
+use crate::program::Mode;
 
-/// The registry host of source addresses without a host.
-pub const DEFAULT_HOST: &str = "registry.terraform.io";
+/// The public registry of Terraform.
+pub const TERRAFORM_HOST: &str = "registry.terraform.io";
+/// The public registry of OpenTofu.
+pub const OPENTOFU_HOST: &str = "registry.opentofu.org";
 /// The host of providers that are part of Terraform itself.
 pub const BUILTIN_HOST: &str = "terraform.io";
+
+/// Returns the registry host of source addresses without a host, of providers and of modules.
+#[must_use]
+pub fn default_host() -> &'static str {
+    match Mode::current().is_opentofu() {
+        true => OPENTOFU_HOST,
+        false => TERRAFORM_HOST,
+    }
+}
 
 /// The source address of a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,7 +36,7 @@ impl Provider {
     /// Returns a provider of the namespace `hashicorp` in the default registry, which a bare name means.
     pub fn default_for(ty: impl Into<Arc<str>>) -> Provider {
         Provider {
-            host: DEFAULT_HOST.into(),
+            host: default_host().into(),
             namespace: "hashicorp".into(),
             ty: ty.into(),
         }
@@ -55,10 +67,22 @@ impl Provider {
         &*self.host == BUILTIN_HOST && &*self.namespace == "builtin"
     }
 
+    /// Returns true if an address means the same provider: both public registries have those of the namespace
+    /// `hashicorp`.
+    #[must_use]
+    pub fn is_same_package(&self, other: &Provider) -> bool {
+        let public = |host: &str| host == TERRAFORM_HOST || host == OPENTOFU_HOST;
+        self == other
+            || (public(&self.host)
+                && public(&other.host)
+                && (&self.namespace, &self.ty) == (&other.namespace, &other.ty)
+                && &*self.namespace == "hashicorp")
+    }
+
     /// Returns the short form of the address: without the host if it is the default registry.
     #[must_use]
     pub fn for_display(&self) -> String {
-        if &*self.host == DEFAULT_HOST {
+        if &*self.host == default_host() {
             format!("{}/{}", self.namespace, self.ty)
         } else {
             self.to_string()
@@ -69,8 +93,8 @@ impl Provider {
     pub fn parse(text: &str) -> Result<Provider, ParseError> {
         let parts: Vec<&str> = text.split('/').collect();
         let (host, namespace, ty) = match parts.as_slice() {
-            [ty] => (DEFAULT_HOST, "hashicorp", *ty),
-            [namespace, ty] => (DEFAULT_HOST, *namespace, *ty),
+            [ty] => (default_host(), "hashicorp", *ty),
+            [namespace, ty] => (default_host(), *namespace, *ty),
             [host, namespace, ty] => (*host, *namespace, *ty),
             _ => {
                 return Err(ParseError::new(

@@ -10,7 +10,7 @@ use encryption::settings::Settings;
 use state::{Cipher, Codec};
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::TERRAFORM_VERSION;
+use crate::core_version;
 use crate::session::{Configured, Session};
 
 const VARIABLE: &str = "TF_ENCRYPTION";
@@ -40,7 +40,7 @@ impl Session {
             return Ok(None);
         }
         // By itself, as commands that know no configuration need it, too: only the root module, and only this of it.
-        let root = config::load_root(&Disk, ".", TERRAFORM_VERSION).map_err(|e| unreadable(&e))?;
+        let root = config::load_root(&Disk, ".", core_version()).map_err(|e| unreadable(&e))?;
         let block = root.module.encryption.clone();
         let broken = !root.module.losses.broken.is_empty() || block.is_none();
         if may && broken && root.diagnostics.has_errors() {

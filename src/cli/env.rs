@@ -12,6 +12,7 @@
 //! | `TF_IN_AUTOMATION` | not empty: no hints about what to do next, and no live area |
 //! | `MONOFORM_PROGRESS` | `off`: no live area |
 //! | `MONOFORM_MAX_ELEMENTS` | the most instances of a `count`, numbers of a `range` and elements of `for` expressions |
+//! | `MONOFORM_MODE` | `terraform`, `opentofu` or `monoform`: the tool to answer as, whatever the program's name |
 //! | `TERM` | `dumb` or empty: the terminal can have no live area |
 //! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER`, `TF_LOG_PROVIDER_<NAME>` | how much to log |
 //! | `TF_LOG_PATH` | the file to append the log to |
@@ -22,6 +23,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::time::Duration;
 
+use addrs::program::{MODE_VARIABLE, Mode};
 use files::Environment;
 use syntax::{Diagnostic, Diagnostics};
 use views::status::Sections;
@@ -67,15 +69,20 @@ impl Env {
     pub fn problems(&self) -> Diagnostics {
         let limit = self.get("MONOFORM_MAX_ELEMENTS").filter(|value| !value.is_empty());
         let wrong = limit.filter(|_| self.max_elements().is_none());
-        let problem = |value| {
-            Diagnostic::error(
-                "Invalid environment variable",
-                format!(
-                    "The value of MONOFORM_MAX_ELEMENTS, \"{value}\", is not a whole number. The usual limits hold."
-                ),
-            )
-        };
-        wrong.map(problem).into_iter().collect()
+        let problem = |text| Diagnostic::error("Invalid environment variable", text);
+        let of_limit = wrong.map(|value| {
+            problem(format!(
+                "The value of MONOFORM_MAX_ELEMENTS, \"{value}\", is not a whole number. The usual limits hold."
+            ))
+        });
+        let mode = self.get(MODE_VARIABLE);
+        let of_mode = mode.filter(|mode| Mode::from_name(mode).is_none()).map(|mode| {
+            problem(format!(
+                "The value of {MODE_VARIABLE}, \"{mode}\", is not a mode. The modes are \"monoform\", \"opentofu\" and \
+                 \"terraform\". That of the program's name holds."
+            ))
+        });
+        of_limit.into_iter().chain(of_mode).collect()
     }
 
     #[must_use]

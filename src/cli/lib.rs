@@ -42,7 +42,8 @@ mod workdir;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-pub use addrs::program::TERRAFORM_VERSION;
+use addrs::program::{MODE_VARIABLE, Mode};
+pub use addrs::program::{TERRAFORM_VERSION, core_version};
 pub use files::{Environment, io_reason};
 
 /// Version of this program.
@@ -54,10 +55,18 @@ pub struct Invocation {
     pub builtins: packages::builtin::Builtins,
     /// Arguments, without the program's own name.
     pub args: Vec<OsString>,
-    /// True if the program was called by the name `terraform`.
-    pub as_terraform: bool,
+    /// Name by which the program was called, without the directory.
+    pub called_as: String,
     /// Environment variables.
     pub environment: Vec<(OsString, OsString)>,
+}
+
+/// Selects the mode of the process: that of `MONOFORM_MODE`, or else that of the name by which the program was called.
+/// An invalid value is reported by [`main`].
+pub fn select_mode(called_as: &str, environment: &[(OsString, OsString)]) {
+    let set = environment.iter().find(|(name, _)| name == MODE_VARIABLE);
+    let named = set.and_then(|(_, value)| Mode::from_name(value.to_str()?));
+    named.unwrap_or_else(|| Mode::called_as(called_as)).select();
 }
 
 /// Runs the command in the arguments, and returns the exit status.

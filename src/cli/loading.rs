@@ -4,7 +4,7 @@ use config::manifest::Manifest;
 use config::values::SetVariables;
 use config::{LoadOptions, RootVariables};
 
-use crate::TERRAFORM_VERSION;
+use crate::core_version;
 use crate::session::Session;
 
 /// Returns the options for loading the configuration of the working directory. Const variables have the values that flags, files and the
@@ -13,6 +13,6 @@ pub fn options<'o>(session: &'o Session, manifest: &'o Manifest, set: &'o SetVar
     LoadOptions {
         variables: RootVariables::Set(set),
         cwd: session.original_dir.to_str().unwrap_or("."),
-        ..LoadOptions::new(TERRAFORM_VERSION, manifest)
+        ..LoadOptions::new(core_version(), manifest)
     }
 }

@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use addrs::program::Mode;
 use system::files::OpenOptionsExt as _;
 
 /// Exit status after a panic, as in Terraform.
@@ -98,7 +99,12 @@ fn report(info: &PanicHookInfo<'_>) {
 
 /// Describes a panic, without any value.
 fn text(info: &PanicHookInfo<'_>, backtrace: &Backtrace) -> String {
-    let mut text = format!("Monoform {} (Terraform {})\n", crate::VERSION, crate::TERRAFORM_VERSION);
+    let mut text = format!(
+        "Monoform {} ({} {})\n",
+        crate::VERSION,
+        Mode::current().tool(),
+        crate::core_version()
+    );
     let command = COMMAND.get().map_or("not known yet", |command| command);
     let place = info.location().map(ToString::to_string).unwrap_or_default();
     let thread = std::thread::current();

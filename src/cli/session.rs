@@ -16,7 +16,7 @@ use views::console::Console;
 use views::plan::Shown;
 use views::ui::Ui;
 
-use crate::TERRAFORM_VERSION;
+use crate::core_version;
 use crate::env::Env;
 use crate::outcome::{Failure, Outcome, Part, Status};
 use crate::plugin_source::Plugins;
@@ -207,7 +207,7 @@ impl Surroundings {
     /// Returns the host that starts plugins.
     pub fn plugin_host(&self) -> Result<Host, Diagnostics> {
         let executable = self.builtins.executable.clone();
-        let mut settings = HostSettings::from_environment(executable, TERRAFORM_VERSION, |name| self.env.get(name))?;
+        let mut settings = HostSettings::from_environment(executable, core_version(), |name| self.env.get(name))?;
         // Relative paths refer to the directory in which the command was called, but plugins run in that of -chdir.
         for name in ["TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG", pack::TRUST] {
             if let Some(path) = self.env.get(name).filter(|path| Path::new(path).is_relative()) {
@@ -270,7 +270,7 @@ impl Surroundings {
             environment: files::Environment::clone(&self.env),
             hosts: self.cli_config.hosts.clone(),
             helper_dirs: plugins.into_iter().flat_map(|dir| [dir.join(&platform), dir]).collect(),
-            terraform_version: TERRAFORM_VERSION.to_owned(),
+            terraform_version: core_version().to_owned(),
             product: format!("Monoform/{}", crate::VERSION),
         });
         client.reporting(move |notice| {

@@ -16,9 +16,9 @@ use testing::SuiteFile;
 use testing::provider_types::check_provider_types;
 use versions::Constraints;
 
-use crate::TERRAFORM_VERSION;
 use crate::args::flags::Flags;
 use crate::carried_modules;
+use crate::core_version;
 use crate::plugin_source::requirements;
 use crate::session::Session;
 
@@ -208,7 +208,7 @@ impl Modules<'_> {
         }
         let options = LoadOptions {
             cwd: self.session.original_dir.to_str().unwrap_or("."),
-            ..LoadOptions::new(TERRAFORM_VERSION, &below)
+            ..LoadOptions::new(core_version(), &below)
         };
         let mut loaded = config::load_for_tests(&files, &dir, &options);
         if self.purpose.is_reading() {

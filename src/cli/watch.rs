@@ -27,10 +27,14 @@ type Snapshot = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 const CONFIGURATION: &[&str] = &[
     ".tf",
     ".tf.json",
+    ".tofu",
+    ".tofu.json",
     ".tfvars",
     ".tfvars.json",
     ".tftest.hcl",
     ".tftest.json",
+    ".tofutest.hcl",
+    ".tofutest.json",
     ".tfmock.hcl",
     ".tfmock.json",
 ];

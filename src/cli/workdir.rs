@@ -13,7 +13,7 @@ use stores::planfile::{self, SavedPlan};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use views::prompt::{Answer, Echo};
 
-use crate::TERRAFORM_VERSION;
+use crate::core_version;
 use crate::outcome::Failure;
 use crate::process;
 use crate::session::{Session, Surroundings};
@@ -166,7 +166,7 @@ pub fn load_planned(surroundings: &Surroundings, saved: &SavedPlan) -> Loaded {
     let options = LoadOptions {
         variables: RootVariables::Known(&values),
         cwd: surroundings.original_dir.to_str().unwrap_or("."),
-        ..LoadOptions::new(TERRAFORM_VERSION, &manifest)
+        ..LoadOptions::new(core_version(), &manifest)
     };
     config::load(&files as &dyn FileSource, saved.snapshot.root_dir(), &options)
 }

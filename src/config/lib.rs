@@ -15,6 +15,7 @@
 mod assemble;
 mod decode;
 mod early;
+pub mod file_names;
 pub mod files;
 pub mod known;
 pub mod loader;

@@ -129,7 +129,7 @@ impl RegistrySource {
         let parts: Vec<&str> = package.split('/').collect();
         let (host, [namespace, name, system]) = match parts.as_slice() {
             [host, a, b, c] => (*host, [*a, *b, *c]),
-            [a, b, c] => ("registry.terraform.io", [*a, *b, *c]),
+            [a, b, c] => (addrs::provider::default_host(), [*a, *b, *c]),
             _ => return Ok(None),
         };
         // Hosts of version control are shorthands for git addresses, never registries.

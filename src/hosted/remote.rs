@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use addrs::program::TERRAFORM_VERSION;
+use addrs::program::core_version;
 use config::Config;
 use cty::Type;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
@@ -183,7 +183,7 @@ fn compare(
     connection: &Connection,
     workspace: &Workspace,
 ) -> Result<(), Diagnostics> {
-    let (own, settings) = (TERRAFORM_VERSION, &connection.settings);
+    let (own, settings) = (core_version(), &connection.settings);
     let (organization, name) = (&settings.organization, &workspace.name);
     let (summary, why) = match (compatible(workspace, own), settings.kind) {
         (Compatibility::Compatible, _) => return Ok(()),

@@ -204,8 +204,9 @@ impl Registries {
             detail: match &e {
                 DiscoveryError::NotOffered { .. } => format!(
                     "The module \"{}\" cannot be looked up: {e}. Check the host's name in the address; addresses without a host \
-                     mean registry.terraform.io.",
-                    module.package()
+                     mean {}.",
+                    module.package(),
+                    addrs::provider::default_host()
                 ),
                 _ => format!(
                     "The module \"{}\" cannot be looked up: {e}.{}",

@@ -156,7 +156,13 @@ impl Chooser<'_> {
     }
 
     fn about_the_builtin(&self, provider: &Provider, constraints: &Constraints) -> String {
-        let Some(builtin) = self.settings.builtins.providers.iter().find(|b| b.address == *provider) else {
+        let Some(builtin) = self
+            .settings
+            .builtins
+            .providers
+            .iter()
+            .find(|b| b.address.is_same_package(provider))
+        else {
             return String::new();
         };
         let Some(version) = &builtin.version else {

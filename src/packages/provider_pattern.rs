@@ -29,7 +29,7 @@ impl Pattern {
     pub fn parse(text: &str) -> Result<Pattern, PatternError> {
         let parts: Vec<&str> = text.split('/').collect();
         let (host, namespace, ty) = match parts.as_slice() {
-            [namespace, ty] => (addrs::provider::DEFAULT_HOST, *namespace, *ty),
+            [namespace, ty] => (addrs::provider::default_host(), *namespace, *ty),
             [host, namespace, ty] => (*host, *namespace, *ty),
             _ => return Err(PatternError::Parts),
         };

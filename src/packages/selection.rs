@@ -322,7 +322,13 @@ impl<'r> Chooser<'r> {
 
     /// Selects a provider that is part of the language. Version constraints are ignored; only `init` refuses them.
     fn part_of_the_language(&self, provider: &Provider) -> Result<Selection, Diagnostic> {
-        match self.settings.builtins.providers.iter().find(|b| b.address == *provider) {
+        match self
+            .settings
+            .builtins
+            .providers
+            .iter()
+            .find(|b| b.address.is_same_package(provider))
+        {
             Some(builtin) => Ok(Selection::Builtin {
                 name: builtin.name.clone(),
                 version: None,
@@ -334,7 +340,12 @@ impl<'r> Chooser<'r> {
     }
 
     pub(crate) fn builtin(&self, provider: &Provider) -> Option<&'r BuiltinProvider> {
-        let found = self.settings.builtins.providers.iter().find(|b| b.address == *provider);
+        let found = self
+            .settings
+            .builtins
+            .providers
+            .iter()
+            .find(|b| b.address.is_same_package(provider));
         found.filter(|b| self.settings.allows_builtin(&b.name))
     }
 

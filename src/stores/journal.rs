@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use addrs::AbsResourceInstance;
-use addrs::program::TERRAFORM_VERSION;
+use addrs::program::core_version;
 use engine::plan::Plan;
 use state::journal::{Intent, IntentAction, JournalError, Writer, changes};
 use state::{SharedStore, SnapshotStore, State, StateError};
@@ -147,7 +147,7 @@ pub fn begin(before: &State, plan: &Plan, store: &SharedStore, operation: &str) 
 
 fn started(store: &SharedStore, operation: &str) -> Result<Option<Writer>, StateError> {
     let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-    store.begin_journal(operation, TERRAFORM_VERSION)
+    store.begin_journal(operation, core_version())
 }
 
 /// Begins the journal of a command that edits the state without touching objects, and makes its result durable. If that

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use addrs::program::TERRAFORM_VERSION;
+use addrs::program::core_version;
 use addrs::{AbsProviderConfig, AbsResourceInstance};
 use async_trait::async_trait;
 use engine::results::ResultSink;
@@ -171,7 +171,7 @@ impl Persister {
             let stream = lock(&store).is_stream();
             let write = |state: &State, included: u64| {
                 let mut store = lock(&store);
-                match store.write(state, TERRAFORM_VERSION) {
+                match store.write(state, core_version()) {
                     Ok(_) => {
                         // Only now: the journal may drop the outcomes that the written state has.
                         store.compact_journal(included);

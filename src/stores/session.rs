@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use addrs::program::TERRAFORM_VERSION;
+use addrs::program::core_version;
 use state::pending::stamped_backup;
 use state::store::{LocalStore, write_copy};
 use state::{Codec, LockInfo, SharedStore, SnapshotStore, State};
@@ -129,7 +129,7 @@ impl<'s> StateSession<'s> {
         is_file: bool,
     ) -> Result<StateSession<'s>, Diagnostics> {
         if let Some(timeout) = opening.lock {
-            let info = LockInfo::new(opening.operation, TERRAFORM_VERSION);
+            let info = LockInfo::new(opening.operation, core_version());
             // The lock may be waited for, and the user is to see everything before it.
             context.console.flush();
             let waiting = while_locking(&context, opening.cancelled);
@@ -185,7 +185,7 @@ impl<'s> StateSession<'s> {
     /// The store cannot be written.
     pub fn write(&mut self, state: &State) -> Result<(), Diagnostics> {
         journal::begin_edit(&self.store, &self.operation, &self.before, state);
-        let result = self.lock_store().write(state, TERRAFORM_VERSION);
+        let result = self.lock_store().write(state, core_version());
         // The journal ends in any case: an edit that could not be written was not made, and the next command must not
         // make it by itself.
         let mut problems = journal::end(&self.store);
@@ -211,13 +211,13 @@ impl<'s> StateSession<'s> {
 
     /// Writes the next snapshot to the store or, if that fails, to `errored.tfstate`, or else to standard output.
     pub fn write_or_rescue(&self, state: &State) -> Diagnostics {
-        let Err(error) = self.lock_store().write(state, TERRAFORM_VERSION) else {
+        let Err(error) = self.lock_store().write(state, core_version()) else {
             return Diagnostics::new();
         };
         let mut problems: Diagnostics = Diagnostic::error("Failed to save state", format!("{error}")).into();
         let (lineage, serial) = &self.origin;
         let snapshot = State {
-            terraform_version: TERRAFORM_VERSION.into(),
+            terraform_version: core_version().into(),
             serial: serial.saturating_add(1),
             lineage: if lineage.is_empty() {
                 uuid::Uuid::new_v4().to_string()

@@ -19,10 +19,21 @@ use crate::query;
 use crate::reporter::{Done, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 use crate::ui::Ui;
 use crate::words::{self, Words, bracketed, ephemeral_words};
-use addrs::program::TERRAFORM_VERSION;
+use addrs::program;
 
 /// Format version, as in Terraform.
 const FORMAT: &str = "1.3";
+
+/// Format version, as in OpenTofu.
+const OPENTOFU_FORMAT: &str = "1.2";
+
+/// Returns the name of the program part that writes the stream.
+fn module() -> &'static str {
+    match program::Mode::current().is_opentofu() {
+        true => "tofu.ui",
+        false => "terraform.ui",
+    }
+}
 
 /// Stream of JSON objects on standard output.
 pub struct Stream {
@@ -39,11 +50,17 @@ impl Stream {
             ui,
             brief: AtomicBool::new(false),
         };
-        // Readers compare this version with those that they support, so it is the implemented version of Terraform.
+        // Readers compare this version with those that they support, so it is the implemented version of the tool.
+        let mode = program::Mode::current();
+        let (tool, version) = (mode.tool(), mode.version());
+        let (key, format) = match mode.is_opentofu() {
+            true => ("tofu", OPENTOFU_FORMAT),
+            false => ("terraform", FORMAT),
+        };
         stream.info(
-            &format!("Terraform {TERRAFORM_VERSION}"),
+            &format!("{tool} {version}"),
             "version",
-            [("terraform", TERRAFORM_VERSION.into()), ("ui", FORMAT.into())],
+            [(key, version.into()), ("ui", format.into())],
         );
         stream
     }
@@ -65,7 +82,7 @@ impl Stream {
         let mut object = Map::new();
         object.insert("@level".into(), level.into());
         object.insert("@message".into(), message.into());
-        object.insert("@module".into(), "terraform.ui".into());
+        object.insert("@module".into(), module().into());
         object.insert("@timestamp".into(), now().into());
         // Terraform's order of keys: those with an at sign first, the others sorted.
         let mut rest: BTreeMap<&str, Json> = payload.into_iter().collect();
@@ -81,7 +98,7 @@ impl Stream {
         let mut object = Map::new();
         object.insert("@level".into(), level.into());
         object.insert("@message".into(), message.into());
-        object.insert("@module".into(), "terraform.ui".into());
+        object.insert("@module".into(), module().into());
         // All keys with an at sign come first, sorted, as in Terraform.
         let (about, rest): (Vec<_>, Vec<_>) = payload.into_iter().partition(|(key, _)| key.starts_with('@'));
         object.extend(about.into_iter().map(|(key, value)| (key.to_owned(), value)));

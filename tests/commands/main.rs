@@ -14,7 +14,7 @@
 //!
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform-1.16 cargo test --test commands` writes them again, with the
 //! program of that name and the built-in plugins; only recording needs it. Tests without a transcript are in [`own`],
-//! [`guides`], [`line`], [`live_area`], [`logs`], [`shown`], [`foreign_states`] and [`backend`].
+//! [`guides`], [`line`], [`live_area`], [`logs`], [`opentofu`], [`shown`], [`foreign_states`] and [`backend`].
 
 #![allow(
     clippy::disallowed_methods,
@@ -46,6 +46,7 @@ mod login;
 mod logs;
 mod markdown;
 mod matrix;
+mod opentofu;
 mod own;
 mod reading;
 mod review;
@@ -111,6 +112,7 @@ fn main() -> ExitCode {
         .chain(login::TESTS)
         .chain(logs::TESTS)
         .chain(markdown::TESTS)
+        .chain(opentofu::TESTS)
         .chain(review::TESTS)
         .chain(matrix::TESTS)
         .chain(reading::TESTS)

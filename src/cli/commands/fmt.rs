@@ -18,9 +18,9 @@ pub const COMMAND: Command = Command {
     path: "fmt",
     about: "Reformat your configuration in the standard style",
     positional: "[target...]",
-    details: "Rewrites configuration files (.tf), files of variable values (.tfvars), test files (.tftest.hcl), mock files \
-      (.tfmock.hcl) and query files (.tfquery.hcl) in the canonical style. A target is a file, a directory, or - for standard input; without one it \
-      is the working directory. Files in the JSON syntax are left alone.",
+    details: "Rewrites configuration files (.tf and .tofu), files of variable values (.tfvars), test files (.tftest.hcl and \
+      .tofutest.hcl), mock files (.tfmock.hcl) and query files (.tfquery.hcl) in the canonical style. A target is a file, a \
+      directory, or - for standard input; without one it is the working directory. Files in the JSON syntax are left alone.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
@@ -67,7 +67,15 @@ impl FromFlags for Arguments {
     }
 }
 
-const SUFFIXES: &[&str] = &[".tf", ".tfvars", ".tftest.hcl", ".tfmock.hcl", ".tfquery.hcl"];
+const SUFFIXES: &[&str] = &[
+    ".tf",
+    ".tofu",
+    ".tfvars",
+    ".tftest.hcl",
+    ".tofutest.hcl",
+    ".tfmock.hcl",
+    ".tfquery.hcl",
+];
 
 /// Name of standard input in messages.
 const STDIN: &str = "<stdin>";

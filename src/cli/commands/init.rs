@@ -17,10 +17,10 @@ use stores::workspace;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use versions::Constraints;
 
-use crate::TERRAFORM_VERSION;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, VariableFlags, ignore_remote_version};
 use crate::commands::{Command, get, no_positional};
+use crate::core_version;
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::plugin_source::{origins, requirements};
 use crate::session::Session;
@@ -473,7 +473,7 @@ fn copy_module(session: &Session, source: &str) -> Result<(), Diagnostics> {
         .bold(format!("Copying configuration from \"{source}\"..."));
     say(session, "copying_configuration_message", text);
     let client = session.net();
-    let copied = modules::from_module::copy(&client, source, Path::new("."), data_dir, TERRAFORM_VERSION);
+    let copied = modules::from_module::copy(&client, source, Path::new("."), data_dir, core_version());
     session.runtime()?.block_on(copied)?;
     space(session);
     Ok(())

@@ -42,6 +42,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use addrs::Program;
+use addrs::program::Mode;
 use files::io_reason;
 use hosted::RemoteVersion;
 use packages::cli_config::CliConfig;
@@ -198,10 +199,8 @@ const COMMANDS: &[&Command] = &[
 /// Runs the command in the arguments.
 pub fn run(invocation: Invocation) -> Status {
     let env = Env::from(Environment::read(invocation.environment));
-    let program = match invocation.as_terraform {
-        true => Program::TERRAFORM,
-        false => Program::MONOFORM,
-    };
+    let mode = Mode::current();
+    let program = Program::called_as(&invocation.called_as, mode);
     // Completion comes first: it must neither log nor print anything else, and be fast.
     if let Some(line) = completion::line(&env) {
         return complete(
@@ -226,7 +225,7 @@ pub fn run(invocation: Invocation) -> Status {
     let log_problems = logging::start(&env);
     tracing::info!(
         version = crate::VERSION,
-        terraform = crate::TERRAFORM_VERSION,
+        core = crate::core_version(),
         called_as = program.command,
         "started"
     );

@@ -17,7 +17,7 @@ use crate::commands::Command;
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::session::Session;
 use crate::state_session;
-use crate::{TERRAFORM_VERSION, VERSION, workdir};
+use crate::{VERSION, core_version, workdir};
 
 pub const COMMAND: Command = Command {
     path: "show",
@@ -125,7 +125,7 @@ fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Result<
     };
     let schemas = state_schemas(session, &state)?;
     if as_json {
-        let document = json::state::state_document(&state, Some(&schemas), TERRAFORM_VERSION);
+        let document = json::state::state_document(&state, Some(&schemas), core_version());
         return Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"));
     }
     let style = session.invocation.shown.style(&session.ui);
@@ -170,7 +170,7 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Result<Outcome, F
         return Ok(Outcome::document(&json::summary::document(saved.plan.view())));
     }
     if as_json {
-        let document = json::plan::document(&saved.plan, &loaded.config, &schemas, TERRAFORM_VERSION);
+        let document = json::plan::document(&saved.plan, &loaded.config, &schemas, core_version());
         return Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"));
     }
     views::plan::show(&session.ui, saved.plan.view(), &schemas, session.invocation.shown);

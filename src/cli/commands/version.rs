@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use addrs::platform::Platform;
+use addrs::program::Mode;
 use packages::lock_file::LockFile;
 use serde_json::json;
 
@@ -10,7 +11,7 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::outcome::Outcome;
 use crate::session::Surroundings;
-use crate::{TERRAFORM_VERSION, VERSION};
+use crate::{VERSION, core_version};
 
 pub const COMMAND: Command = Command {
     path: "version",
@@ -39,7 +40,7 @@ impl FromFlags for Arguments {
     }
 }
 
-/// Returns the versions. Wrappers of Terraform parse the first line, so under that name it is Terraform's.
+/// Returns the versions. Wrappers of Terraform and OpenTofu parse the first line, so under their names it is theirs.
 pub fn outcome(surroundings: &Surroundings, as_json: bool) -> Outcome {
     let locked = LockFile::load(Path::new(".")).map(|(lock, _)| lock).unwrap_or_default();
     let platform = Platform::current();
@@ -55,7 +56,7 @@ pub fn outcome(surroundings: &Surroundings, as_json: bool) -> Outcome {
             .collect();
         // Nobody is asked for newer versions, so this one is never outdated.
         let mut document = json!({
-            "terraform_version": TERRAFORM_VERSION,
+            "terraform_version": core_version(),
             "platform": platform.to_string(),
             "provider_selections": selections,
             "terraform_outdated": false,
@@ -71,10 +72,16 @@ pub fn outcome(surroundings: &Surroundings, as_json: bool) -> Outcome {
         }
         return Outcome::document(&document);
     }
-    let mut text = if surroundings.ui.program == addrs::Program::TERRAFORM {
-        format!("Terraform v{TERRAFORM_VERSION}\non {platform}\n+ {own}\n")
-    } else {
-        format!("{own}\non {platform}\n+ compatible with Terraform v{TERRAFORM_VERSION}\n")
+    let mode = Mode::current();
+    let mut text = match mode {
+        Mode::Monoform => format!(
+            "{own}\non {platform}\n+ compatible with {} v{}\n",
+            mode.tool(),
+            mode.version()
+        ),
+        Mode::Terraform | Mode::OpenTofu => {
+            format!("{} v{}\non {platform}\n+ {own}\n", mode.tool(), mode.version())
+        }
     };
     for provider in carried {
         let (address, version) = (&provider.address, &provider.version);

@@ -55,6 +55,11 @@ pub const TOPICS: &[Topic] = &[
         include_str!("compatibility.md"),
     ),
     guide(
+        "opentofu",
+        "What of OpenTofu works, and where it contradicts Terraform",
+        include_str!("opentofu.md"),
+    ),
+    guide(
         "additions",
         "Commands and options that Terraform does not have",
         include_str!("additions.md"),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use addrs::program::{Mode, OPENTOFU_VERSION};
 use files::io_reason;
 use syntax::ast::Body;
 use syntax::{Diagnostic, Range};
@@ -20,6 +21,13 @@ struct Parsed {
     files: Vec<ModuleFile>,
     bodies: Vec<(FileKind, Arc<Body>)>,
     losses: Losses,
+}
+
+/// A version constraint that this program does not meet.
+struct Unmet {
+    constraint: Constraint,
+    /// True if the constraint is for OpenTofu.
+    opentofu: bool,
 }
 
 impl Loader<'_> {
@@ -74,13 +82,9 @@ impl Loader<'_> {
 
     /// Reads and parses the files of a module.
     fn parse_directory(&mut self, dir: &str) -> std::io::Result<Parsed> {
-        let mut names: Vec<(FileKind, String)> = self
-            .files
-            .list(dir)?
-            .into_iter()
-            .filter_map(|n| FileKind::from_name(&n).map(|k| (k, n)))
-            .filter(|(kind, _)| !kind.query || self.queries.as_deref() == Some(dir))
-            .collect();
+        let (mut names, left_out) = super::listed(self.files, dir)?;
+        names.retain(|(kind, _)| !kind.query || self.queries.as_deref() == Some(dir));
+        self.left_out.extend(left_out.iter().map(|name| join(dir, name)));
         // Sorted, so that results do not depend on the order in which the file system lists files.
         names.sort_by(|(_, a), (_, b)| a.cmp(b));
         let mut out = Parsed::default();
@@ -125,33 +129,48 @@ impl Loader<'_> {
     }
 
     /// Returns the constraints that this version of the tool does not meet. Those of override files have precedence.
-    fn unmet_versions(&self, bodies: &[(FileKind, Arc<Body>)]) -> Vec<Constraint> {
-        let required = |overriding: bool| -> Vec<Constraint> {
+    /// The constraints of a file are for the tool whose ending the file has.
+    fn unmet_versions(&self, bodies: &[(FileKind, Arc<Body>)]) -> Vec<Unmet> {
+        let required = |overriding: bool| -> Vec<Unmet> {
             let of_kind = bodies
                 .iter()
                 .filter(|(kind, _)| !kind.query && kind.overriding == overriding);
-            of_kind.flat_map(|(_, body)| decode::required_versions(body)).collect()
+            // OpenTofu leaves the constraints in Terraform's files to Terraform.
+            let heeded = of_kind.filter(|(kind, _)| kind.opentofu || !Mode::current().is_opentofu());
+            let all = heeded.flat_map(|(kind, body)| {
+                let of_tool = |constraint| Unmet {
+                    constraint,
+                    opentofu: kind.opentofu,
+                };
+                decode::required_versions(body).into_iter().map(of_tool)
+            });
+            all.collect()
         };
         let mut unmet = required(true);
         if unmet.is_empty() {
             unmet = required(false);
         }
-        unmet.retain(|constraint| !self.allows_tool(constraint));
+        unmet.retain(|unmet| !self.allows_tool(unmet));
         unmet
     }
 
-    fn report_unmet(&mut self, constraints: Vec<Constraint>) {
-        for constraint in constraints {
+    fn report_unmet(&mut self, all: Vec<Unmet>) {
+        for unmet in all {
+            let (summary, tool) = match unmet.opentofu {
+                true => ("Incompatible module", "OpenTofu"),
+                false => ("Unsupported Terraform Core version", "Terraform"),
+            };
             self.diagnostics.push(
                 Diagnostic::error(
-                    "Unsupported Terraform Core version",
+                    summary,
                     format!(
-                        "This configuration asks for a version \"{}\" of Terraform, and this tool answers as version {}. \
+                        "This configuration asks for a version \"{}\" of {tool}, and this tool answers as version {}. \
                          Use another release, or change the constraint if you know that this one will do.",
-                        constraint.text, self.options.tool_version
+                        unmet.constraint.text,
+                        self.version_of(unmet.opentofu)
                     ),
                 )
-                .at(&constraint.range),
+                .at(&unmet.constraint.range),
             );
         }
     }
@@ -187,7 +206,16 @@ impl Loader<'_> {
     }
 
     /// Returns true if a constraint allows the tool's version. Only its numbers count: a pre-release of 1.12 is a 1.12.
-    fn allows_tool(&self, constraint: &Constraint) -> bool {
-        Version::parse_lenient(self.options.tool_version).map_or(true, |v| constraint.allows(&v.core()))
+    fn allows_tool(&self, unmet: &Unmet) -> bool {
+        let version = Version::parse_lenient(self.version_of(unmet.opentofu));
+        version.map_or(true, |v| unmet.constraint.allows(&v.core()))
+    }
+
+    /// Returns the version that constraints for a tool are compared with.
+    fn version_of(&self, opentofu: bool) -> &str {
+        match opentofu {
+            true => OPENTOFU_VERSION,
+            false => self.options.tool_version,
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Names of configuration files.
 
+use crate::file_names::is_of_opentofu;
 use crate::files::is_ignored;
 
 /// The kind of a configuration file, by its name.
@@ -8,6 +9,8 @@ pub(super) struct FileKind {
     pub json: bool,
     pub overriding: bool,
     pub query: bool,
+    /// True if only OpenTofu reads files of this kind.
+    pub opentofu: bool,
 }
 
 impl FileKind {
@@ -20,6 +23,7 @@ impl FileKind {
             json,
             overriding: false,
             query: true,
+            opentofu: false,
         };
         if name.ends_with(".tfquery.hcl") {
             return Some(query(false));
@@ -27,14 +31,16 @@ impl FileKind {
         if name.ends_with(".tfquery.json") {
             return Some(query(true));
         }
-        let (stem, json) = match name.strip_suffix(".tf.json") {
-            Some(stem) => (stem, true),
-            None => (name.strip_suffix(".tf")?, false),
-        };
+        let endings = [".tf.json", ".tofu.json", ".tf", ".tofu"];
+        let (stem, ending) = endings
+            .iter()
+            .find_map(|ending| Some((name.strip_suffix(ending)?, ending)))?;
+        let json = ending.ends_with(".json");
         Some(FileKind {
             json,
             overriding: stem == "override" || stem.ends_with("_override"),
             query: false,
+            opentofu: is_of_opentofu(name),
         })
     }
 }
@@ -50,6 +56,8 @@ mod tests {
         assert_eq!(kind("override.tf"), Some((false, true)));
         assert_eq!(kind("x_override.tf.json"), Some((true, true)));
         assert_eq!(kind("myoverride.tf"), Some((false, false)));
+        assert_eq!(kind("x_override.tofu.json"), Some((true, true)));
+        assert_eq!(kind("main.tofu"), Some((false, false)));
         for name in [".main.tf", "main.tf~", "#main.tf#", "main.tfvars", "main.txt"] {
             assert_eq!(kind(name), None, "{name}");
         }

@@ -7,6 +7,7 @@ use addrs::{AbsResourceInstance, LocalProviderConfig, Target};
 use syntax::Range;
 use syntax::ast::{Attribute, Expr};
 
+use crate::file_names::test_stem;
 use crate::model::{CallAddress, CheckRule, PassedProvider, ProviderConfig, Reference, Variable};
 
 #[derive(Clone, Debug, Default)]
@@ -155,7 +156,7 @@ impl TestFile {
     /// Returns the path of a run's module in the module manifest.
     #[must_use]
     pub fn module_path(&self, run: &TestRun) -> addrs::Module {
-        let file = self.name.strip_suffix(".tftest.hcl").unwrap_or(&self.name);
+        let file = test_stem(&self.name);
         let steps = std::iter::once("test")
             .chain(file.split('/'))
             .chain(std::iter::once(&*run.name));

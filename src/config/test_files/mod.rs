@@ -1,4 +1,4 @@
-//! Test files (`*.tftest.hcl`, `*.tftest.json`) and their mock data (`*.tfmock.hcl`, `*.tfmock.json`): decoded to typed
+//! Test files (`*.tftest.hcl`, `*.tftest.json`, those of OpenTofu) and their mock data (`*.tfmock.hcl`, `*.tfmock.json`): decoded to typed
 //! blocks.
 //!
 //! They are in the directory of the root module and in one test directory; subdirectories are not searched. This crate
@@ -10,13 +10,14 @@ mod mocks;
 
 use std::sync::Arc;
 
+use addrs::program::Mode;
 use files::io_reason;
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
 
 use crate::files::{FileSource, is_ignored, join};
 use crate::model::TestFile;
-use crate::parse;
+use crate::{file_names, loader, parse};
 
 use decode::TestDecoder;
 
@@ -168,7 +169,11 @@ fn names(files: &dyn FileSource, dir: &str, shown: &str, explicit: bool, diagnos
             return Vec::new();
         }
     };
-    names.retain(|name| name.ends_with(".tftest.hcl") || name.ends_with(".tftest.json"));
+    names.retain(|name| file_names::is_test(name));
+    let left_out = file_names::select(&mut names, Mode::current());
+    diagnostics.extend(loader::contradiction(
+        &left_out.iter().map(|name| join(dir, name)).collect::<Vec<_>>(),
+    ));
     names.sort();
     names.into_iter().map(|name| join(dir, &name)).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use addrs::program::TERRAFORM_VERSION;
+use addrs::program::core_version;
 use cty::{Type, Value};
 use schema::Schema;
 use serde::{Deserialize, Serialize};
@@ -280,7 +280,7 @@ impl Record {
 
     pub fn write(&self, data_dir: &str) -> Result<(), Diagnostics> {
         // Terraform's version of this file.
-        let mut document = json!({"version": 3, "terraform_version": TERRAFORM_VERSION});
+        let mut document = json!({"version": 3, "terraform_version": core_version()});
         if let (Some(saved), Some(object)) = (&self.backend, document.as_object_mut()) {
             match &saved.provider {
                 Some(provider) => object.insert("state_store".into(), provider.record(saved)),

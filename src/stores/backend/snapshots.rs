@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use addrs::program::TERRAFORM_VERSION;
+use addrs::program::core_version;
 use provider::state_store::{LockFailure, LockRequest};
 use state::journal::{Base, JournalLocation, JournalReport, JournaledStore, Keeper, Writer};
 use state::{Codec, LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
@@ -83,11 +83,11 @@ impl Snapshots {
     /// Creates the workspace: writes an empty state if there is none.
     fn create(&mut self) -> Result<(), StateError> {
         // Under the lock, so that two commands which create the same workspace do not replace each other's first state.
-        self.lock(&LockInfo::new("init", TERRAFORM_VERSION), Duration::ZERO, &|| false)?;
+        self.lock(&LockInfo::new("init", core_version()), Duration::ZERO, &|| false)?;
         let written = match self.read() {
             // Another program has created it meanwhile.
             Ok(Some(_)) => Ok(()),
-            Ok(None) => self.write(&State::new(), TERRAFORM_VERSION).map(drop),
+            Ok(None) => self.write(&State::new(), core_version()).map(drop),
             Err(e) => Err(e),
         };
         let unlocked = self.unlock();

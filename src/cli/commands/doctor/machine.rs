@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use addrs::program::Mode;
 use files::io_reason;
 use packages::cli_config::{self, Source};
 use system::files::MetadataExt as _;
@@ -25,9 +26,10 @@ fn executable(session: &Session, found: &mut Findings) {
         Ok(facts) if system::files::is_program(path, &facts) => found.ok(
             "program",
             format!(
-                "Version {}, as Terraform {}, in {}",
+                "Version {}, as {} {}, in {}",
                 crate::VERSION,
-                crate::TERRAFORM_VERSION,
+                Mode::current().tool(),
+                crate::core_version(),
                 path.display()
             ),
         ),

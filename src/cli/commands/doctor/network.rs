@@ -12,7 +12,7 @@ use crate::session::Session;
 pub(super) fn check(session: &Session, mut hosts: BTreeSet<String>, found: &mut Findings) {
     // The host of the language's own providers does not exist.
     hosts.remove("terraform.io");
-    hosts.insert(addrs::provider::DEFAULT_HOST.to_owned());
+    hosts.insert(addrs::provider::default_host().to_owned());
     let runtime = match session.runtime() {
         Ok(runtime) => runtime,
         Err(problems) => {

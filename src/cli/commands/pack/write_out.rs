@@ -180,5 +180,5 @@ fn others(root: &Path, configuration: &PackedConfiguration) -> Vec<String> {
 }
 
 fn is_configuration(name: &str) -> bool {
-    (name.ends_with(".tf") || name.ends_with(".tf.json")) && !is_ignored(name)
+    config::file_names::is_configuration(name) && !is_ignored(name)
 }

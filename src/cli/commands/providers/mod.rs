@@ -115,7 +115,7 @@ fn needs_of(config: &Config, problems: &mut Diagnostics) -> Needs {
 
 /// Returns a test file with the modules of its runs.
 fn of_file(file: &SuiteFile, problems: &mut Diagnostics) -> Tree {
-    let name = file.file.name.strip_suffix(".tftest.hcl").unwrap_or(&file.file.name);
+    let name = config::file_names::test_stem(&file.file.name);
     let runs = file.file.runs.iter().zip(&file.modules);
     let below = runs
         .filter(|(run, _)| run.module.is_some())

@@ -32,7 +32,7 @@ fn run(session: &Session) -> Result<Outcome, Failure> {
     let Some(mut state) = state_session::read(session, None)? else {
         return Ok(Outcome::success());
     };
-    crate::TERRAFORM_VERSION.clone_into(&mut state.terraform_version);
+    crate::core_version().clone_into(&mut state.terraform_version);
     match state::document::encode(&state) {
         // One line break more than the file has, as in Terraform's output.
         Ok(text) => Ok(Outcome::exact(String::from_utf8_lossy(&text) + "\n")),

@@ -5,10 +5,10 @@ use std::io::Read as _;
 use state::State;
 use stores::session::not_written;
 
-use crate::TERRAFORM_VERSION;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, VariableFlags, ignore_remote_version};
 use crate::commands::Command;
+use crate::core_version;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
 use crate::state_session::{self, Closing as _};
@@ -80,7 +80,7 @@ fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome,
     let changed = existing.is_some_and(|existing| !existing.same_content(&new));
     let result = opened.write_snapshot(State {
         serial: new.serial.saturating_add(u64::from(changed)),
-        terraform_version: TERRAFORM_VERSION.to_owned(),
+        terraform_version: core_version().to_owned(),
         ..new.clone()
     });
     opened.close(match result {

@@ -11,7 +11,7 @@ use state::{Codec, InstanceState, State};
 use syntax::{Diagnostic, Diagnostics};
 use testing::suite::{Leftovers, Recorder};
 
-use crate::TERRAFORM_VERSION;
+use crate::core_version;
 use crate::session::Session;
 
 /// Limit of the leftover state files of one test file and key.
@@ -96,7 +96,7 @@ impl Leftovers for Beside {
                 &path,
                 Base::default(),
                 &format!("test of {file}"),
-                TERRAFORM_VERSION,
+                core_version(),
                 &self.codec,
             )
         });

@@ -35,8 +35,8 @@ pub const COMMAND: Command = Command {
     path: "test",
     about: "Execute integration tests for modules",
     positional: "",
-    details: "Runs the test files (.tftest.hcl and .tftest.json) of the working directory and of its directory for tests: each run \
-              plans or applies a module in a state of its own and checks what comes of it. In the end, what was created is \
+    details: "Runs the test files (.tftest.hcl and .tftest.json, or .tofutest.hcl and .tofutest.json) of the working \
+              directory and of its directory for tests: each run plans or applies a module in a state of its own and checks what comes of it. In the end, what was created is \
               destroyed. The state of the working directory is neither read nor changed. With -watch, files are run again when \
               something changes that they depend on; with -rerun-failed, only those that did not pass the last time; -coverage \
               says what of the module the runs have come upon.",

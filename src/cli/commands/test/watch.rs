@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use config::file_names;
 use config::files::clean;
 use testing::SuiteFile;
 
@@ -23,9 +24,9 @@ fn affected(files: &[SuiteFile], changed: &BTreeSet<PathBuf>) -> Option<BTreeSet
     for path in changed {
         let path = clean(&path.to_string_lossy());
         let (dir, name) = path.rsplit_once('/').unwrap_or((".", &path));
-        if name.ends_with(".tftest.hcl") || name.ends_with(".tftest.json") {
+        if file_names::is_test(name) {
             out.insert(path);
-        } else if name.ends_with(".tf") || name.ends_with(".tf.json") {
+        } else if file_names::is_configuration(name) {
             let depend = files.iter().filter(|file| module_dirs(file).contains(dir));
             out.extend(depend.map(|file| file.file.name.to_string()));
         } else {
