@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use engine::stop::Stop;
 use state::SharedStore;
-use system::Interrupt;
 use system::signals::Interrupts;
+use system::{Interrupt, Os};
 use views::stream::Stream;
 use views::ui::Ui;
 
@@ -18,6 +18,32 @@ use stores::persist::Results;
 
 /// Time that the process has to end after a second interrupt, before it is aborted.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Times of a process that the system itself ends soon after a request: until that counts as a second interrupt, and then for each
+/// of the steps that follow (ending by itself, saving results, releasing the lock).
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Hurry {
+    graceful: Duration,
+    patience: Duration,
+}
+
+impl Hurry {
+    fn within(limit: Duration) -> Hurry {
+        // A tenth is left for what is printed, and for threads that start late.
+        Hurry {
+            graceful: limit * 3 / 10,
+            patience: limit / 5,
+        }
+    }
+}
+
+/// Completes at an instant, or never.
+async fn at(instant: Option<tokio::time::Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}
 
 /// Time limit for printing a message before the request itself is passed on.
 const PRINTING: Duration = Duration::from_millis(200);
@@ -40,15 +66,15 @@ impl LastResort {
         *self.results.lock().unwrap_or_else(PoisonError::into_inner) = results;
     }
 
-    fn run(&self) {
+    fn run(&self, patience: Duration) {
         let results = self.results.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(results) = results {
-            results.save(PATIENCE);
+            results.save(patience);
         }
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(store) = store else { return };
         // Another thread may be writing the state. A disk that hangs must not keep the process alive.
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + patience;
         while Instant::now() < end {
             if let Ok(mut store) = store.try_lock() {
                 if let Err(e) = store.unlock() {
@@ -77,14 +103,28 @@ pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last
     };
     tokio::spawn(async move {
         let mut received = 0;
+        let (mut patience, mut limit) = (PATIENCE, None);
         loop {
-            let hung_up = interrupts.next().await == Interrupt::Hangup;
+            let request = tokio::select! {
+                request = interrupts.next() => Some(request),
+                () = at(limit) => None,
+            };
+            // Once it has passed, it counts as one more interrupt.
+            limit = limit.filter(|_| request.is_some());
+            if let Some(time) = request.and_then(|request| Os::CURRENT.limit_after(request))
+                && received < 2
+                && limit.is_none()
+            {
+                let hurry = Hurry::within(time);
+                limit = Some(tokio::time::Instant::now() + hurry.graceful);
+                patience = hurry.patience;
+            }
             if views::prompt::is_asking() {
                 // The question ends, and with it the command.
                 stop.request();
                 continue;
             }
-            if hung_up && received > 0 {
+            if request == Some(Interrupt::Hangup) && received > 0 {
                 continue;
             }
             received += 1;
@@ -101,7 +141,7 @@ No further operation begins. Running providers and commands are asked to stop.
                 ),
                 2 => {
                     // The last resort runs on a thread of its own, since the runtime may be what hangs.
-                    end_by_force(last_resort.clone());
+                    end_by_force(last_resort.clone(), patience);
                     "\nTwo interrupts received. Exiting immediately. Note that data loss may have occurred.\n"
                         .to_owned()
                 }
@@ -143,10 +183,10 @@ pub fn received() -> impl Future<Output = ()> {
 }
 
 /// Aborts this process, unless it ends by itself in time.
-fn end_by_force(last_resort: Arc<LastResort>) {
+fn end_by_force(last_resort: Arc<LastResort>, patience: Duration) {
     let work = move || {
-        std::thread::sleep(PATIENCE);
-        last_resort.run();
+        std::thread::sleep(patience);
+        last_resort.run(patience);
         crate::process::abort();
     };
     // A thread of its own: the runtime may be what hangs.
@@ -156,5 +196,19 @@ fn end_by_force(last_resort: Arc<LastResort>) {
         .is_err()
     {
         tracing::warn!("no thread can be started to end this process by force");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_saved_before_the_system_ends_the_process() {
+        let limit = Duration::from_secs(5);
+        let hurry = Hurry::within(limit);
+        let whole = hurry.graceful + PRINTING + 3 * hurry.patience;
+        assert!(whole < limit, "{whole:?}");
+        assert!(hurry.graceful >= Duration::from_secs(1) && hurry.patience >= Duration::from_secs(1));
     }
 }

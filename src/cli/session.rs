@@ -53,7 +53,7 @@ pub struct Surroundings {
     pub cli_config: CliConfig,
     /// Diagnostics about the CLI configuration, which the dispatcher has shown.
     pub cli_problems: Diagnostics,
-    /// Working directory before `-chdir`.
+    /// Working directory before `-chdir`, as `path.cwd` returns it: with `/` between its steps on every system.
     pub original_dir: PathBuf,
     pub working_dir: PathBuf,
     /// Modules that are read from memory, because they cannot be installed anywhere.

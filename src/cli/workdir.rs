@@ -284,7 +284,7 @@ fn asked(
 pub fn environment(surroundings: &Surroundings, workspace: &str) -> EvaluationEnvironment {
     EvaluationEnvironment {
         workspace: workspace.to_owned(),
-        cwd: system::paths::to_slash(system::Os::CURRENT, &surroundings.original_dir.to_string_lossy()),
+        cwd: surroundings.original_dir.to_string_lossy().into_owned(),
         applying: false,
         functions: FunctionSettings {
             plan_timestamp: Some(now()),

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use system::{Os, paths};
+
 use crate::files::clean;
 
 /// A module's source address.
@@ -207,7 +209,7 @@ impl RemoteSource {
         let subdir = subdir_inside(subdir)?;
         // An expanded shorthand can have a subdirectory of its own (github.com/USER/REPOSITORY/DIR), and the written
         // one is below it.
-        let (package, found) = split_subdir_owned(&normalise(&package)?);
+        let (package, found) = split_subdir_owned(&normalise(Os::CURRENT, &package)?);
         let found = subdir_inside(&found)?;
         let subdir = match (found, subdir) {
             (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
@@ -254,8 +256,13 @@ fn split_subdir_owned(text: &str) -> (String, String) {
 }
 
 /// Expands the shorthand of an address.
-fn normalise(text: &str) -> Result<String, SourceAddressError> {
+fn normalise(os: Os, text: &str) -> Result<String, SourceAddressError> {
     let (force, address) = forced(text);
+    // Before the question of a scheme, which the letter of a drive looks like.
+    if os == Os::Windows && paths::is_absolute(os, address) {
+        let file = file_url(&paths::to_slash(os, address));
+        return Ok(force.map(|way| format!("{way}::{file}")).unwrap_or(file));
+    }
     if is_url(address) {
         return Ok(text.to_owned());
     }
@@ -284,6 +291,15 @@ fn normalise(text: &str) -> Result<String, SourceAddressError> {
         Some(way) => format!("{way}::{found}{query}"),
         None => format!("{found}{query}"),
     })
+}
+
+/// Returns the address of a path of Windows, in the form of Terraform: without a third slash before the drive.
+fn file_url(path: &str) -> String {
+    match path.strip_prefix("//") {
+        // A server is the host of the address.
+        Some(server) => format!("file://{server}"),
+        None => format!("file://{path}"),
+    }
 }
 
 /// Returns true if a text begins with a scheme, and is not the scp-like form of an address.
@@ -389,6 +405,22 @@ mod tests {
             Ok(source @ ModuleSource::Remote(_)) => source.to_string(),
             Err(_) => "error".to_owned(),
         }
+    }
+
+    #[test]
+    fn absolute_paths_of_windows_are_files_there_only() {
+        for (text, expected) in [
+            (r"C:\modules\x", "file://C:/modules/x"),
+            ("C:/modules/x?a=b", "file://C:/modules/x?a=b"),
+            (r"git::C:\modules\x.git", "git::file://C:/modules/x.git"),
+            (r"\\server\share\x", "file://server/share/x"),
+        ] {
+            assert_eq!(normalise(Os::Windows, text).unwrap(), expected, "{text}");
+            assert_ne!(normalise(Os::Unix, text).ok().as_deref(), Some(expected), "{text}");
+        }
+        // Both forms of the address are the same file for the library that fetches it.
+        let file = "file:///C:/modules/x";
+        assert_eq!(normalise(Os::Windows, file).unwrap(), file);
     }
 
     /// Forms that Terraform accepts.

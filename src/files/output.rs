@@ -5,6 +5,7 @@ use std::io::{self, Cursor, Read as _, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use system::files::MetadataExt as _;
+use system::{Os, WhileInUse};
 use tempfile::NamedTempFile;
 
 use crate::temporary;
@@ -108,7 +109,7 @@ impl Output {
                 if self.policy.durable {
                     new.as_file().sync_all()?;
                 }
-                match new.persist(&place) {
+                match persist(new, &place) {
                     Ok(_) => {
                         // The rename itself is durable once the directory is on the disk.
                         if self.policy.durable {
@@ -177,7 +178,7 @@ pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<
         if policy.durable {
             new.as_file().sync_all()?;
         }
-        new.persist(path).map(drop).map_err(|e| e.error)
+        persist(new, path).map(drop).map_err(|e| e.error)
     });
     match written {
         Ok(()) => {
@@ -217,6 +218,17 @@ fn keeps_names(error: &io::Error) -> bool {
             | io::ErrorKind::ResourceBusy
             | io::ErrorKind::CrossesDevices
     )
+}
+
+/// Puts a file in its place by a rename. On Windows, repeats that while another program has the old file open.
+fn persist(mut new: NamedTempFile, place: &Path) -> Result<File, tempfile::PersistError> {
+    let mut again = WhileInUse::new(Os::CURRENT);
+    loop {
+        match new.persist(place) {
+            Err(failed) if again.passes(&failed.error) => new = failed.file,
+            result => return result,
+        }
+    }
 }
 
 fn begin(place: &Path, policy: Policy, old: Option<&fs::Metadata>) -> io::Result<NamedTempFile> {

@@ -430,7 +430,7 @@ fn put(dir: &Path, relative: &str, make: &mut dyn FnMut(&Path) -> io::Result<()>
     let new = staging.path().join("package");
     make(&new)?;
     tree::remove(&target)?;
-    std::fs::rename(&new, &target)
+    system::rename(&new, &target)
 }
 
 /// Reads the index at a path; an empty one if there is none yet.

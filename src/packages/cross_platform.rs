@@ -219,7 +219,7 @@ impl Request<'_> {
                 // An archive in a mirror on this machine is not ours to move.
                 let ours = path.starts_with(temporary.path());
                 let put = if ours {
-                    fs::rename(&path, &keep)
+                    system::rename(&path, &keep)
                 } else {
                     fs::copy(&path, &keep).map(drop)
                 };

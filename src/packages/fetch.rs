@@ -324,7 +324,7 @@ fn settle(package: &Path, to: &Path, staging: &Path, hash: &str) -> io::Result<(
     // Another process can put a package there between the two renames, hence the loop.
     let mut tries = 0;
     loop {
-        let error = match fs::rename(package, to) {
+        let error = match system::rename(package, to) {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
@@ -337,7 +337,7 @@ fn settle(package: &Path, to: &Path, staging: &Path, hash: &str) -> io::Result<(
             return Ok(());
         }
         // Moved away by one rename: a removal would leave half a package in between.
-        match fs::rename(to, staging.join(format!("old-{tries}"))) {
+        match system::rename(to, &staging.join(format!("old-{tries}"))) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             _ => {}
         }

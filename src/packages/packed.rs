@@ -268,7 +268,7 @@ fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathB
     fs::create_dir(&staging).map_err(write(&staging))?;
     let result = pack.unpack(&provider.files, &staging).and_then(|()| {
         remove(&dir)
-            .and_then(|()| fs::rename(&staging, &dir))
+            .and_then(|()| system::rename(&staging, &dir))
             .map_err(write(&dir))
     });
     if let Err(error) = result {

@@ -252,7 +252,7 @@ impl LocalStore {
             }
             Verdict::Unused(why) => {
                 let kept = stamped_backup(&self.path);
-                fs::rename(&pending_path, &kept).map_err(|e| StateError::io("cannot move", pending_path, e))?;
+                system::rename(&pending_path, &kept).map_err(|e| StateError::io("cannot move", pending_path, e))?;
                 self.report(RecoveryAction::Unused(why.clone()), Some(kept));
             }
         }

@@ -241,7 +241,7 @@ impl<'s> StateSession<'s> {
         if copy.is_file() {
             // The older copy may be the only record of the objects of an earlier run.
             let renamed = stamped_backup(&copy);
-            if let Err(e) = std::fs::rename(&copy, &renamed) {
+            if let Err(e) = system::rename(&copy, &renamed) {
                 tracing::warn!("{} cannot be moved to {}: {e}", copy.display(), renamed.display());
             }
         }

@@ -12,11 +12,14 @@
 //! - [`signals`], [`streams`], [`listening`] (feature `tokio`): requests to end, connections between programs of one machine,
 //!   sockets of plugins.
 //!
+//! [`rename`] and [`WhileInUse`] repeat what fails on Windows while another program has a file open.
+//!
 //! Decisions that need no question to the system are functions of an [`Os`], and those about the text of paths are in [`paths`]:
 //! both are tested for every system on any.
 //!
 //! Plugins use it, too: it knows nothing of the core.
 
+mod in_use;
 mod input;
 mod interrupt;
 mod listen;
@@ -32,6 +35,7 @@ use unix as own;
 #[cfg(windows)]
 use windows as own;
 
+pub use in_use::{WhileInUse, rename};
 pub use input::Event;
 pub use interrupt::Interrupt;
 pub use listen::{SocketRequest, first_free};

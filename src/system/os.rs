@@ -1,6 +1,9 @@
 //! Families of systems, and what follows from them without asking the system: programs, directories of the user.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::Interrupt;
 
 /// A family of systems. Decisions by it are values, so that those for every family are tested on any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +98,16 @@ impl Os {
         match self {
             Os::Windows => one.eq_ignore_ascii_case(other),
             _ => one == other,
+        }
+    }
+
+    /// Returns the time after a request to end at which the system ends the process itself; `None` if it does not.
+    #[must_use]
+    pub fn limit_after(self, request: Interrupt) -> Option<Duration> {
+        match (self, request) {
+            // The closing of a console, the end of a session.
+            (Os::Windows, Interrupt::Hangup | Interrupt::Terminate) => Some(Duration::from_secs(5)),
+            _ => None,
         }
     }
 
@@ -219,6 +232,15 @@ mod tests {
             ["git.Exe", "git.Exe.com", "git.Exe.exe", "git.Exe.bat", "git.Exe.cmd"]
         );
         assert!(Os::Windows.is_path(r"tools\git") && !Os::Unix.is_path(r"tools\git"));
+    }
+
+    #[test]
+    fn process_is_ended_after_its_console_on_windows_only() {
+        let seconds = |os: Os, request| os.limit_after(request).map(|limit| limit.as_secs());
+        assert_eq!(seconds(Os::Windows, Interrupt::Hangup), Some(5));
+        assert_eq!(seconds(Os::Windows, Interrupt::Terminate), Some(5));
+        assert_eq!(seconds(Os::Windows, Interrupt::Interrupt), None);
+        assert_eq!(seconds(Os::Unix, Interrupt::Hangup), None);
     }
 
     #[test]

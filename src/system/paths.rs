@@ -4,6 +4,8 @@
 //! system. Windows takes both `/` and `\`, has a volume in front (`C:`, `\\server\share`), and prefixes (`\\?\`) that switch
 //! these rules off; the latter come from the system only, and are taken off again.
 
+use std::path::PathBuf;
+
 use crate::Os;
 
 /// Returns true if the character stands between the steps of a path.
@@ -26,6 +28,15 @@ pub fn to_slash(os: Os, path: &str) -> String {
             None if drive(rest).is_some() => rest.to_owned(),
             None => path,
         },
+        None => path,
+    }
+}
+
+/// Writes `/` for every separator of a path that is text, which one of Windows always is unless its names are damaged.
+#[must_use]
+pub fn with_slashes(os: Os, path: PathBuf) -> PathBuf {
+    match path.to_str() {
+        Some(text) => to_slash(os, text).into(),
         None => path,
     }
 }
@@ -166,6 +177,8 @@ mod tests {
             assert_eq!(clean(Os::Windows, path), expected, "{path}");
         }
         assert_eq!(clean(Os::Unix, r"a\b/../c"), "c");
+        assert_eq!(with_slashes(Os::Windows, r"\\?\C:\a b".into()), PathBuf::from("C:/a b"));
+        assert_eq!(with_slashes(Os::Unix, r"a\b".into()), PathBuf::from(r"a\b"));
         assert_eq!(join(Os::Windows, r"C:\work", r"..\modules/x"), "C:/modules/x");
     }
 

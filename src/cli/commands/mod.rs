@@ -312,6 +312,7 @@ fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui
         }
     }
     let original_dir = process::working_dir().unwrap_or_else(|_| PathBuf::from("."));
+    let original_dir = system::paths::with_slashes(system::Os::CURRENT, original_dir);
     if let Some(dir) = &parsed.chdir
         && let Err(e) = process::change_dir(dir)
     {

@@ -212,10 +212,10 @@ fn read_text(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<St
 
 fn fileset(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> CallResult {
     let root = resolve(text(args, 0), environment)?;
-    let pattern = clean(Path::new(text(args, 1)));
-    let pattern = &*pattern.to_string_lossy();
-    let found = glob::files(&root, pattern, environment.settings.mounts.as_deref()).map_err(|error| {
-        let path = root.join(pattern);
+    // A backslash separates steps on Windows; elsewhere it escapes the character behind it.
+    let pattern = paths::clean(Os::CURRENT, text(args, 1));
+    let found = glob::files(&root, &pattern, environment.settings.mounts.as_deref()).map_err(|error| {
+        let path = root.join(&pattern);
         CallError::failed(format!(
             "failed to glob pattern {path:?}: syntax error in pattern: {error}"
         ))

@@ -81,7 +81,7 @@ impl Fetcher {
                     if theirs {
                         tree::copy(&found, to).map_err(failed)?;
                     } else {
-                        std::fs::rename(&found, to).map_err(failed)?;
+                        system::rename(&found, to).map_err(failed)?;
                     }
                     return tree::remove(&raw).map_err(failed);
                 }

@@ -330,7 +330,7 @@ async fn credentials(client: &Client, url: &Url) -> Result<Option<Credential>, F
             return Ok(found);
         }
     }
-    let home = set("HOME").map(|home| PathBuf::from(home).join(".aws"));
+    let home = environment.home().map(|home| home.join(".aws"));
     let shared = |variable: &str, name: &str| {
         let path = set(variable)
             .map(PathBuf::from)

@@ -245,7 +245,7 @@ impl Walk<'_> {
         let put = match self.written.save() {
             Err(problem) => Err(FetchError::Manifest(problem.into_parts().detail)),
             Ok(()) => tree::remove(&place)
-                .and_then(|()| std::fs::rename(&new, &place))
+                .and_then(|()| system::rename(&new, &place))
                 .map_err(file_error("replacing the directory", &place)),
         };
         let put = put.map_err(Arc::new);

@@ -80,7 +80,7 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StateError> {
     let named = |seconds: u64| path.with_file_name(format!("{stem}.{seconds}.journal"));
     let free = (now..now.saturating_add(10_000)).map(named).find(|path| !path.exists());
     let aside = free.unwrap_or_else(|| named(now));
-    fs::rename(path, &aside).map_err(|e| StateError::io("cannot move the journal", path, e))?;
+    system::rename(path, &aside).map_err(|e| StateError::io("cannot move the journal", path, e))?;
     // The new name must be on the disk before another journal takes the old one.
     files::sync_directory_of(&aside);
     Ok(aside)

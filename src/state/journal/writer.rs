@@ -453,7 +453,7 @@ impl Appender {
             let file = create_locked(&new)?;
             (&file).write_all(&bytes)?;
             file.sync_all()?;
-            fs::rename(&new, path)?;
+            system::rename(&new, path)?;
             Ok(file)
         };
         let file = write().map_err(|e| {

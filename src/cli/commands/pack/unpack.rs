@@ -134,7 +134,7 @@ fn unpack(session: &Session, pack: &Pack, dir: &Path) -> Result<(), PackError> {
         let new = staging.path().join("package");
         std::fs::create_dir(&new).map_err(failed)?;
         pack.unpack(&provider.files, &new)?;
-        std::fs::rename(&new, &package).map_err(failed)?;
+        system::rename(&new, &package).map_err(failed)?;
         session.ui.line(format!("- {name}"));
     }
     Ok(())
