@@ -20,6 +20,7 @@ pub mod change_kind;
 mod connection;
 pub mod console;
 mod context;
+mod data_reads;
 mod dependency_evaluation;
 mod ephemeral;
 mod eval;

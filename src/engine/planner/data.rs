@@ -11,13 +11,14 @@ use lang::refs::{references_in_body, references_in_expr};
 use super::visit::PlanResults;
 use super::{PlannedResource, Planner};
 use crate::blocks::Block;
+use crate::data_reads::DataRead;
 use crate::eval::checks::{Checked, Status};
 use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
-    data_problems, decode, encode_data, identity, located, not_read_yet, nulls_for_unknowns, unanswered, with_marks,
-    without_ephemeral_marks,
+    StoredObject, data_problems, decode, encode_data, identity, located, not_read_yet, nulls_for_unknowns, unanswered,
+    with_marks, without_ephemeral_marks,
 };
 use crate::object_config;
 use crate::plan::{Action, Reason, ResourceChange};
@@ -159,8 +160,7 @@ impl Planner<'_> {
         }
         if !self.spec.kind.compares_with_configuration() {
             // No operation will make the configuration known, so the stored result stays in effect.
-            let stored = self.context.inputs.state.current(address);
-            if let Some(stored) = stored.and_then(|o| decode(p.schema, o, address).ok()) {
+            if let Some(stored) = self.stored_data(p, address) {
                 self.context.evaluator.set_object(address, stored.marked(p.schema));
             }
             return Ok(());
@@ -211,7 +211,20 @@ impl Planner<'_> {
         });
         let began = Instant::now();
         let ty = &address.resource.resource.ty;
-        let answer = p.provider.read_data(ty, config.clone(), meta).await;
+        let read = || p.provider.read_data(ty, config.clone(), meta.clone());
+        let answer = if check.is_none() && self.may_share_read(p, address).await {
+            let data = DataRead {
+                resource: p.address,
+                provider: &p.provider_address,
+                ty: p.schema.implied_type(),
+                config,
+                meta: meta.as_ref(),
+                stored: self.stored_data(p, address).map(|stored| stored.value),
+            };
+            self.data_reads.answer(self.context.blocks, data, read).await
+        } else {
+            read().await
+        };
         let (value, mut problems) = match answer {
             Ok(answer) => (Some(answer.value), located(answer.diagnostics, written, address)),
             Err(problems) => (None, unanswered(problems, written, address)),
@@ -253,6 +266,28 @@ impl Planner<'_> {
                 if check.is_some() { Ok(None) } else { Err(Reported) }
             }
         }
+    }
+
+    /// Returns true if the data source may have the answer to a read with equal arguments, see [`crate::data_reads`].
+    async fn may_share_read(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance) -> bool {
+        let config = self.context.inputs.config;
+        let ordered = p.block.is_none_or(|block| !block.depends_on.is_empty())
+            || std::iter::successors(Some(address.module.module()), |at| {
+                at.parent().map(|(parent, _)| parent)
+            })
+            .any(|at| config.call(&at).is_some_and(|call| !call.depends_on.is_empty()));
+        if ordered || self.context.providers.has_stand_in(&p.provider_address) {
+            return false;
+        }
+        // An override of this object has a provider of its own.
+        let usual = self.context.providers.get(&p.provider_address).await;
+        usual.is_ok_and(|usual| Arc::ptr_eq(&usual, &p.provider))
+    }
+
+    /// Returns the result of a data source in the state, if it fits the schema.
+    fn stored_data(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance) -> Option<StoredObject> {
+        let stored = self.context.inputs.state.current(address)?;
+        decode(p.schema, stored, address).ok()
     }
 
     /// Returns true if the read must wait for planned changes: of the managed resources that `depends_on` names (here or in the

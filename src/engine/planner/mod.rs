@@ -37,6 +37,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::blocks::{Block, Blocks, ProviderBlocks};
 use crate::context::OperationContext;
+use crate::data_reads::DataReads;
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::{Ephemerals, OpenedValues};
 use crate::eval::{Evaluator, Reported};
@@ -313,6 +314,7 @@ async fn with_providers(
         ephemerals: &ephemerals,
         dependency_evaluation: DependencyEvaluation::new(&blocks, false),
         limits: Limits::new(&inputs),
+        data_reads: DataReads::default(),
         prior,
         results: Mutex::default(),
         progress: Progress::default(),

@@ -19,6 +19,7 @@ use super::targets::Selection;
 use crate::block_visits;
 use crate::blocks::{Block, Blocks, create_before_destroy};
 use crate::context::OperationContext;
+use crate::data_reads::DataReads;
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
 use crate::eval::Reported;
@@ -143,6 +144,7 @@ pub(crate) struct Planner<'a> {
     pub(super) ephemerals: &'a Ephemerals<'a>,
     pub(super) dependency_evaluation: DependencyEvaluation<'a>,
     pub(super) limits: Limits,
+    pub(super) data_reads: DataReads,
     /// Prior state: that of the inputs, in which each object is replaced by the refreshed one.
     pub(super) prior: Arc<Mutex<State>>,
     pub(super) results: Mutex<PlanResults>,

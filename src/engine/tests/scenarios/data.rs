@@ -287,3 +287,153 @@ fn data_is_stored_without_the_version_of_its_schema() {
     case.apply();
     assert_eq!(case.object("data.fake_lookup.now").unwrap().schema_version, 0);
 }
+
+/// A module with a data source, called this many times, and an object for each result.
+fn modules_with_data(calls: usize, within: &str) -> Case {
+    let main = format!(
+        "module \"m\" {{\n source = \"./m\"\n count = {calls}\n}}\noutput \"o\" {{\n value = module.m[*].o\n}}"
+    );
+    let child = format!(
+        "data \"fake_lookup\" \"d\" {{\n query = \"q\"\n {within}\n}}\noutput \"o\" {{\n value = data.fake_lookup.d.result\n}}"
+    );
+    Case::with_files(&[("main.tf", &main), ("m/main.tf", &child)])
+}
+
+/// The number of reads of a data source since the last time.
+fn reads_of(case: &Case, query: &str) -> usize {
+    let started = format!("> data {query}");
+    case.remote.take_log().iter().filter(|line| **line == started).count()
+}
+
+#[test]
+fn equal_data_sources_are_read_once_if_the_answer_repeats() {
+    let mut case = modules_with_data(20, "");
+    case.plan();
+    assert_eq!(
+        reads_of(&case, "q"),
+        2,
+        "without a stored answer, the second read is the evidence"
+    );
+    case.apply();
+    reads_of(&case, "q");
+    case.assert_settled();
+    assert_eq!(reads_of(&case, "q"), 1);
+    // Another answer than the stored one reaches all.
+    case.remote
+        .mutate("data q", |v| with(&v, "result", Value::string("another")));
+    let plan = case.plan();
+    assert_eq!(reads_of(&case, "q"), 2);
+    let shown = format!("{:?}", plan.outputs["o"].after);
+    assert_eq!(shown.matches("another").count(), 20, "{shown}");
+}
+
+#[test]
+fn data_source_that_answers_differently_each_time_is_read_for_each_address() {
+    let mut case = modules_with_data(6, "");
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    case.remote.mutate("data q", move |v| {
+        let n = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        with(&v, "result", Value::string(format!("password {n}")))
+    });
+    for _ in 0..2 {
+        case.apply();
+        assert_eq!(reads_of(&case, "q"), 6);
+        let results: std::collections::BTreeSet<_> = (0..6)
+            .map(|i| {
+                case.attribute(&format!("module.m[{i}].data.fake_lookup.d"), "result")
+                    .to_string()
+            })
+            .collect();
+        assert_eq!(results.len(), 6);
+    }
+}
+
+#[test]
+fn data_sources_that_wait_for_other_resources_share_no_read() {
+    // What `late` waits for may write what it reads.
+    let mut case = Case::new(
+        r#"
+        data "fake_lookup" "early" { query = "q" }
+        data "fake_lookup" "again" { query = "q" }
+        data "fake_lookup" "writes" { query = "w" }
+        data "fake_lookup" "late" { query = data.fake_lookup.writes.result == "" ? "" : "q" }
+        "#,
+    );
+    case.apply();
+    case.remote.take_log();
+    case.assert_settled();
+    let log = case.remote.take_log();
+    let last = log.iter().rposition(|line| line == "> data q");
+    assert!(last > log.iter().position(|line| line == "< data w"), "{log:?}");
+    assert_eq!(log.iter().filter(|line| *line == "> data q").count(), 2);
+}
+
+#[test]
+fn data_source_with_depends_on_has_a_read_of_its_own() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        data "fake_lookup" "d" {
+          count      = 3
+          query      = "q"
+          depends_on = [fake_thing.a]
+        }
+        "#,
+    );
+    case.apply();
+    case.remote.take_log();
+    case.assert_settled();
+    assert_eq!(reads_of(&case, "q"), 3);
+}
+
+#[test]
+fn reads_of_an_apply_are_not_shared() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        data "fake_lookup" "d" {
+          count = 3
+          query = fake_thing.a.id
+        }
+        "#,
+    );
+    case.apply();
+    assert_eq!(reads_of(&case, "id-a-1"), 3);
+    case.assert_settled();
+    assert_eq!(reads_of(&case, "id-a-1"), 1);
+}
+
+#[test]
+fn failed_read_of_equal_data_sources_is_reported_for_each() {
+    let case = modules_with_data(3, "");
+    case.remote.fail("data q");
+    let problems = case.plan_errors();
+    for i in 0..3 {
+        assert!(
+            problems.contains(&format!("module.m[{i}].data.fake_lookup.d")),
+            "{problems}"
+        );
+    }
+}
+
+#[test]
+fn provider_configurations_share_no_read() {
+    let mut case = Case::new(
+        r#"
+        provider "fake" { token = "one" }
+        provider "fake" {
+          alias = "other"
+          token = "two"
+        }
+        data "fake_lookup" "a" { query = "q" }
+        data "fake_lookup" "b" {
+          query    = "q"
+          provider = fake.other
+        }
+        "#,
+    );
+    case.apply();
+    case.remote.take_log();
+    case.assert_settled();
+    assert_eq!(reads_of(&case, "q"), 2);
+}

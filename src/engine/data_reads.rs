@@ -1,0 +1,221 @@
+//! Data sources with equal arguments are read once in a plan.
+//!
+//! Sharing must not be visible, so it is limited:
+//!
+//! - Only while planning, when nothing changes what exists. A read of an apply is deferred because of a change, and other
+//!   changes go on beside it: an earlier answer, even one of the same apply, could be older than what it has to show.
+//! - Only between data sources that wait for the same resources. One that waits for others may be there to read what
+//!   these have written (the file of a program, say), and an answer from before would lack it. One with `depends_on`, its own
+//!   or that of a module call, asks for a read of its own.
+//! - Only answers that are known to repeat. Some data sources answer differently each time on purpose: a random password, the
+//!   output of a program, the time. An answer counts as repeatable if it equals the one that the state has from an earlier
+//!   run, or if two reads of this plan have had it. So a plan without stored answers reads twice what others share.
+//! - Not those of check blocks, which report on the moment, nor those that a mock or an override answers.
+//! - No failures: each data source reports its own.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use addrs::{AbsProviderConfig, ConfigResource};
+use cty::{Type, Value};
+use provider::Answer;
+use syntax::Diagnostics;
+use tokio::sync::OnceCell;
+
+use crate::blocks::{Block, Blocks};
+
+/// Result of a read.
+pub(crate) type ReadAnswer = Result<Answer<Value>, Diagnostics>;
+
+/// Subject of a read. Reads with equal subjects may share an answer.
+#[derive(PartialEq, Eq, Hash)]
+struct Subject {
+    provider: AbsProviderConfig,
+    ty: Arc<str>,
+    /// Arguments and value of `provider_meta` as JSON.
+    arguments: String,
+    meta: Option<String>,
+    /// Resources that the data source waits for.
+    before: Arc<BTreeSet<ConfigResource>>,
+}
+
+/// A data source that is about to be read.
+pub(crate) struct DataRead<'r> {
+    pub(crate) resource: &'r ConfigResource,
+    pub(crate) provider: &'r AbsProviderConfig,
+    /// Type of the arguments.
+    pub(crate) ty: Type,
+    /// Arguments, wholly known and without marks.
+    pub(crate) config: &'r Value,
+    pub(crate) meta: Option<&'r Value>,
+    /// Answer in the state, from an earlier run.
+    pub(crate) stored: Option<Value>,
+}
+
+/// The reads of one plan.
+#[derive(Default)]
+pub(crate) struct DataReads {
+    reads: Mutex<HashMap<Subject, Arc<SharedRead>>>,
+    /// Resources before each data source, as far as they were requested.
+    before: Mutex<HashMap<ConfigResource, Arc<BTreeSet<ConfigResource>>>>,
+}
+
+impl DataReads {
+    /// Returns the answer for a data source: a shared one, or that of `read`.
+    pub(crate) async fn answer<F>(&self, blocks: &Blocks, data: DataRead<'_>, read: impl Fn() -> F) -> ReadAnswer
+    where
+        F: Future<Output = ReadAnswer>,
+    {
+        let text = |value: &Value, ty: &Type| cty::json::to_json_text(value, ty).ok();
+        let meta = match data.meta {
+            Some(meta) => text(meta, meta.ty()).map(Some),
+            None => Some(None),
+        };
+        // Values that have no JSON form are none of arguments; a read of its own is right in any case.
+        let (Some(arguments), Some(meta)) = (text(data.config, &data.ty), meta) else {
+            return read().await;
+        };
+        let subject = Subject {
+            provider: data.provider.clone(),
+            ty: data.resource.resource.ty.clone(),
+            arguments,
+            meta,
+            before: self.before(blocks, data.resource),
+        };
+        let shared = {
+            let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+            reads.entry(subject).or_default().clone()
+        };
+        shared.answer(data.stored.as_ref(), read).await
+    }
+
+    // Computed once for each block: all its instances wait for the same resources.
+    fn before(&self, blocks: &Blocks, resource: &ConfigResource) -> Arc<BTreeSet<ConfigResource>> {
+        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = before.entry(resource.clone());
+        found
+            .or_insert_with(|| Arc::new(blocks.resources_before(&Block::Resource(resource.clone()))))
+            .clone()
+    }
+}
+
+/// The reads of one subject: at most two of them can be evidence that the answer repeats.
+#[derive(Default)]
+struct SharedRead {
+    /// Number of data sources that have come here.
+    readers: AtomicUsize,
+    first: OnceCell<ReadAnswer>,
+    second: OnceCell<ReadAnswer>,
+}
+
+impl SharedRead {
+    /// Returns an answer for one data source, whose answer in the state is `stored`.
+    async fn answer<F>(&self, stored: Option<&Value>, read: impl Fn() -> F) -> ReadAnswer
+    where
+        F: Future<Output = ReadAnswer>,
+    {
+        // Each of the first two readers has an answer for itself, so that no answer is used twice before it is known to
+        // repeat. A cell is filled by whoever comes first, also where the reader before has been dropped.
+        let reader = self.readers.fetch_add(1, Ordering::Relaxed);
+        if reader == 0 {
+            return self.first.get_or_init(&read).await.clone();
+        }
+        // With an answer in the state, the second reader waits for the first: one read is enough, most likely.
+        if reader > 1 || stored.is_some() {
+            let first = self.first.get_or_init(&read).await;
+            if let Some(first) = repeatable(first)
+                && stored == Some(&first.value)
+            {
+                return Ok(first.clone());
+            }
+        }
+        let second = self.second.get_or_init(&read).await;
+        if reader == 1 {
+            return second.clone();
+        }
+        match (self.first.get().and_then(repeatable), repeatable(second)) {
+            (Some(first), Some(second)) if first.value == second.value && first.diagnostics == second.diagnostics => {
+                Ok(first.clone())
+            }
+            _ => read().await,
+        }
+    }
+}
+
+/// Returns an answer without errors.
+fn repeatable(answer: &ReadAnswer) -> Option<&Answer<Value>> {
+    let answer = answer.as_ref().ok()?;
+    let failed = answer.diagnostics.iter().any(|d| d.diagnostic.is_error());
+    (!failed).then_some(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn answered(text: String) -> ReadAnswer {
+        Ok(Answer {
+            value: Value::string(text),
+            diagnostics: Vec::new(),
+        })
+    }
+
+    /// Has this number of data sources read the same, at the same time; returns the number of reads and the answers.
+    async fn read_by(
+        readers: usize,
+        stored: Option<&str>,
+        answer: impl Fn(usize) -> ReadAnswer,
+    ) -> (usize, Vec<Value>) {
+        let (shared, count) = (SharedRead::default(), Cell::new(0));
+        let stored = stored.map(Value::string);
+        let read = || {
+            count.set(count.get() + 1);
+            let answer = answer(count.get());
+            async {
+                tokio::task::yield_now().await;
+                answer
+            }
+        };
+        let all = (0..readers).map(|_| shared.answer(stored.as_ref(), read));
+        let answers = futures::future::join_all(all).await;
+        (count.get(), answers.into_iter().map(|a| a.unwrap().value).collect())
+    }
+
+    #[tokio::test]
+    async fn answer_of_two_equal_reads_is_shared() {
+        let (reads, answers) = read_by(9, None, |_| answered("same".into())).await;
+        assert_eq!((reads, answers.len()), (2, 9));
+    }
+
+    #[tokio::test]
+    async fn answer_as_in_state_is_read_once() {
+        assert_eq!(read_by(9, Some("same"), |_| answered("same".into())).await.0, 1);
+        assert_eq!(read_by(2, Some("same"), |_| answered("same".into())).await.0, 1);
+        assert_eq!(read_by(9, Some("before"), |_| answered("now".into())).await.0, 2);
+    }
+
+    #[tokio::test]
+    async fn answers_that_differ_each_time_are_never_shared() {
+        for stored in [None, Some("1"), Some("0")] {
+            let (reads, answers) = read_by(9, stored.filter(|s| *s != "1"), |n| answered(n.to_string())).await;
+            let distinct: BTreeSet<_> = answers.iter().map(|v| v.as_str().unwrap().to_owned()).collect();
+            assert_eq!((reads, distinct.len()), (9, 9), "{stored:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn failures_are_not_shared() {
+        let shared = SharedRead::default();
+        let count = Cell::new(0);
+        let read = || {
+            count.set(count.get() + 1);
+            async { ReadAnswer::Err(syntax::Diagnostic::error("No", "Not now.").into()) }
+        };
+        let answers = futures::future::join_all((0..5).map(|_| shared.answer(None, read))).await;
+        assert!(answers.iter().all(Result::is_err));
+        assert_eq!(count.get(), 5);
+    }
+}
