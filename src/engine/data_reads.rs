@@ -28,7 +28,7 @@ use crate::blocks::{Block, Blocks};
 /// Result of a read.
 pub(crate) type ReadAnswer = Result<Answer<Value>, Diagnostics>;
 
-/// Subject of a read. Reads with equal subjects may share an answer.
+/// Subject of a read. Reads with equal subjects may share an answer, if they wait for the same resources.
 #[derive(PartialEq, Eq, Hash)]
 struct Subject {
     provider: AbsProviderConfig,
@@ -36,8 +36,14 @@ struct Subject {
     /// Arguments and value of `provider_meta` as JSON.
     arguments: String,
     meta: Option<String>,
-    /// Resources that the data source waits for.
-    before: Arc<BTreeSet<ConfigResource>>,
+}
+
+/// The reads of one subject.
+#[derive(Default)]
+struct Reads {
+    by_resource: HashMap<ConfigResource, Arc<SharedRead>>,
+    /// By the resources that the data source waits for; empty as long as there is one data source.
+    by_before: HashMap<Arc<BTreeSet<ConfigResource>>, Arc<SharedRead>>,
 }
 
 /// A data source that is about to be read.
@@ -56,7 +62,7 @@ pub(crate) struct DataRead<'r> {
 /// The reads of one plan.
 #[derive(Default)]
 pub(crate) struct DataReads {
-    reads: Mutex<HashMap<Subject, Arc<SharedRead>>>,
+    reads: Mutex<HashMap<Subject, Reads>>,
     /// Resources before each data source, as far as they were requested.
     before: Mutex<HashMap<ConfigResource, Arc<BTreeSet<ConfigResource>>>>,
 }
@@ -81,13 +87,28 @@ impl DataReads {
             ty: data.resource.resource.ty.clone(),
             arguments,
             meta,
-            before: self.before(blocks, data.resource),
         };
-        let shared = {
-            let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
-            reads.entry(subject).or_default().clone()
-        };
-        shared.answer(data.stored.as_ref(), read).await
+        self.shared(blocks, subject, data.resource)
+            .answer(data.stored.as_ref(), read)
+            .await
+    }
+
+    fn shared(&self, blocks: &Blocks, subject: Subject, resource: &ConfigResource) -> Arc<SharedRead> {
+        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let Reads { by_resource, by_before } = reads.entry(subject).or_default();
+        if let Some(read) = by_resource.get(resource) {
+            return read.clone();
+        }
+        // What a block waits for is a search in the graph. Most blocks have arguments that no other block has, and need none.
+        if let Some((first, read)) = by_resource.iter().next() {
+            if by_before.is_empty() {
+                by_before.insert(self.before(blocks, first), read.clone());
+            }
+            let read = by_before.entry(self.before(blocks, resource)).or_default().clone();
+            by_resource.insert(resource.clone(), read.clone());
+            return read;
+        }
+        by_resource.entry(resource.clone()).or_default().clone()
     }
 
     // Computed once for each block: all its instances wait for the same resources.
