@@ -41,3 +41,8 @@ pub use self::serve::{debug_provider, serve_provider, serve_provisioner, serve_s
 #[cfg(doctest)]
 #[doc = include_str!("../../src/cli/guide/provider.md")]
 struct Guide;
+
+/// So does the provider in the README of the crates.
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct Readme;
