@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_waits_grow_and_the_last_error_is_said() {
+    async fn waits_grow_and_the_last_error_is_reported() {
         let (times, error) = failing(100, Stop::never()).await;
         assert_eq!(times, [0, 1, 3, 7, 15, 31, 51, 71, 91]);
         assert_eq!(error, "timeout - last error: refused");

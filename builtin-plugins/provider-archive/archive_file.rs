@@ -44,11 +44,11 @@ model! {
         /// directory that matches is left out with all that is in it.
         pub excludes: Attr<Set<Attr<String>>> =
             alone(&["source_file", "source_content", "source_content_filename"]),
-        /// True if symbolic links to directories are left out, which are otherwise followed.
+        /// True to leave out symbolic links to directories, which are followed by default.
         pub exclude_symlink_directories: Attr<bool> = optional().requires_replace(),
         /// Path of the archive. Missing directories are created.
         pub output_path: Attr<String> = required().requires_replace(),
-        /// The mode of every file in the archive, in octal with a leading 0, as in `"0644"`; else each keeps its own.
+        /// The mode of every file in the archive, in octal with a leading 0, as in `"0644"`. The default is the mode of each file.
         pub output_file_mode: Attr<String> = optional().requires_replace(),
         /// The size of the archive in bytes.
         pub output_size: Attr<i64> = computed(),
@@ -176,7 +176,7 @@ impl Resource for ArchiveFile {
 
     fn schema(&self) -> Schema {
         schema().describe(
-            "Makes an archive of files or texts when it is created, and anew with each refresh. The archive stays when this \
+            "Makes an archive of files or texts when it is created, and again with each refresh. The archive stays when this \
              is destroyed.",
         )
     }

@@ -34,7 +34,7 @@ model! {
         /// The line between the parts; `MIMEBOUNDARY` unless it is set. No part may contain it.
         pub boundary: Attr<String> = optional().computed().default(BOUNDARY.to_owned())
             .validate(Validator::LengthAtLeast(1)).validate(Validator::custom(boundary)).requires_replace(),
-        /// The message, compressed and encoded as asked for.
+        /// The message, compressed and encoded as configured.
         pub rendered: Attr<String> = computed(),
         /// The CRC-32 of the result, as a decimal number.
         pub id: Attr<String> = computed(),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn compressed_and_encoded_unless_told_otherwise() {
+    async fn message_is_compressed_and_encoded_by_default() {
         let harness = Harness::new(crate::provider());
         let message = harness
             .data("cloudinit_config", &plain(parts(vec![part("baz")])))

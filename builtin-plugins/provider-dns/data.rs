@@ -213,7 +213,7 @@ model! {
     pub struct Server {
         /// Servers with a lower number come first.
         pub priority: Attr<i64> = computed(),
-        /// Among servers of one priority, those with a higher number are asked more often.
+        /// Among servers of one priority, those with a higher number get more requests.
         pub weight: Attr<i64> = computed(),
         /// The port of the service.
         pub port: Attr<i64> = computed(),

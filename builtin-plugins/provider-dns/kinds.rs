@@ -323,7 +323,7 @@ model! {
     pub struct Service {
         /// Servers with a lower number come first.
         pub priority: Attr<i64> = required(),
-        /// Among servers of one priority, those with a higher number are asked more often.
+        /// Among servers of one priority, those with a higher number get more requests.
         pub weight: Attr<i64> = required(),
         /// The port of the service on the server.
         pub port: Attr<i64> = required(),
@@ -376,8 +376,7 @@ impl Kind for Srv {
 record_model! {
     /// Texts.
     pub struct TxtModel(name: optional(), ttl: optional().computed(), id: computed()) {
-        /// The texts, as zone files write them between quotation marks: a backslash stands before a quotation mark and before a
-        /// backslash.
+        /// The texts, as zone files write them between quotation marks: quotation marks and backslashes are escaped by a backslash.
         pub txt: Texts = required().validate(some()),
     }
 }

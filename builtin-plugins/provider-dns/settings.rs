@@ -36,15 +36,15 @@ model! {
         pub server: Attr<String> = optional(),
         /// The port of the server. Else from the environment (`DNS_UPDATE_PORT`), or 53.
         pub port: Attr<i64> = optional(),
-        /// How messages travel: `udp`, `udp4`, `udp6`, `tcp`, `tcp4` or `tcp6`. An answer that does not fit into UDP is asked for
-        /// again over TCP. Else from the environment (`DNS_UPDATE_TRANSPORT`), or `udp`.
+        /// How messages travel: `udp`, `udp4`, `udp6`, `tcp`, `tcp4` or `tcp6`. If an answer does not fit into UDP,
+        /// the request is repeated over TCP. Else from the environment (`DNS_UPDATE_TRANSPORT`), or `udp`.
         pub transport: Attr<String> = optional(),
-        /// How long to wait for an answer: a duration such as `500ms`, or a number of seconds. 0 stands for two seconds. Else from
+        /// How long to wait for an answer: a duration such as `500ms`, or a number of seconds. 0 means two seconds. Else from
         /// the environment (`DNS_UPDATE_TIMEOUT`), or 0.
         pub timeout: Attr<String> = optional(),
         /// Number of attempts to get a response, at least 1. Else from the environment (`DNS_UPDATE_RETRIES`), or 3.
         pub retries: Attr<i64> = optional(),
-        /// True if questions ask the server to look elsewhere for what it does not know itself. Else from the environment
+        /// True to request recursion: the server queries other servers for names that it does not serve. Else from the environment
         /// (`DNS_UPDATE_RECURSIVE`), or false.
         pub recursive: Attr<bool> = optional(),
         /// The name of the TSIG key that signs messages, with a dot at its end. Else from the environment: `DNS_UPDATE_KEYNAME`.
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_said() {
+    fn unusable_settings_are_reported() {
         for (variables, expected) in [
             (
                 &[("DNS_UPDATE_PORT", "x")][..],

@@ -37,7 +37,7 @@ impl DataSource for External {
 
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe(
-            "Asks a program: it is given a JSON object and answers with a JSON object whose values are strings. It runs \
+            "Runs a program that reads a JSON object and prints a JSON object whose values are strings. It runs \
              whenever the data source is read, so it should change nothing.",
         )
     }

@@ -65,7 +65,7 @@ model! {
         pub response_headers: Attr<BTreeMap<String, Attr<String>>> = computed(),
         /// The status of the response.
         pub status_code: Attr<i64> = computed(),
-        /// The address as it was given.
+        /// The value of `url`.
         pub id: Attr<String> = computed(),
     }
 }
@@ -79,7 +79,7 @@ impl DataSource for Http {
 
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe(
-            "Sends a request to a web server and gives its response. A response is a result whatever its status says, except \
+            "Sends a request to a web server and returns its response. A response is a result whatever its status says, except \
              429 and those from 500 on without 501, which are errors once no try is left. What a server says that is not under \
              your control should not be trusted.",
         )

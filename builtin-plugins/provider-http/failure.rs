@@ -15,25 +15,25 @@ pub(crate) struct Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Transient: another attempt may succeed.
-    Passing,
+    Transient,
     /// Time limit exceeded.
     Timeout,
     /// Permanent: another attempt fails the same way.
-    Lasting,
+    Permanent,
 }
 
 impl Failure {
     /// Creates a permanent failure.
-    pub fn lasting(reason: impl Into<String>) -> Failure {
+    pub fn permanent(reason: impl Into<String>) -> Failure {
         Failure {
             reason: reason.into(),
-            kind: Kind::Lasting,
+            kind: Kind::Permanent,
         }
     }
 
     /// Creates the failure of an address that is neither http nor https.
     pub fn scheme(scheme: &str) -> Failure {
-        Failure::lasting(format!("unsupported protocol scheme \"{scheme}\": it is http or https"))
+        Failure::permanent(format!("unsupported protocol scheme \"{scheme}\": it is http or https"))
     }
 }
 
@@ -45,12 +45,12 @@ pub(crate) fn failure(error: &Error) -> Failure {
             reason: error.reason(),
             kind: Kind::Timeout,
         },
-        Error::Tls { problem, .. } if *problem == TlsProblem::UnknownIssuer => Failure::lasting(
+        Error::Tls { problem, .. } if *problem == TlsProblem::UnknownIssuer => Failure::permanent(
             "the server's certificate is not trusted: it is signed by an unknown authority; if that is as it should be, ca_cert_pem \
              can name an authority that vouches for it",
         ),
         Error::Tls { problem, .. } if *problem == TlsProblem::Certificate => {
-            Failure::lasting(format!("the server's certificate is not trusted: {}", error.reason()))
+            Failure::permanent(format!("the server's certificate is not trusted: {}", error.reason()))
         }
         // In TLS 1.3, a server refuses the certificate of a client only after the handshake, by closing the connection.
         Error::Connection { url, reason } if url.starts_with("https:") => Failure {
@@ -58,17 +58,17 @@ pub(crate) fn failure(error: &Error) -> Failure {
                 "{reason}; a server that wants a certificate of its clients does so when there is none or a wrong one in \
                  client_cert_pem"
             ),
-            kind: Kind::Passing,
+            kind: Kind::Transient,
         },
         Error::Unreachable { .. } | Error::Connection { .. } | Error::Tls { .. } => Failure {
             reason: error.reason(),
-            kind: Kind::Passing,
+            kind: Kind::Transient,
         },
         // Go's client counts the first request, too.
-        Error::TooManyRedirects { limit, .. } => Failure::lasting(format!("stopped after {} redirects", limit + 1)),
+        Error::TooManyRedirects { limit, .. } => Failure::permanent(format!("stopped after {} redirects", limit + 1)),
         Error::BadRedirect {
             scheme: Some(scheme), ..
         } => Failure::scheme(scheme),
-        _ => Failure::lasting(error.to_string()),
+        _ => Failure::permanent(error.to_string()),
     }
 }

@@ -127,14 +127,14 @@ impl Request {
                     let reason = format!("the server answered with status {}", response.status());
                     let failure = Failure {
                         reason,
-                        kind: Kind::Passing,
+                        kind: Kind::Transient,
                     };
                     (failure, asked_pause(&response))
                 }
                 Ok(response) => return self.receive(response, deadline, limits).await,
                 Err(failure) => (failure, None),
             };
-            if failure.kind == Kind::Lasting || tries >= limits.retries {
+            if failure.kind == Kind::Permanent || tries >= limits.retries {
                 return Err(self.given_up(&failure, tries + 1, limits));
             }
             let pause = asked_pause.unwrap_or_else(|| pause(tries, limits));
@@ -176,7 +176,7 @@ impl Request {
     fn given_up(&self, failure: &Failure, tries: i64, limits: &Limits) -> Diagnostic {
         let request = format!("{} {}", self.method, shown(&self.url));
         let reason = match failure.kind {
-            Kind::Lasting => format!("{request}: {}", failure.reason),
+            Kind::Permanent => format!("{request}: {}", failure.reason),
             _ => format!("{request} giving up after {tries} attempt(s): {}", failure.reason),
         };
         let detail = match (failure.kind, limits.timeout) {

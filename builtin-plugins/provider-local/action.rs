@@ -14,7 +14,7 @@ model! {
         pub command: Attr<String> = required(),
         /// Arguments for the program. Those that are null are left out.
         pub arguments: Attr<Vec<Attr<String>>> = optional(),
-        /// Text for its standard input, which is empty otherwise.
+        /// Text for its standard input, which is empty by default.
         pub stdin: Attr<String> = optional(),
         /// The directory it runs in.
         pub working_directory: Attr<String> = optional(),

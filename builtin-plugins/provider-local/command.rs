@@ -19,7 +19,7 @@ model! {
         pub command: Attr<String> = required(),
         /// Arguments for the program. Those that are null are left out.
         pub arguments: Attr<Vec<Attr<String>>> = optional(),
-        /// Text for its standard input, which is empty otherwise.
+        /// Text for its standard input, which is empty by default.
         pub stdin: Attr<String> = optional(),
         /// The directory it runs in.
         pub working_directory: Attr<String> = optional(),
@@ -123,7 +123,7 @@ impl DataSource for LocalCommand {
 
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe(
-            "Runs a program and gives its output. It runs during every plan and apply, so it should change nothing.",
+            "Runs a program and returns its output. It runs during every plan and apply, so it should change nothing.",
         )
     }
 
@@ -142,7 +142,7 @@ impl EphemeralResource for LocalCommand {
     type Client = ();
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>().describe("Runs a program and gives its output for one run; nothing of it is kept.")
+        Schema::of::<Model>().describe("Runs a program and returns its output for one run; nothing is stored.")
     }
 
     async fn open(&self, mut config: Model, cx: &mut Context<()>) -> Result<Opened<Model>> {

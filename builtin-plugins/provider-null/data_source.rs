@@ -8,9 +8,9 @@ use monoform_sdk::{Attr, Context, DataSource, Result, Schema, async_trait, model
 model! {
     /// Values in, the same values out.
     pub struct Model {
-        /// Values to be given back.
+        /// The values to return.
         pub inputs: Attr<BTreeMap<String, Attr<String>>> = optional(),
-        /// The values given.
+        /// The values of `inputs`.
         pub outputs: Attr<BTreeMap<String, Attr<String>>> = computed(),
         /// A random number, new each time.
         pub random: Attr<String> = computed(),
@@ -18,7 +18,7 @@ model! {
         pub has_computed_default: Attr<String> = optional().computed(),
         /// Always `static`.
         pub id: Attr<String> = computed().deprecated(
-            "It says nothing: it is the same for every use. Leave out whatever refers to it."
+            "It is the same for every use and has no meaning. Remove references to it."
         ),
     }
 }
@@ -32,7 +32,7 @@ impl DataSource for NullDataSource {
 
     fn schema(&self) -> Schema {
         Schema::of::<Model>()
-            .describe("Gives back the values it is given.")
+            .describe("Returns its input values.")
             .deprecated("Local values do the same without a provider: use a locals block instead.")
     }
 

@@ -48,7 +48,7 @@ impl Resource for RandomBytes {
     const STATE_ONLY: bool = true;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>().describe("Random bytes for a secret, such as a key. They are kept in the state.")
+        Schema::of::<Model>().describe("Random bytes for a secret, such as a key. They are stored in the state.")
     }
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
@@ -84,7 +84,7 @@ impl EphemeralResource for EphemeralBytes {
     type Client = ();
 
     fn schema(&self) -> Schema {
-        Schema::of::<EphemeralModel>().describe("Random bytes for one run, kept nowhere.")
+        Schema::of::<EphemeralModel>().describe("Random bytes for one run, which are not stored.")
     }
 
     async fn open(&self, config: EphemeralModel, _cx: &mut Context<()>) -> Result<Opened<EphemeralModel>> {

@@ -46,7 +46,7 @@ impl Resource for RandomPet {
     const STATE_ONLY: bool = true;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>().describe("A random name made of words, for things that people have to tell apart.")
+        Schema::of::<Model>().describe("A random name made of words, which people can read and remember.")
     }
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {

@@ -10,7 +10,7 @@ use crate::seeded::Seeded;
 model! {
     /// A list in random order.
     pub struct Model {
-        /// Values of any meaning. When one changes, the list is shuffled anew.
+        /// Values of any meaning. When one changes, the list is shuffled again.
         pub keepers: Keepers = optional().requires_replace_if_values_change(),
         /// Text that decides the order: the same text always gives the same one.
         pub seed: Attr<String> = optional().requires_replace(),

@@ -248,7 +248,7 @@ impl Resource for RandomPassword {
     fn schema(&self) -> Schema {
         Schema::of::<PasswordModel>()
             .version(3)
-            .describe("A random password. It is not shown, but kept in the state.")
+            .describe("A random password. It is not shown, but stored in the state.")
     }
 
     fn upgraders(&self) -> Vec<Upgrader<PasswordModel>> {
@@ -304,7 +304,7 @@ impl EphemeralResource for EphemeralPassword {
     type Client = ();
 
     fn schema(&self) -> Schema {
-        Schema::of::<EphemeralModel>().describe("A random password for one run, kept nowhere.")
+        Schema::of::<EphemeralModel>().describe("A random password for one run, which is not stored.")
     }
 
     async fn open(&self, config: EphemeralModel, _cx: &mut Context<()>) -> Result<Opened<EphemeralModel>> {

@@ -31,7 +31,7 @@ model! {
         pub gzip: Attr<bool> = optional().default(true).requires_replace(),
         /// True if the result is written in base64, which is the default. Compressed results must be.
         pub base64_encode: Attr<bool> = optional().default(true).requires_replace(),
-        /// The message, compressed and encoded as asked for.
+        /// The message, compressed and encoded as configured.
         pub rendered: Attr<String> = computed().keep(),
         /// The CRC-32 of the result, as a decimal number.
         pub id: Attr<String> = optional().computed().keep(),
@@ -129,7 +129,7 @@ impl Resource for CloudInitResource {
     const LENIENT: bool = true;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>().describe("User data for cloud-init, kept in the state.")
+        Schema::of::<Model>().describe("User data for cloud-init, stored in the state.")
     }
 
     fn validate(&self, _config: &Model) -> Diagnostics {

@@ -123,8 +123,8 @@ impl Resource for TemplateDir {
 
     fn schema(&self) -> Schema {
         Schema::of::<Model>().describe(
-            "A directory of files made from a directory of templates. It is made anew when either changes, and deleted with all \
-             that is in it when it is not wanted any more.",
+            "A directory of files made from a directory of templates. It is written again when either changes, and deleted with \
+             its content when the resource is destroyed.",
         )
     }
 

@@ -82,7 +82,7 @@ impl Resource for FileResource {
     const LENIENT: bool = true;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Model>().describe("Text from a template, kept in the state.")
+        Schema::of::<Model>().describe("Text from a template, stored in the state.")
     }
 
     fn validate(&self, _config: &Model) -> Diagnostics {

@@ -14,13 +14,13 @@ use crate::store::{self, Store};
 model! {
     /// A value that is kept in the state.
     pub struct Model {
-        /// A value to keep. It is found as `output` after the next apply.
+        /// A value to store. After the next apply, it is in `output`.
         pub input: Any = optional(),
-        /// The value kept.
+        /// The stored value.
         pub output: Any = computed(),
         /// A value of any meaning. When it changes, the object is replaced, and with it everything that hangs on it.
         pub triggers_replace: Any = optional().requires_replace(),
-        /// A value to keep that may be ephemeral.
+        /// A value to store, which may be ephemeral.
         pub store: Attr<Store> = block(),
         /// A random UUID, new for each object.
         pub id: Attr<String> = computed().keep(),
@@ -50,7 +50,7 @@ impl Resource for TerraformData {
 
     fn schema(&self) -> Schema {
         Schema::of::<Model>()
-            .describe("Keeps a value, and follows the usual life cycle without any object elsewhere.")
+            .describe("Stores a value, and has the usual life cycle without any object at a service.")
             .plain()
     }
 

@@ -16,11 +16,11 @@ use crate::{Stores, is_mapping, stored};
 model! {
     /// The outputs of another configuration.
     pub struct Model {
-        /// The kind of backend that keeps the other configuration's state.
+        /// The type of the backend that has the state of the other configuration.
         pub backend: Attr<String> = required(),
         /// The backend's arguments, as in its block in the other configuration.
         pub config: Any = optional(),
-        /// The workspace, `default` if none is given.
+        /// The workspace; `default` if it is not set.
         pub workspace: Attr<String> = optional(),
         /// Values for outputs that the state does not have.
         pub defaults: Any = optional(),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_read_is_said() {
+    async fn unreadable_states_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("s"), r#"{"version":3}"#).unwrap();
         let harness = Harness::new(crate::provider());

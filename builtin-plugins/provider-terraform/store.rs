@@ -6,15 +6,15 @@ use monoform_sdk::schema::{computed, optional};
 use monoform_sdk::{Any, Attr, Diagnostic, Result, model};
 
 model! {
-    /// A value to keep that may be ephemeral.
+    /// A value to store, which may be ephemeral.
     pub struct Store {
-        /// The value to keep. It is in no plan and in no state.
+        /// The value to store. It is in no plan and in no state.
         pub input: Any = optional().write_only(),
-        /// The value kept, unless `sensitive` is set.
+        /// The stored value, unless `sensitive` is set.
         pub output: Any = computed(),
-        /// The value kept, where `sensitive` is set.
+        /// The stored value, if `sensitive` is set.
         pub sensitive_output: Any = computed().sensitive(),
-        /// Says when to keep a new value: when this changes. Without it, that is when `input` differs from what is kept.
+        /// Version of the value: when this changes, a new value is stored. Without a version, it is stored when `input` differs.
         pub version: Any = optional(),
         /// True if the value is found as `sensitive_output`, and is not shown.
         pub sensitive: Attr<bool> = optional(),

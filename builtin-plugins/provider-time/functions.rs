@@ -45,10 +45,11 @@ fn parts(moment: Moment, name: &'static str, value: Value) -> Any {
 
 pub(crate) fn rfc3339_parse() -> Function {
     Function::new(
-        "Takes a moment in RFC 3339 apart.",
-        "Takes a moment as RFC 3339 writes it and gives an object with its parts: of the date and the time of day as they \
+        "Parses a timestamp in the format of RFC 3339.",
+        "Parses a timestamp in the format of RFC 3339 and returns an object with its parts: of the date and the time of day as \
+         they \
          are at its own offset from UTC, and the seconds since 1970.",
-        vec![Parameter::new::<String>("timestamp", "A moment as RFC 3339 writes it.")],
+        vec![Parameter::new::<String>("timestamp", "A timestamp in the format of RFC 3339.")],
         |arguments: Arguments<'_>| {
             let text: String = arguments.get(0)?;
             let moment = Moment::parse(&text)
@@ -61,8 +62,8 @@ pub(crate) fn rfc3339_parse() -> Function {
 
 pub(crate) fn unix_timestamp_parse() -> Function {
     Function::new(
-        "Takes a moment in seconds since 1970 apart.",
-        "Takes a number of seconds since 1970 began in UTC and gives an object with the parts of that moment in UTC.",
+        "Parses a timestamp in seconds since 1970.",
+        "Converts a number of seconds since 1970 in UTC to an object with the parts of that timestamp in UTC.",
         vec![Parameter::new::<i64>(
             "unix_timestamp",
             "Seconds since 1970 began in UTC.",
@@ -70,7 +71,7 @@ pub(crate) fn unix_timestamp_parse() -> Function {
         |arguments: Arguments<'_>| {
             let seconds: i64 = arguments.get(0)?;
             let moment = Moment::from_unix(seconds).ok_or_else(|| {
-                FunctionError::argument(0, format!("{seconds} is no moment of the years from -9999 to 9999"))
+                FunctionError::argument(0, format!("{seconds} is no timestamp in the years from -9999 to 9999"))
             })?;
             Ok(parts(moment, "rfc3339", Value::string(moment.to_string())))
         },

@@ -60,19 +60,19 @@ type Triggers = Attr<BTreeMap<String, Attr<String>>>;
 model! {
     /// The parts of a moment.
     pub struct Parts {
-        /// The year of the resulting moment.
+        /// The year of the resulting timestamp.
         pub year: Attr<i64> = computed(),
-        /// The month of the resulting moment, from 1.
+        /// The month of the resulting timestamp, from 1.
         pub month: Attr<i64> = computed(),
-        /// The day of the month of the resulting moment.
+        /// The day of the month of the resulting timestamp.
         pub day: Attr<i64> = computed(),
-        /// The hour of the resulting moment.
+        /// The hour of the resulting timestamp.
         pub hour: Attr<i64> = computed(),
-        /// The minute of the resulting moment.
+        /// The minute of the resulting timestamp.
         pub minute: Attr<i64> = computed(),
-        /// The second of the resulting moment.
+        /// The second of the resulting timestamp.
         pub second: Attr<i64> = computed(),
-        /// The resulting moment in seconds since 1970 in UTC.
+        /// The resulting timestamp in seconds since 1970 in UTC.
         pub unix: Attr<i64> = computed(),
     }
 }

@@ -11,7 +11,7 @@ model! {
     pub struct Model {
         /// Values of any meaning. When one changes, the object is replaced, with a new base.
         pub triggers: Triggers = optional().requires_replace(),
-        /// The moment to start from, as RFC 3339 writes it; that of creation if none is given.
+        /// The base timestamp in the format of RFC 3339; the time of creation if it is not set.
         pub base_rfc3339: Attr<String> = a_moment(optional().computed()).keep(),
         /// Number of years to add; negative to subtract.
         pub offset_years: Attr<i64> = optional(),
@@ -25,11 +25,11 @@ model! {
         pub offset_minutes: Attr<i64> = optional(),
         /// Number of seconds to add; negative to subtract.
         pub offset_seconds: Attr<i64> = optional(),
-        /// The resulting moment, as RFC 3339 writes it.
+        /// The resulting timestamp in the format of RFC 3339.
         pub rfc3339: Attr<String> = computed(),
         /// The base, as RFC 3339 writes it.
         pub id: Attr<String> = computed(),
-        /// The parts of the resulting moment.
+        /// The parts of the resulting timestamp.
         pub parts: Parts = flatten,
     }
 }
@@ -68,7 +68,7 @@ impl Model {
         let moment = base.shifted(shift).ok_or_else(|| {
             failed(
                 "Time offset error",
-                format!("At this offset from {base} lies no moment of the years from -9999 to 9999."),
+                format!("At this offset from {base} there is no timestamp in the years from -9999 to 9999."),
             )
         })?;
         let id = base.to_string();
@@ -94,7 +94,7 @@ impl Resource for TimeOffset {
     fn schema(&self) -> Schema {
         Schema::of::<Model>()
             .describe(
-                "A moment at a fixed distance from another one, by default from that of creation. Several offsets add up.",
+                "A timestamp at a fixed offset from another one, by default from the time of creation. Several offsets are added.",
             )
             .at_least_one_of(OFFSETS)
     }

@@ -15,7 +15,7 @@ model! {
     pub struct Model {
         /// Values of any meaning. When one changes, the object is replaced.
         pub triggers: Triggers = optional().requires_replace(),
-        /// The moment to start from, as RFC 3339 writes it; that of creation if none is given.
+        /// The base timestamp in the format of RFC 3339; the time of creation if it is not set.
         pub rfc3339: Attr<String> = a_moment(optional().computed()).keep().requires_replace(),
         /// After how many years to rotate.
         pub rotation_years: Attr<i64> = rotation(),
@@ -27,12 +27,11 @@ model! {
         pub rotation_hours: Attr<i64> = rotation(),
         /// After how many minutes to rotate.
         pub rotation_minutes: Attr<i64> = rotation(),
-        /// When to rotate, as RFC 3339 writes it. Where it is not given, it follows from the base and the time after
-        /// which to rotate.
+        /// When to rotate, in the format of RFC 3339. If it is not set, it is the base timestamp plus the rotation period.
         pub rotation_rfc3339: Attr<String> = a_moment(optional().computed()),
         /// The base, as RFC 3339 writes it.
         pub id: Attr<String> = computed(),
-        /// The parts of the resulting moment.
+        /// The parts of the resulting timestamp.
         pub parts: Parts = flatten,
     }
 }
@@ -79,7 +78,7 @@ impl Model {
             None => base.shifted(shift).ok_or_else(|| {
                 failed(
                     "Time rotating error",
-                    format!("So long after {base} lies no moment of the years up to 9999."),
+                    format!("So long after {base} there is no timestamp in the years up to 9999."),
                 )
             })?,
         };
@@ -109,8 +108,9 @@ impl Resource for TimeRotating {
     fn schema(&self) -> Schema {
         Schema::of::<Model>()
             .describe(
-                "A moment that is kept until another one has passed: the object is then gone from the state, and is \
-                 created anew. Only the last time given counts, in the order days, hours, minutes, months, years, moment.",
+                "A timestamp that stays the same until the rotation time has passed: then the object leaves the state, and is \
+                 created again. If several periods are set, the last one is used, in the order days, hours, minutes, months, \
+                 years, rotation_rfc3339.",
             )
             .at_least_one_of(ROTATIONS)
     }

@@ -64,7 +64,7 @@ impl Resource for TimeSleep {
 
     fn schema(&self) -> Schema {
         Schema::of::<Model>()
-            .describe("Takes its time when it is created or destroyed, so that what depends on it comes later.")
+            .describe("Waits when it is created or destroyed, so that objects that depend on it are created later.")
     }
 
     fn validate(&self, config: &Model) -> Diagnostics {

@@ -9,13 +9,13 @@ use crate::{Parts, Triggers, a_moment, given};
 model! {
     /// A moment that stays.
     pub struct Model {
-        /// Values of any meaning. When one changes, the object is replaced, with a new moment.
+        /// Values of any meaning. When one changes, the object is replaced, with a new timestamp.
         pub triggers: Triggers = optional().requires_replace(),
-        /// The moment, as RFC 3339 writes it; that of creation if none is given.
+        /// The timestamp in the format of RFC 3339; the time of creation if it is not set.
         pub rfc3339: Attr<String> = a_moment(optional().computed()).requires_replace(),
-        /// The moment, as RFC 3339 writes it.
+        /// The timestamp in the format of RFC 3339.
         pub id: Attr<String> = computed().keep(),
-        /// The parts of the resulting moment.
+        /// The parts of the resulting timestamp.
         pub parts: Parts = flatten,
     }
 }
@@ -44,7 +44,7 @@ impl Resource for TimeStatic {
 
     fn schema(&self) -> Schema {
         Schema::of::<Model>()
-            .describe("A moment that is kept until the object is replaced: by default, that of creation.")
+            .describe("A timestamp that stays the same until the object is replaced: by default, the time of creation.")
     }
 
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {

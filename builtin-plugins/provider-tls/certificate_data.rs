@@ -117,14 +117,14 @@ fn quoted(text: &str) -> String {
 model! {
     /// The certificates of a server, or one that is given.
     pub struct Model {
-        /// The server. With `https://` it is asked by HTTP, through the provider's proxy if there is one, and redirects are
+        /// The server. With `https://`, a request is sent by HTTP, through the provider's proxy if there is one, and redirects are
         /// followed; with `tls://` there must be a port, and no more is done than to make a connection.
         pub url: Attr<String> = optional()
             .validate(Validator::custom(checked_url))
             .validate(Validator::ExactlyOneOf(&["content", "url"])),
         /// A certificate as PEM, instead of a server.
         pub content: Attr<String> = optional().validate(Validator::ExactlyOneOf(&["content", "url"])),
-        /// True if the certificates must lead to an authority that this machine trusts. They must, if nothing is said.
+        /// True if the certificates must lead to an authority that this machine trusts. The default is true.
         pub verify_chain: Attr<bool> = optional().validate(Validator::ConflictsWith(&["content"])),
         /// The certificates: the one of the server comes last.
         pub certificates: Attr<Vec<Certificate>> = computed(),
@@ -147,7 +147,7 @@ impl DataSource for CertificateSource {
 
     fn schema(&self) -> Schema {
         crate::plain_but(
-            Schema::of::<Model>().describe("The certificates of a server, or one that is given, taken apart."),
+            Schema::of::<Model>().describe("The parsed certificates of a server, or of a text."),
             &["certificates", "content", "id", "url", "verify_chain"],
         )
     }

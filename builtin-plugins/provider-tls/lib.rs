@@ -82,7 +82,7 @@ impl Provider for Tls {
     type Client = Proxying;
 
     fn schema(&self) -> Schema {
-        Schema::of::<Config>().describe("Keys and certificates, made and looked at.")
+        Schema::of::<Config>().describe("Creates and reads keys and certificates.")
     }
 
     fn members(&self, members: &mut Members<Proxying>) {

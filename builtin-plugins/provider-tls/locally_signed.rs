@@ -83,8 +83,9 @@ impl Resource for LocallySignedCert {
 
     fn schema(&self) -> Schema {
         crate::plain_but(
-            Schema::of::<Model>()
-                .describe("A certificate for a request, signed with the key of an authority that is given here too."),
+            Schema::of::<Model>().describe(
+                "A certificate for a request, signed with the key of an authority, which is an argument too.",
+            ),
             &[],
         )
     }

@@ -119,7 +119,7 @@ impl Resource for PrivateKey {
 
     fn schema(&self) -> Schema {
         crate::plain_but(Schema::of::<Model>().version(1).describe(
-            "A private key and its public key, in every usual form. The key is kept in the state, unencrypted: where \
+            "A private key and its public key, in every usual form. The key is stored in the state, unencrypted: where \
              whatever uses it takes write-only arguments, use the ephemeral resource of the same name.",
         ), &["id", "ecdsa_curve", "private_key_openssh", "private_key_pem", "private_key_pem_pkcs8", "public_key_fingerprint_md5", "public_key_fingerprint_sha256", "public_key_openssh", "public_key_pem", "rsa_bits"])
     }
@@ -161,8 +161,7 @@ impl EphemeralResource for EphemeralPrivateKey {
 
     fn schema(&self) -> Schema {
         crate::plain_but(Schema::of::<Ephemeral>().describe(
-            "A private key and its public key, in every usual form, made for one run and kept nowhere: for write-only \
-             arguments.",
+            "A private key and its public key, in every usual form, made for one run and not stored: for write-only arguments.",
         ), &["ecdsa_curve", "private_key_openssh", "private_key_pem", "private_key_pem_pkcs8", "public_key_fingerprint_md5", "public_key_fingerprint_sha256", "public_key_openssh", "public_key_pem", "rsa_bits"])
     }
 

@@ -26,8 +26,7 @@ model! {
         pub username: Attr<String> = optional(),
         /// The password for it.
         pub password: Attr<String> = optional().sensitive(),
-        /// True if to use the proxy that the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`). It is used if
-        /// nothing is said.
+        /// True if to use the proxy that the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`). The default is true.
         pub from_env: Attr<bool> = optional(),
     }
 }

@@ -15,7 +15,7 @@ fn given() -> Attribute {
 }
 
 model! {
-    /// The public key that belongs to a private one.
+    /// The public key of a private key.
     pub struct Model {
         /// The private key as PEM, in PKCS#1, SEC 1 or PKCS#8.
         pub private_key_pem: Attr<String> = given(),
@@ -65,10 +65,7 @@ impl DataSource for PublicKey {
     type Client = Proxying;
 
     fn schema(&self) -> Schema {
-        crate::plain_but(
-            Schema::of::<Model>().describe("The public key that belongs to a private one."),
-            &[],
-        )
+        crate::plain_but(Schema::of::<Model>().describe("The public key of a private key."), &[])
     }
 
     async fn read(&self, config: Model, _cx: &mut Context<Proxying>) -> Result<Model> {
@@ -85,7 +82,7 @@ impl EphemeralResource for EphemeralPublicKey {
 
     fn schema(&self) -> Schema {
         crate::plain_but(
-            Schema::of::<Model>().describe("The public key that belongs to a private one, with neither kept anywhere."),
+            Schema::of::<Model>().describe("The public key of a private key; neither is stored."),
             &[],
         )
     }

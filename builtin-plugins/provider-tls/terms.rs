@@ -58,8 +58,8 @@ macro_rules! certificate_model {
                 pub early_renewal_hours: Attr<i64> = $crate::terms::hours(optional()).computed().default(0i64),
                 /// True if the certificate may sign others.
                 pub is_ca_certificate: Attr<bool> = optional().computed().default(false).requires_replace(),
-                /// How many certificates may stand between this one and the last of a chain, for one that may sign others.
-                /// Any number if it is not given, or -1.
+                /// The maximum number of certificates between this one and the last of a chain, for one that may sign
+                /// others. No limit if it is not set, or -1.
                 pub max_path_length: Attr<i64> = $crate::terms::max_path_length(),
                 /// True if the certificate names its key. One that may sign others always does.
                 pub set_subject_key_id: Attr<bool> = optional().computed().default(false).requires_replace(),

@@ -23,7 +23,7 @@ pub fn provisioner() -> impl Provisioner {
 model! {
     /// The arguments.
     pub struct Config {
-        /// The path of a file or a directory. A directory with a slash at the end of its path means what is in it.
+        /// The path of a file or a directory. If the path of a directory ends with a slash, only its content is copied.
         pub source: Attr<String> = optional(),
         /// What the file is to have in it, in place of a source.
         pub content: Attr<String> = optional(),
@@ -84,7 +84,7 @@ async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Sto
         result = copy => result.map_err(|error| error.context("Upload failed")),
         // Dropping the copy is enough: the connection is closed below, and its other side ends.
         () = stop.requested() => Err(Error::fatal("Upload failed: interrupted")),
-        never = tell(&progress, output) => match never {},
+        never = report(&progress, output) => match never {},
     };
     machine.close().await;
     result
@@ -94,7 +94,7 @@ async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Sto
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Shows the progress of a copy at each interval.
-async fn tell(progress: &Progress, output: &Output) -> std::convert::Infallible {
+async fn report(progress: &Progress, output: &Output) -> std::convert::Infallible {
     loop {
         tokio::time::sleep(INTERVAL).await;
         let copied = progress.bytes();

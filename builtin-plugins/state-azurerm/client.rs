@@ -345,7 +345,7 @@ impl Client {
                  firewall of the account must let this machine in."
             ),
             ("LeaseIdMissing" | "LeaseIdMismatchWithBlobOperation" | "LeaseLost", _) => {
-                " The state is locked by somebody else, or the lock that was held is gone.".to_owned()
+                " The state is locked by another program, or the lock that was held is gone.".to_owned()
             }
             ("MetadataTooLarge" | "RequestHeaderFieldsTooLarge", _) => {
                 " The metadata of the blob has more than 8 KiB: remove some of it.".to_owned()

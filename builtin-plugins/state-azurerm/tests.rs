@@ -184,7 +184,7 @@ async fn secrets_and_tokens_become_tokens() {
 }
 
 #[tokio::test]
-async fn the_machine_and_its_refusals_are_told() {
+async fn managed_identity_and_its_refusals_are_reported() {
     let server = azure().await;
     let machine = |path: &str| Some(format!("{}{path}", server.address()));
     let login = Parts {

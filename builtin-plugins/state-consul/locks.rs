@@ -253,8 +253,8 @@ impl Locks {
         if pair.is_none_or(|pair| pair.session.as_deref() != Some(&session)) {
             let _ = kv.end_session(RELEASING, &session).await;
             let detail = format!(
-                "consul lock was lost: the state {path:?} was not locked any more, or by somebody else, when the lock was to be \
-                 released. What was written meanwhile is right: a state that somebody else has changed is not overwritten."
+                "consul lock was lost: the state {path:?} was not locked any more, or by another program, when the lock was to \
+                 be released. What was written meanwhile is right: a state that another program has changed is not overwritten."
             );
             return Err(problem(UNLOCK, detail));
         }

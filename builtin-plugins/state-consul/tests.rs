@@ -323,7 +323,7 @@ async fn a_lock_that_was_taken_away_overwrites_nothing() {
 }
 
 #[tokio::test]
-async fn a_lock_that_was_lost_is_told() {
+async fn lost_lock_is_reported() {
     let (server, cluster) = agent().await;
     let store = connect(&server, &[]).await;
     let id = store.lock("default", LockInfo::of_this_process("x")).await.unwrap();
@@ -337,7 +337,7 @@ async fn a_lock_that_was_lost_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_said_with_what_to_do() {
+async fn errors_are_reported_with_a_remedy() {
     let (server, _) = agent().await;
     let store = connect(&server, &[("access_token", "bad".into())]).await;
     let problems = store.read("default").await.unwrap_err();

@@ -261,8 +261,8 @@ impl LockObject<'_> {
         }
         if refused.code.contains("Duplicate") || refused.code.contains("InUse") {
             let message = format!(
-                "Somebody is about to lock the state, or was killed while doing so: failed to create tag {TAG}: {refused}. If \
-                 nobody is: tccli tag DeleteTag --TagKey {TAG} --TagValue {}",
+                "Another program is about to lock the state, or was killed while doing so: failed to create tag {TAG}: \
+                 {refused}. If none is: tccli tag DeleteTag --TagKey {TAG} --TagValue {}",
                 self.client.tag(&self.object)
             );
             return Err(LockError::held(None, message));

@@ -224,7 +224,7 @@ async fn a_state_with_another_sum_is_not_believed() {
 }
 
 #[tokio::test]
-async fn roles_are_taken_on_and_wrong_keys_are_told() {
+async fn roles_are_assumed_and_wrong_keys_are_reported() {
     let (server, _) = server().await;
     let problems = connect(&server, "bad", None).read("default").await.unwrap_err();
     assert!(problems.0[0].detail.contains("TENCENTCLOUD_SECRET_ID"), "{problems:?}");

@@ -151,13 +151,13 @@ impl Credentials {
     /// Requests a token of the source itself, without impersonation.
     async fn base(&self, http: &HttpClient, scope: &str) -> Result<Token> {
         match &self.source {
-            Source::Token(token) => Ok(Token::lasting(token.clone())),
+            Source::Token(token) => Ok(Token::without_expiry(token.clone())),
             Source::Json(json) => of_json(http, json, scope).await,
             Source::Default => match default_file() {
                 Some(path) => of_json(http, &default_json(&path)?, scope).await,
                 None => of_machine(scope).await,
             },
-            Source::Nobody => Ok(Token::lasting("")),
+            Source::Nobody => Ok(Token::without_expiry("")),
         }
     }
 }

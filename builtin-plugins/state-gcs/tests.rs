@@ -191,7 +191,7 @@ async fn detail(store: &dyn StateClient) -> String {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_said_with_what_to_do() {
+async fn errors_are_reported_with_a_remedy() {
     let server = server().await;
     let store = connect(&server, &[("bucket", "none".into())]).await.unwrap();
     let text = detail(&*store).await;

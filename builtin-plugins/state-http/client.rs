@@ -36,7 +36,7 @@ fn unexpected(summary: &str, what: &str, url: &Url, answer: &Answer) -> Diagnost
         }
         403 => "It refuses this user: check \"username\" and \"password\" of the backend, and what the user may do.",
         405 | 501 => "It does not know this method: check the methods and addresses of the backend.",
-        409 | 423 => "The state is locked by somebody else, or the lock that was held is gone.",
+        409 | 423 => "The state is locked by another program, or the lock that was held is gone.",
         500..=599 => "This is a problem of the server: its log may say more.",
         _ => "Check the addresses of the backend.",
     };

@@ -167,7 +167,7 @@ impl Client {
         Err(problem(
             about.summary,
             format!(
-                "{} failed: somebody else changes it at the same time, again and again.",
+                "{} failed: another program changed it at the same time in every attempt.",
                 about.what
             ),
         ))
@@ -437,7 +437,7 @@ mod unit {
     }
 
     #[test]
-    fn parts_are_told_by_their_names() {
+    fn parts_are_recognized_by_their_names() {
         assert_eq!(number("tfstate-default-a", "tfstate-default-a"), Some(0));
         assert_eq!(number("tfstate-default-a", "tfstate-default-a-part-12"), Some(12));
         assert_eq!(number("tfstate-default-a", "tfstate-default-a-part-x"), None);

@@ -121,7 +121,7 @@ impl Sessions {
         };
         let token = access.exec.as_ref().map(|_| match &said.expires {
             Some(end) => Token::until(String::new(), end),
-            None => Token::lasting(String::new()),
+            None => Token::without_expiry(String::new()),
         });
         Ok(Session { http, headers, token })
     }

@@ -87,7 +87,7 @@ async fn objects_are_those_of_terraform() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_said_with_what_to_do() {
+async fn errors_are_reported_with_a_remedy() {
     let cluster = Cluster::start();
     for (more, text) in [
         (("token", Value::from("bad")), "have expired"),

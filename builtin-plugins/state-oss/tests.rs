@@ -135,7 +135,7 @@ async fn it_is_a_state_store() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_with_what_to_do() {
+async fn errors_are_reported_with_a_remedy() {
     let (server, _) = server().await;
     let told = |client: Guarded<Client>| async move { client.read("default").await.unwrap_err().0[0].detail.clone() };
     let text = told(connect(&server, "states", "bad", None)).await;

@@ -117,7 +117,7 @@ pub(crate) fn problem(summary: &str, title: &str, error: &tokio_postgres::Error)
             "Create it with \"CREATE DATABASE\", or name another one in conn_str."
         }
         Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
-            "Grant the user this privilege; or have somebody else create the schema, the table and the index, and set \
+            "Grant the user this privilege; or have another user create the schema, the table and the index, and set \
              skip_schema_creation, skip_table_creation and skip_index_creation."
         }
         Some(code) if *code == SqlState::UNDEFINED_TABLE || *code == SqlState::INVALID_SCHEMA_NAME => {

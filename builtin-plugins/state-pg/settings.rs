@@ -50,7 +50,7 @@ pub(crate) enum SettingsError {
         source: std::io::Error,
     },
     #[error(
-        "The sslmode {0:?} is not supported: there are \"disable\", \"require\" (which is what holds where nothing is said), \
+        "The sslmode {0:?} is not supported: there are \"disable\", \"require\" (the default), \
          \"verify-ca\" and \"verify-full\"."
     )]
     Mode(String),

@@ -34,7 +34,7 @@ pub struct Token {
 impl Token {
     /// Creates a token without expiry.
     #[must_use]
-    pub fn lasting(text: impl Into<String>) -> Token {
+    pub fn without_expiry(text: impl Into<String>) -> Token {
         Token {
             text: text.into(),
             expires: None,
@@ -59,7 +59,7 @@ impl Token {
             .map(|at| at.duration_since(jiff::Timestamp::now()));
         match left {
             Some(left) => Token::ending(text, Duration::try_from(left).unwrap_or_default()),
-            None => Token::lasting(text),
+            None => Token::without_expiry(text),
         }
     }
 
@@ -143,7 +143,7 @@ pub fn token_in(answer: &Answer) -> Result<Token, TokenError> {
     match json["access_token"].as_str() {
         Some(text) if answer.status.is_success() => Ok(match seconds {
             Some(seconds) => Token::ending(text, Duration::from_secs(seconds)),
-            None => Token::lasting(text),
+            None => Token::without_expiry(text),
         }),
         _ => Err(TokenError::from_answer(answer)),
     }
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_told_with_what_may_help() {
+    fn refusals_are_reported_with_a_remedy() {
         let text = r#"{"error":"invalid_grant","error_description":"Invalid JWT: check your iat and exp values"}"#;
         let told = token_in(&answer(400, text)).unwrap_err().to_string();
         assert!(told.contains("invalid_grant") && told.contains("clock"), "{told}");
@@ -310,7 +310,7 @@ mod tests {
     #[tokio::test]
     async fn a_token_that_holds_is_not_asked_for_again() {
         let cache = TokenCache::default();
-        let token = |text| async move { Ok::<_, ()>(Token::lasting(text)) };
+        let token = |text| async move { Ok::<_, ()>(Token::without_expiry(text)) };
         assert_eq!(cache.get(token("one")).await.unwrap().text, "one");
         assert_eq!(cache.get(token("two")).await.unwrap().text, "one");
         let cache = TokenCache::default();

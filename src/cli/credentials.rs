@@ -113,7 +113,7 @@ impl<'s> Stored<'s> {
 
     /// Returns the error for a token that the user maintains.
     #[must_use]
-    pub fn elsewhere(&self, what: &str, command: &str) -> Diagnostic {
+    pub fn maintained_by_user(&self, what: &str, command: &str) -> Diagnostic {
         let host = self.host.display();
         Diagnostic::error(
             format!("Credentials for {host} are manually configured"),

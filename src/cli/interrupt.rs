@@ -89,11 +89,11 @@ impl LastResort {
 
 /// Listens for interrupts while the runtime lives, for work without results to save.
 pub fn listen(ui: Arc<Ui>, stop: Stop) {
-    listen_telling(ui, None, stop, Arc::default());
+    listen_with_messages(ui, None, stop, Arc::default());
 }
 
 /// Listens for interrupts, with results to save and a lock to release. With `stream`, messages are machine-readable.
-pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last_resort: Arc<LastResort>) {
+pub fn listen_with_messages(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last_resort: Arc<LastResort>) {
     views::prompt::listened();
     // The handlers are installed before this returns, so that no interrupt is missed.
     // Under nohup, a command goes on after its terminal is gone.

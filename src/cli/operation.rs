@@ -181,7 +181,7 @@ impl<'s> Operation<'s> {
         {
             let _inside = runtime.enter();
             // Before the lock is requested: waiting for it can be interrupted.
-            interrupt::listen_telling(
+            interrupt::listen_with_messages(
                 session.ui.clone(),
                 session.stream.clone(),
                 stop.clone(),
@@ -402,8 +402,8 @@ impl<'s> Operation<'s> {
                 // Cancellation drops the plan; nothing was changed yet.
                 () = self.stop.cancelled() => Planning {
                     diagnostics: Diagnostic::error(
-                        "Operation cancelled",
-                        "Planning was cancelled by a second interrupt. Nothing was changed.",
+                        "Operation canceled",
+                        "Planning was canceled by a second interrupt. Nothing was changed.",
                     )
                     .into(),
                     ..Planning::default()

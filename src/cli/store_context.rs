@@ -131,7 +131,7 @@ impl stores::Console for Surroundings {
 
 impl hosted::Interrupts for Surroundings {
     fn listen(&self, stop: Stop) {
-        interrupt::listen_telling(self.ui.clone(), self.stream.clone(), stop, Arc::default());
+        interrupt::listen_with_messages(self.ui.clone(), self.stream.clone(), stop, Arc::default());
     }
 }
 

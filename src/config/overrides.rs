@@ -176,7 +176,7 @@ fn twice<'r>(summary: &str, ranges: impl Iterator<Item = &'r Range>, diagnostics
             Some(first) => diagnostics.push(
                 Diagnostic::error(
                     summary,
-                    format!("State is kept in one place, and this file said where at {first} already."),
+                    format!("State is kept in one place, and this file names it at {first} already."),
                 )
                 .at(range),
             ),
@@ -187,7 +187,7 @@ fn twice<'r>(summary: &str, ranges: impl Iterator<Item = &'r Range>, diagnostics
 fn missing(summary: &str, what: &str, range: &Range) -> Diagnostic {
     Diagnostic::error(
         summary,
-        format!("There is no {what} in the other files. An override file changes only what is declared elsewhere."),
+        format!("There is no {what} in the other files. An override file changes only what other files declare."),
     )
     .at(range)
 }

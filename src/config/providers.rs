@@ -149,7 +149,7 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
 
 fn mismatch(passed: &PassedProvider, provider: &Provider, child: &ModuleNode, expected: &Provider) -> Diagnostic {
     let detail = format!(
-        "In this module, \"{}\" stands for {}, but in {} \"{}\" stands for {}. A configuration can only be handed over as one of the \
+        "In this module, \"{}\" is {}, but in {} \"{}\" is {}. A configuration can only be handed over as one of the \
          same provider.",
         passed.parent.config.name,
         provider.for_display(),
@@ -276,9 +276,9 @@ fn redundant_proxies(module: &Module, diagnostics: &mut Diagnostics) {
                 Diagnostic::warning(
                     "Redundant empty provider block",
                     format!(
-                        "An empty provider block once said that a module expects to be given a configuration. An entry for \
-                         \"{name}\" in required_providers says it now, with configuration_aliases if there are several; the empty \
-                         blocks can go."
+                        "An empty provider block once declared that a module expects a configuration from its caller. An entry \
+                         for \"{name}\" in required_providers declares it now, with configuration_aliases if there are several; \
+                         the empty blocks can go."
                     ),
                 )
                 .at(first),
@@ -417,7 +417,7 @@ pub(crate) fn misplaced(node: &ModuleNode, diagnostics: &mut Diagnostics) {
         diagnostics.push(
             Diagnostic::warning(
                 "Backend configuration ignored",
-                "Where state is kept is said by the root module, for the whole configuration. A backend block in a called \
+                "The root module chooses the backend, for the whole configuration. A backend block in a called \
                  module has no effect.",
             )
             .at(range),
@@ -427,7 +427,7 @@ pub(crate) fn misplaced(node: &ModuleNode, diagnostics: &mut Diagnostics) {
         diagnostics.push(
             Diagnostic::warning(
                 "Cloud configuration ignored",
-                "Where state is kept is said by the root module, for the whole configuration. A cloud block in a called module \
+                "The root module chooses the backend, for the whole configuration. A cloud block in a called module \
                  has no effect.",
             )
             .at(range),

@@ -123,9 +123,9 @@ impl<'a> ConfiguredAction<'a> {
     /// Returns a configuration in the form of a plan: without ephemeral values, and with the sensitive values of the
     /// schema marked.
     pub(crate) fn to_plan(&self, config: &Value) -> Value {
-        let lasting = without_ephemeral(config);
-        let marks = lasting.paths_with_marks();
-        let (plain, _) = lasting.unmark_deep();
+        let stored = without_ephemeral(config);
+        let marks = stored.paths_with_marks();
+        let (plain, _) = stored.unmark_deep();
         mark_sensitive(&self.schema.block, plain).mark_paths(&marks)
     }
 

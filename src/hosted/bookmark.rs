@@ -94,23 +94,23 @@ pub fn unusable(run: &Run, url: &str) -> Diagnostic {
         RunStatus::Applying | RunStatus::ApplyQueued | RunStatus::Confirmed => {
             ("Saved plan is already confirmed", "It is being applied already.")
         }
-        RunStatus::Canceled => ("Saved plan is canceled", "Somebody has cancelled its run."),
+        RunStatus::Canceled => ("Saved plan is canceled", "Its run was canceled."),
         RunStatus::Discarded => (
             "Saved plan is discarded",
-            "Somebody has discarded its run, or another run was applied since then.",
+            "Its run was discarded, or another run was applied since then.",
         ),
         RunStatus::Errored => ("Saved plan is errored", "Planning ended with errors."),
         RunStatus::PlannedAndFinished => ("Saved plan has no changes", "There is nothing to apply."),
         RunStatus::PolicyOverride => (
             "Saved plan requires policy override",
-            "A policy has failed, and has to be overridden by somebody who may do so.",
+            "A policy has failed, and must be overridden by a user with the permission.",
         ),
         _ => (
             "Saved plan cannot be applied",
             "The server does not take it: its plan or its checks may not have ended yet.",
         ),
     };
-    Diagnostic::error(summary, format!("{why} The page of the run tells more:\n{url}"))
+    Diagnostic::error(summary, format!("{why} The page of the run has more:\n{url}"))
 }
 
 #[cfg(test)]

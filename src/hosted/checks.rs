@@ -156,7 +156,7 @@ impl Remote<'_> {
                     "Policy checks failed softly, and -input=false leaves nobody to ask. Override them on the page of the run.",
                 ));
             }
-            let elsewhere = self
+            let decided_on_server = self
                 .confirm(
                     run,
                     "Do you want to override the soft failed policy check?",
@@ -164,7 +164,7 @@ impl Remote<'_> {
                     Keyword::Override,
                 )
                 .await?;
-            if elsewhere {
+            if decided_on_server {
                 return Ok(());
             }
         }

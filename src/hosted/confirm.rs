@@ -48,7 +48,7 @@ impl Keyword {
         }
     }
 
-    fn decided_elsewhere(self) -> &'static str {
+    fn decided_on_server(self) -> &'static str {
         match self {
             Keyword::Yes => "approved using the UI or API",
             Keyword::Override => "overridden using the UI or API",
@@ -96,7 +96,7 @@ impl Remote<'_> {
                 self.output.yellow("discarded using the UI or API");
                 return Err(self.discarded());
             }
-            self.output.yellow(keyword.decided_elsewhere());
+            self.output.yellow(keyword.decided_on_server());
             return Ok(true);
         };
         let eof = || Ended::with_error(format!("Error asking {}: EOF", keyword.id()));

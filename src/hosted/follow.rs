@@ -127,8 +127,8 @@ impl Remote<'_> {
         Err(syntax::Diagnostic::error(
             "Insufficient rights to approve the pending changes",
             format!(
-                "The token may not have the changes applied, so the run was discarded: it would keep others waiting. To have somebody \
-                 else approve it, start the run from the page of the workspace: {}",
+                "The token may not have the changes applied, so the run was discarded: it would keep others waiting. To have \
+                 another user approve it, start the run from the page of the workspace: {}",
                 self.hosted.run_url(&run.id)
             ),
         )
@@ -183,7 +183,7 @@ impl Remote<'_> {
         };
         let more = match what {
             "plan" => "Ctrl-C ends the output here, and asks whether the plan goes on there.",
-            _ => "Ctrl-C ends the output here, and asks whether the run goes on there, as long as it can be cancelled.",
+            _ => "Ctrl-C ends the output here, and asks whether the run goes on there, as long as it can be canceled.",
         };
         let text = format!("Running {what} in {place}. Its output is shown here. {more}");
         self.output.yellow(&wrapped(&text, self.context.console.ui.width()));

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_and_text_are_told_apart() {
+    fn events_and_text_are_distinguished() {
         assert!(event(r#"{"@level":"info","@message":"x","type":"version"}"#).is_some());
         for text in ["5", "{}", "plain {text}", r#"{"json": "of a provisioner"}"#, ""] {
             assert!(event(text).is_none(), "{text}");

@@ -157,7 +157,8 @@ fn asked_pattern(how: &Migration<'_>, old: &str) -> Result<String, Diagnostics> 
     let pattern = answered(
         how,
         "How would you like to rename your workspaces?",
-        "Enter a pattern with one asterisk (*), which stands for the name that a workspace has now: with \"app-*\", \"prod\" becomes \
+        "Enter a pattern with one asterisk (*), which is replaced by the present name of a workspace: with \"app-*\", \"prod\" \
+         becomes \
          \"app-prod\".",
     )?;
     let pattern = pattern.trim();

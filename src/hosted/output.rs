@@ -107,7 +107,7 @@ pub(crate) fn general_error(server: &Server, summary: &str, error: &ApiError) ->
         ApiError::Unauthorized => "The token is not accepted any more: log in again.".to_owned(),
         _ => format!(
             "{name} did not do what it was asked for. If this comes from the network, it may help to run the command again; the \
-             page of the workspace tells what has become of the run."
+             page of the workspace shows the status of the run."
         ),
     };
     Diagnostic::error(format!("{summary}: {error}"), detail).into()

@@ -119,14 +119,14 @@ async fn of_run(context: &Context<'_>, hosted: &Hosted, saved: &Bookmark, as_jso
         e => failed(format!("{what} of the run {} cannot be read: {e}", saved.run_id)),
     };
     let read = connection.run_with(&saved.run_id, "plan,workspace").await;
-    let (run, included) = read.map_err(|e| unreadable("the record", &e, "log in as somebody who may"))?;
+    let (run, included) = read.map_err(|e| unreadable("the record", &e, "log in as a user with the permission"))?;
     let plan = included.plan().ok_or_else(|| failed("its run has no plan"))?;
     if !matches!(&*plan.status, "finished" | "errored") {
         return Err(failed(format!("it is {} now", plan.status)));
     }
     let rights = match as_json {
         true => "for all of the plan, the rights of an administrator of the workspace are needed",
-        false => "log in as somebody who may",
+        false => "log in as a user with the permission",
     };
     // The redacted document is enough for people, and needs fewer permissions.
     let text = connection.plan_json(&plan.id, !as_json).await;

@@ -233,7 +233,7 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Asks to override the failures of a stage, and overrides them unless that was done elsewhere.
+    /// Asks to override the failures of a stage, and overrides them unless that was done decided_on_server.
     async fn override_stage(&self, run: &Run, stage: &Stage) -> Step<bool> {
         self.output.line("--------------------------------\n");
         self.output.bold("→→ Override");
@@ -242,7 +242,7 @@ impl Remote<'_> {
                 "Policies failed, and -input=false leaves nobody to ask. Override them on the page of the run.",
             ));
         }
-        let elsewhere = self
+        let decided_on_server = self
             .confirm(
                 run,
                 "Do you want to override the failed policies?",
@@ -250,7 +250,7 @@ impl Remote<'_> {
                 Keyword::Override,
             )
             .await?;
-        if !elsewhere {
+        if !decided_on_server {
             let overridden = self.hosted.connection.override_stage(&stage.id);
             self.ask("Failed to override policy check", overridden).await?;
         }

@@ -356,10 +356,10 @@ impl Walk<'_> {
     }
 
     /// Records a local module, which stays in its directory, and reports it if its entry is new or has changed.
-    pub(crate) fn local_entry(&self, key: String, entry: ManifestEntry, tell: impl FnOnce(Event)) {
+    pub(crate) fn local_entry(&self, key: String, entry: ManifestEntry, emit: impl FnOnce(Event)) {
         if self.install.upgrade || self.before.modules.get(&key) != Some(&entry) {
             let dir = entry.dir.clone();
-            tell(Event::Installed { key: key.clone(), dir });
+            emit(Event::Installed { key: key.clone(), dir });
         }
         self.see(&key);
         self.written.note(key, entry);

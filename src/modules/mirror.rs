@@ -325,7 +325,7 @@ pub fn contents(
 ) -> Result<Vec<ModuleContents<'static>>, PackError> {
     let mut out = Vec::new();
     for package in packages(data_dir, manifest) {
-        let (tree, outside) = tree_of(&package.dir, &|path, _| tree::is_left_behind(path))?;
+        let (tree, outside) = tree_of(&package.dir, &|path, _| tree::is_working_copy_entry(path))?;
         for link in outside {
             leave(&package.address, &link);
         }

@@ -8,11 +8,13 @@ use files::mounts::Mounts;
 use system::Os;
 
 /// Names that belong to a working copy and not to a module.
-const LEFT_BEHIND: [&str; 2] = [".git", ".terraform"];
+const WORKING_COPY_ENTRIES: [&str; 2] = [".git", ".terraform"];
 
 /// Returns true if a file or directory of this path belongs to a working copy and not to a module.
-pub(crate) fn is_left_behind(path: &str) -> bool {
-    path.rsplit('/').next().is_some_and(|name| LEFT_BEHIND.contains(&name))
+pub(crate) fn is_working_copy_entry(path: &str) -> bool {
+    path.rsplit('/')
+        .next()
+        .is_some_and(|name| WORKING_COPY_ENTRIES.contains(&name))
 }
 
 /// Copies a directory to a path that does not exist, or to an empty directory. If that is below the directory, the copy
@@ -36,7 +38,7 @@ fn copy_without(from: &Path, to: &Path, except: &Path) -> io::Result<()> {
     }
     let entries: Vec<fs::DirEntry> = fs::read_dir(from)?.collect::<io::Result<_>>()?;
     for entry in entries {
-        if LEFT_BEHIND.iter().any(|name| entry.file_name() == *name) {
+        if WORKING_COPY_ENTRIES.iter().any(|name| entry.file_name() == *name) {
             continue;
         }
         let target = to.join(entry.file_name());

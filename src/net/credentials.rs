@@ -209,7 +209,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_helper_is_found_and_asked() {
+    async fn a_helper_is_found_and_run() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         for (version, text) in [

@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_fails_is_told_with_host_and_remedy_and_without_layers() {
+    async fn failed_connection_is_reported_with_host_and_remedy_and_without_layers() {
         use std::io::{Read, Write};
         let hasty = server(|stream| {
             let _ = (&stream).read(&mut [0; 64]);
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_there_is_told_without_secrets() {
+    async fn refused_connection_is_reported_without_secrets() {
         let url = {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             format!("http://u:secret@{}/x?key=secret", listener.local_addr().unwrap())

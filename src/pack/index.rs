@@ -205,7 +205,7 @@ impl Index {
             .iter()
             .find(|one| !one.root.is_empty() && !is_plain(&one.root));
         if let Some(one) = invalid_root {
-            return Some(format!("the path \"{}\" leads elsewhere", one.root));
+            return Some(format!("the path \"{}\" leads out of the pack", one.root));
         }
         (providers.chain(modules).chain(configurations)).find_map(|(files, links)| self.problem_of_files(files, links))
     }
@@ -213,12 +213,12 @@ impl Index {
     fn problem_of_files(&self, files: &[PackedFile], links: &[PackedLink]) -> Option<String> {
         for link in links {
             if !is_plain(&link.path) || !stays_inside(&link.path, &link.target) {
-                return Some(format!("the link \"{}\" leads elsewhere", link.path));
+                return Some(format!("the link \"{}\" leads out of the pack", link.path));
             }
         }
         for file in files {
             if !is_plain(&file.path) {
-                return Some(format!("the path \"{}\" leads elsewhere", file.path));
+                return Some(format!("the path \"{}\" leads out of the pack", file.path));
             }
             if file.blob >= self.blobs.len() {
                 return Some(format!("the content of {} is missing", file.path));

@@ -156,7 +156,7 @@ fn the_same_contents_give_the_same_bytes() {
 }
 
 #[test]
-fn a_file_without_a_pack_is_told_apart() {
+fn file_without_a_pack_is_recognized() {
     let site = Site::new();
     assert!(find(&site.path("executable")).unwrap().is_none());
     site.write("empty", "");

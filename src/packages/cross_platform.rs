@@ -268,7 +268,7 @@ impl Request<'_> {
     }
 
     /// Adds checksums of packages for these platforms to the lock file in a directory. Returns true if the file was changed.
-    pub async fn lock(&self, dir: &Path, tell: &mut dyn FnMut(Step<'_>)) -> Result<bool, Diagnostics> {
+    pub async fn lock(&self, dir: &Path, emit: &mut dyn FnMut(Step<'_>)) -> Result<bool, Diagnostics> {
         let (old_file, _) = LockFile::load(dir)?;
         let mut file = old_file.clone();
         let mut errors = Diagnostics::new();
@@ -294,13 +294,13 @@ impl Request<'_> {
         let mut found: BTreeMap<&Provider, Vec<(&Platform, BTreeSet<String>)>> = BTreeMap::new();
         // Fetched concurrently, but reported one after another: the output does not depend on the network.
         for (provider, version, platform) in &jobs {
-            tell(Step::Fetching(provider, version, platform));
-            let got = watching(gets.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
+            emit(Step::Fetching(provider, version, platform));
+            let got = watching(gets.next(), || emit(Step::Downloading(Overall::sum(&progress)))).await;
             let Some(got) = got else { break };
             let before = file.providers.get(*provider).map(|locked| &locked.hashes);
             match got.and_then(|got| got.recorded(before)) {
                 Ok((authentication, hashes)) => {
-                    tell(Step::Retrieved(provider, version, platform, &authentication));
+                    emit(Step::Retrieved(provider, version, platform, &authentication));
                     found.entry(provider).or_default().push((platform, hashes));
                 }
                 Err(why) => errors.push(could_not(provider, version, platform, &why)),
@@ -322,7 +322,7 @@ impl Request<'_> {
                     Some(_) if hashes.is_subset(&locked.hashes) => Tracked::All,
                     Some(_) => Tracked::More,
                 };
-                tell(Step::Compared(provider, platform, tracked));
+                emit(Step::Compared(provider, platform, tracked));
                 locked.hashes.extend(hashes);
             }
         }
@@ -341,7 +341,7 @@ impl Request<'_> {
         &self,
         to: &Path,
         lock: &LockFile,
-        tell: &mut dyn FnMut(Step<'_>),
+        emit: &mut dyn FnMut(Step<'_>),
     ) -> Result<BTreeMap<Provider, Diagnostic>, Diagnostics> {
         let mut errors = Diagnostics::new();
         let mut unreachable = BTreeMap::new();
@@ -358,7 +358,7 @@ impl Request<'_> {
                 }
             };
             let from_lock = old.is_some_and(|old| old.version == version);
-            tell(Step::Selected(provider, &version, constraints, from_lock));
+            emit(Step::Selected(provider, &version, constraints, from_lock));
             let dir = discovery::provider_dir(to, provider);
             let mut complete = true;
             let files: Vec<PathBuf> = self
@@ -374,11 +374,11 @@ impl Request<'_> {
                 gets.map(|(platform, (file, progress))| self.get(provider, &version, platform, Some(file), progress));
             let mut gets = futures::stream::iter(gets).buffered(AT_ONCE);
             for platform in self.platforms {
-                tell(Step::Fetching(provider, &version, platform));
-                let got = watching(gets.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
+                emit(Step::Fetching(provider, &version, platform));
+                let got = watching(gets.next(), || emit(Step::Downloading(Overall::sum(&progress)))).await;
                 let Some(got) = got else { break };
                 match got {
-                    Ok(got) => tell(Step::Retrieved(provider, &version, platform, &got.authentication)),
+                    Ok(got) => emit(Step::Retrieved(provider, &version, platform, &got.authentication)),
                     Err(why) => {
                         complete = false;
                         errors.push(could_not(provider, &version, platform, &why));

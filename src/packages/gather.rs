@@ -55,7 +55,7 @@ impl Catalog {
     pub async fn gather(
         &self,
         request: &Request<'_>,
-        tell: &mut dyn FnMut(Step<'_>),
+        emit: &mut dyn FnMut(Step<'_>),
     ) -> Result<Vec<UnpackedPackage>, Diagnostics> {
         // The lock file of the request is applied in `version`: a chooser bound to it would hide the other packages on this
         // machine.
@@ -95,8 +95,8 @@ impl Catalog {
         let mut out = Vec::new();
         // Reported in the order of the request, whatever arrives first.
         for (provider, version, platform) in &jobs {
-            tell(Step::Fetching(provider, version, platform));
-            let package = watching(packages.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
+            emit(Step::Fetching(provider, version, platform));
+            let package = watching(packages.next(), || emit(Step::Downloading(Overall::sum(&progress)))).await;
             match package {
                 Some(Ok(package)) => out.push(package),
                 Some(Err(why)) => errors.push(could_not(provider, version, platform, &why)),

@@ -132,9 +132,9 @@ impl Catalog {
         &self,
         requirements: &BTreeMap<Provider, Constraints>,
         options: InstallOptions<'_>,
-        tell: &mut dyn FnMut(Step<'_>),
+        emit: &mut dyn FnMut(Step<'_>),
     ) -> Result<Installation, Diagnostics> {
-        self.install_if(requirements, options, tell, &mut |_| Ok(()))
+        self.install_if(requirements, options, emit, &mut |_| Ok(()))
     }
 
     /// Installs as [`Catalog::install`] does, but writes the lock file only if `agree` accepts the selections.
@@ -145,7 +145,7 @@ impl Catalog {
         &self,
         requirements: &BTreeMap<Provider, Constraints>,
         options: InstallOptions<'_>,
-        tell: &mut dyn FnMut(Step<'_>),
+        emit: &mut dyn FnMut(Step<'_>),
         agree: &mut Agree<'_>,
     ) -> Result<Installation, Diagnostics> {
         let (lock, mut warnings) = LockFile::load(&self.settings().working_dir)?;
@@ -164,7 +164,7 @@ impl Catalog {
         let mut needed = Vec::new();
         for (provider, constraints) in requirements {
             let old = lock.providers.get(provider);
-            needed.extend(work.take_local(provider, constraints, old, &chooser, &mut warnings, tell));
+            needed.extend(work.take_local(provider, constraints, old, &chooser, &mut warnings, emit));
         }
         if let Some(client) = self.settings().client.as_ref().filter(|_| !needed.is_empty()) {
             // `init` is not asynchronous, and often needs no network, so a runtime is started only for packages that do.
@@ -173,7 +173,7 @@ impl Catalog {
                 let detail = format!("The system does not let us start threads: {}.", io_reason(&e));
                 Diagnostics::from(Diagnostic::error("Cannot start", detail))
             })?;
-            runtime.block_on(work.fetch(client, needed, &chooser, tell));
+            runtime.block_on(work.fetch(client, needed, &chooser, emit));
         }
         if work.errors.has_errors() {
             return Err(work.errors);
@@ -266,7 +266,7 @@ impl Work<'_> {
         old: Option<&'r Locked>,
         chooser: &Chooser<'_>,
         warnings: &mut Diagnostics,
-        tell: &mut dyn FnMut(Step<'_>),
+        emit: &mut dyn FnMut(Step<'_>),
     ) -> Option<Needed<'r>> {
         let settings = self.catalog.settings();
         // Terraform's rule: the language's own providers have no versions.
@@ -307,7 +307,7 @@ impl Work<'_> {
                 if !more.sources.is_empty() && !registry_only {
                     return Some(more);
                 }
-                self.take_newest(provider, constraints, Selection::External(found), old, chooser, tell);
+                self.take_newest(provider, constraints, Selection::External(found), old, chooser, emit);
             }
             Some(
                 selection @ Selection::Builtin {
@@ -321,13 +321,13 @@ impl Work<'_> {
                 let cached =
                     old.is_some() && !self.options.upgrades(provider) && settings.config.plugin_cache_dir.is_some();
                 if more.sources.is_empty() && !cached {
-                    self.take(provider, constraints, selection, old, tell);
+                    self.take(provider, constraints, selection, old, emit);
                 } else {
                     more.fallback = Some(selection);
                     return Some(more);
                 }
             }
-            Some(selection) => self.take_newest(provider, constraints, selection, old, chooser, tell),
+            Some(selection) => self.take_newest(provider, constraints, selection, old, chooser, emit),
             None => {
                 let lock_allows = old.is_none_or(|l| self.options.upgrades(provider) || constraints.allows(&l.version));
                 if settings.client.is_some() && lock_allows {
@@ -348,11 +348,11 @@ impl Work<'_> {
         selection: Selection,
         old: Option<&Locked>,
         chooser: &Chooser<'_>,
-        tell: &mut dyn FnMut(Step<'_>),
+        emit: &mut dyn FnMut(Step<'_>),
     ) {
         match chooser.newer_for_others(provider, constraints, !self.options.upgrades(provider), &selection) {
             Some(incompatible) => self.errors.push(incompatible),
-            None => self.take(provider, constraints, selection, old, tell),
+            None => self.take(provider, constraints, selection, old, emit),
         }
     }
 
@@ -363,7 +363,7 @@ impl Work<'_> {
         constraints: &Constraints,
         selection: Selection,
         old: Option<&Locked>,
-        tell: &mut dyn FnMut(Step<'_>),
+        emit: &mut dyn FnMut(Step<'_>),
     ) {
         let mut new = false;
         let entry = match &selection {
@@ -398,7 +398,7 @@ impl Work<'_> {
             new,
             how: None,
         };
-        self.finish(provider, entry, outcome, tell);
+        self.finish(provider, entry, outcome, emit);
     }
 
     /// Removes the installed package of a provider that an upgrade replaces by the built-in: with the lock file's entry, it would
@@ -414,8 +414,8 @@ impl Work<'_> {
         }
     }
 
-    fn finish(&mut self, provider: &Provider, entry: Option<Locked>, outcome: Outcome, tell: &mut dyn FnMut(Step<'_>)) {
-        tell(Step::Done(provider, &outcome));
+    fn finish(&mut self, provider: &Provider, entry: Option<Locked>, outcome: Outcome, emit: &mut dyn FnMut(Step<'_>)) {
+        emit(Step::Done(provider, &outcome));
         if let Some(entry) = entry {
             self.lock.providers.insert(provider.clone(), entry);
         }

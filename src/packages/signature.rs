@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn partners_are_told_apart_and_must_be_ones() {
+    fn partners_are_distinguished_and_their_keys_need_the_signature_of_the_authority() {
         let signed = |trust: &str, partners: &str| verify_by(DOCUMENT, SIGNATURE, &named(trust), partners);
         assert_eq!(signed("", PARTNERS).unwrap().standing, Standing::Registry);
         let authority = include_str!("tests/openpgp/authority.asc");

@@ -74,8 +74,8 @@ impl PluginConnection {
         let silent = status.code() == Code::Unavailable || std::error::Error::source(status).is_some();
         let diagnostic = match status.code() {
             Code::Cancelled if !silent => Diagnostic::error(
-                "Request cancelled",
-                format!("The {title} was asked to stop and cancelled the request {method}."),
+                "Request canceled",
+                format!("The {title} stopped as requested and canceled the request {method}."),
             ),
             Code::Unimplemented if !silent => Diagnostic::error(
                 "Unsupported plugin method",
@@ -102,7 +102,7 @@ impl PluginConnection {
                         format!("{text}\n\nIts file is {}.", process.program().display())
                     }
                     None => format!(
-                        "It was started by somebody else and may have ended. The connection says: {}.",
+                        "Another program started it, and it may have ended. The connection says: {}.",
                         chain(status)
                     ),
                 };
@@ -129,8 +129,8 @@ impl PluginConnection {
         Diagnostic::error(
             "Invalid answer from plugin",
             format!(
-                "The {} answered {method} in a way that cannot be understood: {what}.\n\nThis is a bug in the plugin; its \
-                 developers should be told.",
+                "The {} answered {method} in a way that cannot be understood: {what}.\n\nThis is a bug in the plugin; report it \
+                 to its developers.",
                 self.title
             ),
         )

@@ -85,7 +85,7 @@ impl Launch {
                 // Built-in plugins then listen on an abstract socket, which needs no directory.
                 let hint = if homeless && !self.own { NO_PLACE } else { "" };
                 return Err(self.failure(&format!(
-                    "It ended, or closed its standard output, before saying where it can be reached. {report}{hint}"
+                    "It ended, or closed its standard output, before it printed its address. {report}{hint}"
                 )));
             }
             Ok(Err(error)) => return Err(self.failure(&format!("Its standard output cannot be read: {error}."))),

@@ -62,7 +62,7 @@ pub fn invalid_schema(provider: &str, reason: &str) -> Diagnostic {
         "Invalid answer from plugin",
         format!(
             "The provider \"{provider}\" described itself in a way that cannot be understood: {reason}.\n\nThis is a bug in the \
-             plugin; its developers should be told."
+             plugin; report it to its developers."
         ),
     )
 }

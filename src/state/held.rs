@@ -41,7 +41,7 @@ impl fmt::Display for LockHeld {
             f,
             "The lock keeps two operations from writing the state at the same time. Wait for the other one to end, or let \
              this one wait for it with -lock-timeout=5m. The lock of a local file ends with the program that holds it: if \
-             that hangs, end it. What a program that is gone has left behind is cleared by \"force-unlock {id}\". Most \
+             that hangs, end it. The lock of a program that has ended is released by \"force-unlock {id}\". Most \
              commands can do without a lock (-lock=false), but then nothing protects the state."
         )
     }

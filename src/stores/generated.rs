@@ -30,8 +30,8 @@ pub fn target_exists(path: &str) -> Option<Diagnostic> {
     exists.then(|| {
         Diagnostic::error(
             "Target generated file already exists",
-            "Generated configuration goes to a new file only. Choose another path, or move what is in this file elsewhere \
-             and delete it.",
+            "Generated configuration goes to a new file only. Choose another path, or copy this file to another path and delete \
+             it.",
         )
     })
 }

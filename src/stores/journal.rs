@@ -107,8 +107,8 @@ pub fn report_copies(context: &Context<'_>, state: Option<&State>, is_file: bool
 /// files.
 fn copies() -> Vec<PathBuf> {
     let suffix = format!(".{ERRORED_STATE}");
-    let elsewhere = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = elsewhere
+    let temporary = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = temporary
         .filter(|entry| entry.file_name().to_string_lossy().ends_with(&suffix))
         // Other users may put files of that name there.
         .filter(|entry| {
@@ -136,7 +136,7 @@ pub fn begin(before: &State, plan: &Plan, store: &SharedStore, operation: &str) 
             let warning = Diagnostic::warning(
                 "No journal",
                 format!(
-                    "{e}. The operation continues without it: results are saved at intervals only, and those of the last moment \
+                    "{e}. The operation continues without it: results are saved at intervals only, and those since the last save \
                      are lost if this program is killed."
                 ),
             );

@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_written_only_when_asked() {
+    fn a_stream_is_written_only_on_request() {
         let (results, written, thread) = following(Duration::ZERO, false, 0);
         results.receive(result("a.b"));
         results.receive(result("a.c"));

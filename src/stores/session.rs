@@ -250,11 +250,11 @@ impl<'s> StateSession<'s> {
             Err(e) => e,
         };
         // A name that nobody can guess: the directory is shared, and another user might put a link there.
-        let elsewhere = std::env::temp_dir().join(format!("{}.{ERRORED_STATE}", uuid::Uuid::new_v4()));
-        match write_copy(&elsewhere, snapshot, &self.codec) {
+        let temporary = std::env::temp_dir().join(format!("{}.{ERRORED_STATE}", uuid::Uuid::new_v4()));
+        match write_copy(&temporary, snapshot, &self.codec) {
             Ok(()) => self
                 .rescued(
-                    &elsewhere.display().to_string(),
+                    &temporary.display().to_string(),
                     "of the directory for temporary files, which may be emptied soon",
                 )
                 .into(),

@@ -181,7 +181,8 @@ pub fn check_known_providers(file: &config::TestFile, modules: &[&Config]) -> Di
         let provider = required.first()?.0.provider_for_local_name(&local.name);
         let names = required.iter().flat_map(|(module, _)| module.required_providers.keys());
         let detail = format!(
-            "No module that is tested requires {provider}, which the name \"{}\" stands for.{} Correct the name, or remove the block.",
+            "No module that is tested requires {provider}, the provider of the name \"{}\".{} Correct the name, or remove the \
+             block.",
             local.name,
             did_you_mean(suggest(&local.name, names.map(|name| &**name)))
         );

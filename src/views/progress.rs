@@ -322,7 +322,7 @@ terraform_data.a[0]: Modifications complete after 1m20s [id=x]
     }
 
     #[test]
-    fn concise_progress_leaves_out_lines_but_not_what_is_said() {
+    fn concise_progress_leaves_out_progress_lines_but_not_output() {
         let (ui, out, _) = Ui::captured();
         let progress = Progress::new(ui).concise(true);
         let id = Some(("id".to_owned(), "x".to_owned()));

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_line_break_at_the_end_is_told() {
+    fn missing_line_break_at_the_end_is_shown() {
         assert_eq!(
             diff("a", "a\n"),
             "--- old/f\n+++ new/f\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n"

@@ -15,7 +15,7 @@ pub const PROGRAMS: &[&str] = &["azurite-blob", "node"];
 pub const TESTS: &[(&str, fn())] = &[
     ("blobs_have_the_names_and_properties_of_terraform", names),
     ("a_signed_address_is_enough", signed_address),
-    ("what_is_wrong_is_said_with_what_to_do", advice),
+    ("errors_are_reported_with_a_remedy", advice),
 ];
 
 const ACCOUNT: &str = "teststates";

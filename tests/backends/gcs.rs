@@ -15,7 +15,7 @@ pub const PROGRAMS: &[&str] = &["fake-gcs-server"];
 
 pub const TESTS: &[(&str, fn())] = &[
     ("objects_have_the_names_of_terraform", names),
-    ("what_is_wrong_is_said_with_what_to_do", advice),
+    ("errors_are_reported_with_a_remedy", advice),
 ];
 
 fn server() -> Arc<Server> {

@@ -26,7 +26,7 @@ const SCENARIOS: &[(&str, Scenario)] = &[
     ("costs_policies_and_tasks", checks),
     ("policy_is_overridden", policy_override),
     ("policy_fails", policy_fails),
-    ("run_waits_and_is_cancelled", cancel),
+    ("run_waits_and_is_canceled", cancel),
     ("variables_of_the_workspace", variables),
 ];
 

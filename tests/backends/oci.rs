@@ -214,7 +214,7 @@ pub fn lab() -> Lab {
     }
 }
 
-pub const TESTS: &[(&str, fn())] = &[("what_is_wrong_is_told_with_what_to_do", wrong)];
+pub const TESTS: &[(&str, fn())] = &[("errors_are_reported_with_a_remedy", wrong)];
 
 fn wrong() {
     let lab = lab();

@@ -37,7 +37,7 @@ fn programs() -> PathBuf {
 }
 
 /// Returns a command that runs a program as another user if the tests run as root: the server refuses root.
-fn as_somebody(program: &Path) -> Command {
+fn as_user(program: &Path) -> Command {
     let root = is_root();
     if !root {
         return Command::new(program);
@@ -70,7 +70,7 @@ impl Server {
             assert!(owned.is_ok_and(|status| status.success()), "there is a user postgres");
         }
         let bin = programs();
-        let made = as_somebody(&bin.join("initdb"))
+        let made = as_user(&bin.join("initdb"))
             .args(["-A", "trust", "-U", "me", "--no-sync", "-E", "UTF8", "--locale=C", "-D"])
             .arg(&data)
             .current_dir("/tmp")
@@ -91,7 +91,7 @@ impl Server {
         }
         let reserved = ServerPort::reserve();
         let port = reserved.number();
-        let child = as_somebody(&bin.join("postgres"))
+        let child = as_user(&bin.join("postgres"))
             .arg("-D")
             .arg(&data)
             .args(["-p", &port.to_string(), "-h", "127.0.0.1", "-F", "-k"])

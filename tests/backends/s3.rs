@@ -17,7 +17,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("objects_have_the_keys_and_headers_of_terraform", keys),
     ("a_state_with_another_checksum_is_not_believed", digests),
     ("what_is_left_of_two_locks_is_released", halves),
-    ("what_is_wrong_is_said_with_what_to_do", advice),
+    ("errors_are_reported_with_a_remedy", advice),
     ("roles_profiles_and_processes_give_credentials", credentials),
 ];
 

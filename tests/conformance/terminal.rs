@@ -78,7 +78,7 @@ fn interrupt_discards_the_entry_or_ends_the_console() {
     terminal.sees("\n: ");
     terminal.press("8,");
     terminal.press(CONTROL_C);
-    terminal.sees("\n(multi-line entry cancelled)\n> ");
+    terminal.sees("\n(multi-line entry canceled)\n> ");
     gives(&mut terminal, "9", "9");
     terminal.press(CONTROL_C);
     assert_eq!(terminal.ends().0.code(), Some(0));

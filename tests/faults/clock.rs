@@ -146,8 +146,8 @@ fn holder(w: &Workspace, library: &PathBuf, clock: &str) -> Running {
 }
 
 #[test]
-fn a_lock_is_waited_for_as_long_as_was_said_whatever_the_clock_says() {
-    let test = "a_lock_is_waited_for_as_long_as_was_said_whatever_the_clock_says";
+fn lock_timeout_does_not_depend_on_the_clock() {
+    let test = "lock_timeout_does_not_depend_on_the_clock";
     let w = Workspace::with(&[("main.tf", WAITING)]);
     let Some(library) = library(&w, test) else { return };
     let holder = start(&w, &["apply", "-no-color", "-auto-approve"]);

@@ -12,7 +12,7 @@ fn mistaken(config: &str, texts: &[&str]) {
 }
 
 #[test]
-fn syntax_errors_in_three_places_are_told_at_once() {
+fn syntax_errors_in_three_places_are_reported_at_once() {
     let w = Workspace::with(&[
         (
             "main.tf",
@@ -80,7 +80,7 @@ output "d" { value = module.child.x }
 }
 
 #[test]
-fn a_cycle_is_told_as_a_path() {
+fn cycle_is_reported_as_a_path() {
     mistaken(
         r#"
 resource "terraform_data" "a" { input = terraform_data.b.output }

@@ -96,7 +96,7 @@ fn standard_input_goes_to_standard_output() {
 }
 
 #[test]
-fn a_broken_file_is_told_and_left_alone() {
+fn broken_file_is_reported_and_not_changed() {
     let w = Workspace::with(&[("a.tf", "x = [\n"), ("b.tf", UNTIDY)]);
     let ran = w.run(&["fmt"]);
     assert_eq!((ran.status, &*ran.stdout), (2, "b.tf\n"), "{}", ran.all());

@@ -186,7 +186,7 @@ resource "terraform_data" "after" {
         let run = run.ends();
         assert_eq!(run.status, 1, "{}", run.all());
         assert!(run.stderr.contains("Two interrupts received."), "{}", run.all());
-        assert!(run.stderr.contains("Operation cancelled"), "{}", run.all());
+        assert!(run.stderr.contains("Operation canceled"), "{}", run.all());
         assert!(!w.exists(".terraform.tfstate.lock.info"), "the lock is released");
         match state {
             Some(state) => assert_eq!(w.read("terraform.tfstate"), state),
@@ -276,7 +276,7 @@ fn killed_without_warning() {
 }
 
 #[test]
-fn nothing_is_left_behind_by_commands_that_go_well() {
+fn successful_commands_leave_no_files() {
     let w = Workspace::with(&[("main.tf", WAITING), ("go", "")]);
     for command in [
         &["plan", "-no-color"][..],

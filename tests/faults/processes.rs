@@ -90,7 +90,7 @@ fn a_plugin_that_hangs_is_ended_by_two_interrupts() {
 }
 
 /// Cancels an apply whose plugin is stopped, and lets the plugin answer when `moment` has passed.
-fn cancelled_with_an_answer(w: &Workspace, moment: impl FnOnce()) {
+fn canceled_with_an_answer(w: &Workspace, moment: impl FnOnce()) {
     hanging(w);
     let mut apply = start(w, &["apply", "-no-color", "-auto-approve"]);
     let mut fifo = until_it_reads(w);
@@ -114,7 +114,7 @@ fn cancelled_with_an_answer(w: &Workspace, moment: impl FnOnce()) {
 #[test]
 fn an_answer_after_the_state_is_released_changes_nothing() {
     let w = Workspace::new();
-    cancelled_with_an_answer(&w, || {
+    canceled_with_an_answer(&w, || {
         until("the state is released", || !w.exists(".terraform.tfstate.lock.info"));
     });
     assert!(!w.read("terraform.tfstate").contains("late"));
@@ -123,7 +123,7 @@ fn an_answer_after_the_state_is_released_changes_nothing() {
 #[test]
 fn an_answer_beside_the_cancellation_leaves_a_whole_state() {
     let w = Workspace::new();
-    cancelled_with_an_answer(&w, || {});
+    canceled_with_an_answer(&w, || {});
     // The answer may have come just before the cancellation: then its object is saved, and otherwise it is not.
     let objects = w.run(&["state", "list"]).ok();
     let objects: Vec<&str> = objects.stdout.lines().collect();

@@ -47,7 +47,7 @@ fn a_truncated_state() {
 }
 
 #[test]
-fn a_stale_pending_snapshot_is_told_and_kept() {
+fn stale_pending_snapshot_is_reported_and_stays() {
     let w = applied();
     let old = w.read("terraform.tfstate");
     let pending = ".terraform.tfstate.pending";
@@ -251,8 +251,8 @@ resource "terraform_data" "a" {
 }
 
 #[test]
-fn where_the_working_directory_is_read_only_the_state_goes_elsewhere_and_the_place_is_told() {
-    const TEST: &str = "where_the_working_directory_is_read_only_the_state_goes_elsewhere_and_the_place_is_told";
+fn state_of_a_read_only_working_directory_is_saved_in_a_temporary_file_that_is_reported() {
+    const TEST: &str = "state_of_a_read_only_working_directory_is_saved_in_a_temporary_file_that_is_reported";
     // A save beside the command may make the directory again before the file is there: then once more.
     let w = Workspace::with(&[(
         "main.tf",

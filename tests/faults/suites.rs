@@ -116,7 +116,7 @@ fn two_interrupts_end_at_once_and_keep_what_exists() {
 }
 
 #[test]
-fn what_a_killed_test_has_left_is_told_and_kept_by_the_next() {
+fn objects_of_a_killed_test_are_reported_and_recorded_by_the_next() {
     let w = Workspace::with(&[("main.tf", MODULE), ("main.tftest.hcl", RUNS)]);
     let test = start(&w, &["test", "-no-color"]);
     until("the run waits", || w.exists("started"));

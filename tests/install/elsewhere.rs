@@ -282,7 +282,7 @@ fn a_lock_file_for_one_platform_is_warned_about() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_are_reported() {
     let server = serve(Registry::new().with("acme/anvil", "1.2.0", "one"));
     let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
     for (arguments, said) in [

@@ -133,7 +133,7 @@ fn provider_that_was_replaced_is_asked_again() {
 }
 
 #[test]
-fn damaged_schemas_are_asked_for_again_and_nothing_is_said_of_it() {
+fn damaged_schemas_are_requested_again_without_a_message() {
     let counted = Counted::new();
     let (_, expected) = counted.run(&["validate"]);
     let [file] = counted.stored().try_into().expect("one file");

@@ -207,7 +207,7 @@ fn main() -> ExitCode {
             &["go"],
             framework::a_package_that_was_changed_after_init,
         ),
-        ("running::by_somebody_else", &["go"], running::by_somebody_else),
+        ("running::by_another_program", &["go"], running::by_another_program),
         (
             "running::its_output_and_its_end",
             &["go"],

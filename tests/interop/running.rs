@@ -25,7 +25,7 @@ fn raw(name: &str) -> Workspace {
 }
 
 /// Providers of both protocols that another program started are used, and left running.
-pub fn by_somebody_else() {
+pub fn by_another_program() {
     for kind in ["raw5", "raw6", "frame6", "sdk"] {
         let w = Workspace::with(&[(
             "main.tf",
@@ -42,7 +42,7 @@ pub fn by_somebody_else() {
         drop(running);
         w.run(&["plan", "-no-color"]).fails_with(&[
             "Plugin did not respond",
-            "It was started by somebody else and may have ended.",
+            "Another program started it, and it may have ended.",
         ]);
     }
 }

@@ -100,7 +100,7 @@ pub fn one_that_runs_already() {
     assert!(running.is_alive());
     drop(running);
     w.run(&["state", "list"])
-        .fails_with(&["It was started by somebody else and may have ended."]);
+        .fails_with(&["Another program started it, and it may have ended."]);
 }
 
 pub fn one_under_development() {

@@ -6,7 +6,7 @@ use support::Workspace;
 use support::server::{Reply, Server};
 
 #[test]
-fn a_mirror_stands_for_everything_from_elsewhere() {
+fn mirror_serves_all_remote_modules() {
     let server = registry();
     let archive = Server::https(|request| match request.path() {
         "/net.tgz" => Reply::ok(tgz(&[("deep/main.tf", &says("archived"))])),

@@ -229,7 +229,7 @@ pub fn a_gigabyte() {
     }
 }
 
-pub fn problems_are_told() {
+pub fn problems_are_reported() {
     for server in [Sshd::usual(), Sshd::start("")] {
         let w = Workspace::new();
         w.write("src/file", "text");

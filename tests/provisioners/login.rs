@@ -42,7 +42,7 @@ pub fn passwords() {
     assert!(server.log().contains("Partial publickey"), "{}", server.log());
 }
 
-pub fn a_wrong_password_is_told() {
+pub fn wrong_password_is_reported() {
     let server = Sshd::start("PasswordAuthentication yes");
     let w = saying(&server.connection("password = \"wrong\"").replace("30s", "5s"));
     let began = Instant::now();

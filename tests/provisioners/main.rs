@@ -39,10 +39,10 @@ fn main() -> ExitCode {
     let tests: &[Test] = &[
         ("login::passwords", SSHD, ROOT, login::passwords),
         (
-            "login::a_wrong_password_is_told",
+            "login::wrong_password_is_reported",
             SSHD,
             ROOT,
-            login::a_wrong_password_is_told,
+            login::wrong_password_is_reported,
         ),
         ("login::keys_of_every_form", SSHD, ANYBODY, login::keys_of_every_form),
         (
@@ -95,7 +95,12 @@ fn main() -> ExitCode {
             ANYBODY,
             copies::a_large_file_in_little_memory,
         ),
-        ("copies::problems_are_told", SSHD, ANYBODY, copies::problems_are_told),
+        (
+            "copies::problems_are_reported",
+            SSHD,
+            ANYBODY,
+            copies::problems_are_reported,
+        ),
         ("life::scripts", SSHD, ANYBODY, life::scripts),
         (
             "life::order_failures_and_destruction",

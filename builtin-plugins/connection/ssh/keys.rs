@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_cannot_be_used_are_told_apart() {
+    fn unusable_keys_have_different_errors() {
         for (text, part) in [
             ("secret", "no key found"),
             (

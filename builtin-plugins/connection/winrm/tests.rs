@@ -391,7 +391,7 @@ async fn files_go_in_parts_and_shells_are_made_anew() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_told() {
+async fn wrong_password_is_reported() {
     for (login, arguments) in [
         (Login::Basic, &[("user", "you")][..]),
         (

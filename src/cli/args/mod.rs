@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_as_the_flags_are_written() {
+    fn usage_errors_name_flags_with_one_dash() {
         assert_eq!(run(&["--foo"]).unwrap_err(), "flag provided but not defined: -foo");
         assert_eq!(
             run(&["-taget=x"]).unwrap_err(),

@@ -86,7 +86,7 @@ impl FromFlags for Arguments {
 const HELP: &str = "The console evaluates expressions of the configuration language. What the\nconfiguration declares can be \
                     referred to as in the configuration: var.x, local.x,\nmodule.x.y, and resources with the attributes they \
                     have in the state.\n\nType an expression and press Enter to see its value. It may go on over several\n\
-                    lines while a bracket is open. type(x) tells the type of a value.\n\nTo leave the console, type \"exit\", \
+                    lines while a bracket is open. type(x) prints the type of a value.\n\nTo leave the console, type \"exit\", \
                     or press Control-C or Control-D.";
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
@@ -319,7 +319,7 @@ impl Conversation<'_> {
                 // An interrupt drops an unfinished input; with nothing typed, it ends the console.
                 Err(ReadlineError::Interrupted) if !input.is_empty() => {
                     input.clear();
-                    self.session.ui.line("(multi-line entry cancelled)");
+                    self.session.ui.line("(multi-line entry canceled)");
                 }
                 Err(ReadlineError::Interrupted) if editor.helper().is_some_and(|typed| typed.0.get()) => {}
                 Err(ReadlineError::Interrupted | ReadlineError::Eof) => return Ok(Outcome::success()),

@@ -124,7 +124,7 @@ const EXAMPLES: Examples = &[
         "force-unlock",
         &[(
             "6a1fb9d2-1c52-9a52-8f4c-0a1dc09a0e51",
-            "Release the lock of which an error message has said this ID.",
+            "Release the lock whose ID is in an error message.",
         )],
     ),
     (
@@ -269,7 +269,7 @@ const EXAMPLES: Examples = &[
         "modules mirror",
         &[(
             "./modules",
-            "Copy the modules that come from elsewhere into a directory, for a site without network.",
+            "Copy the remote modules into a directory, for a site without network.",
         )],
     ),
     (

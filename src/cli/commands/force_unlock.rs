@@ -42,7 +42,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let location = backend::selected(&session.stores(), Some(&project.config)).within(&project.sources)?;
     if !arguments.force {
         let explanation = format!(
-            "{} will take the lock away from whoever holds it. If that command still runs, two of them change the state at the same \
+            "{} will release the lock of another command. If that command still runs, two of them change the state at the same \
              time.\nOnly 'yes' will be accepted to confirm.",
             session.ui.program.tool
         );

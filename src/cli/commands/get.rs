@@ -22,8 +22,8 @@ pub const COMMAND: Command = Command {
     path: "get",
     about: "Install or upgrade remote modules",
     positional: "",
-    details: "Installs the modules that the configuration calls from elsewhere, and those that test files \
-      name. Those that are installed already stay as they are, \
+    details: "Installs the remote modules that the configuration calls, and those that test files name. Those that are installed \
+      already stay as they are, \
       unless their source or their version no longer fits.",
     declare: flags::declare::<Arguments>,
     refused: &[("json", "Terraform has it for other commands only.")],
@@ -115,7 +115,7 @@ pub fn install(
         Some(stream) => stream.log(text.trim_start_matches("- ")),
         None => session.ui.line(text),
     };
-    let mut tell = |event| match event {
+    let mut emit = |event| match event {
         Event::Downloading {
             key,
             package,
@@ -130,7 +130,7 @@ pub fn install(
     };
     // Earlier lines must be visible while packages are downloaded.
     session.ui.flush();
-    let outcome = runtime.block_on(install.run(".", &mut tell));
+    let outcome = runtime.block_on(install.run(".", &mut emit));
     let (loaded, mut problems, mut sources) = (outcome.loaded, outcome.problems, outcome.sources);
     // If the installation failed, its error explains a missing module better than the loader's.
     problems.extend(if problems.has_errors() {

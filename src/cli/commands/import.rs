@@ -80,7 +80,7 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
     if address.resource.resource.mode != Mode::Managed {
         return Err(Failure::new(
             "A managed resource address is required. Importing into a data resource is not allowed.",
-            "What a data block stands for is read each time, so there is nothing to import.",
+            "A data source is read in every plan and is not managed, so there is nothing to import.",
         ));
     }
     let project = configuration(session, arguments.config.as_deref().unwrap_or("."))?;

@@ -108,7 +108,10 @@ impl Login<'_> {
         // Checked first, so that nobody logs in for a token that cannot be stored.
         if let Location::OtherFile = self.stored.location() {
             let mut problems = warnings;
-            problems.push(self.stored.elsewhere("log in", self.session.ui.program.command));
+            problems.push(
+                self.stored
+                    .maintained_by_user("log in", self.session.ui.program.command),
+            );
             return Err(problems);
         }
         self.session.show_now(&warnings, &SourceMap::default());

@@ -10,8 +10,8 @@ pub const COMMAND: Command = Command {
     path: "logout",
     about: "Remove locally-stored credentials for a remote host",
     positional: "[HOSTNAME]",
-    details: "Removes the token that login has stored for a host, app.terraform.io if none is named. The host is not told: the \
-      token is good until it is revoked there.",
+    details: "Removes the token that login has stored for a host, app.terraform.io if none is named. The token stays valid until \
+      it is revoked at the host.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
@@ -42,7 +42,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let ui = &session.ui;
     match stored.location() {
         Location::OtherFile => {
-            return Err(Failure::from(stored.elsewhere("log out", session.ui.program.command)));
+            return Err(Failure::from(
+                stored.maintained_by_user("log out", session.ui.program.command),
+            ));
         }
         Location::Nowhere => {
             return Ok(Outcome::line(format!("No credentials for {shown} are stored.\n")));

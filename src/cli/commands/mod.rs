@@ -127,7 +127,7 @@ const CAPTURED: &[&str] = &[
 
 /// Returns true if the stream is selected. This must be known before the arguments are parsed, since usage errors are written to
 /// the stream, too.
-fn json_asked(arguments: &[String]) -> bool {
+fn wants_json(arguments: &[String]) -> bool {
     let flags = arguments.iter().take_while(|a| *a != "--");
     let value = |a: &String| {
         let flag = a.strip_prefix("--").or_else(|| a.strip_prefix('-'))?;
@@ -391,7 +391,7 @@ fn dispatch(surroundings: Surroundings, parsed: &Parsed) -> Status {
 
 /// Parses the arguments of a command, runs it, and shows its outcome.
 fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parsed) -> Status {
-    let as_json = json_asked(&parsed.arguments);
+    let as_json = wants_json(&parsed.arguments);
     if STREAMING.contains(&command.path) && as_json {
         surroundings.console.stream = Some(Arc::new(Stream::begin(surroundings.ui.clone())));
     }

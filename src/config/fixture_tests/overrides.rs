@@ -90,7 +90,7 @@ fn conditions_and_depends_on_cannot_be_overridden() {
 }
 
 #[test]
-fn deprecation_in_an_override_file_has_no_effect_which_is_said() {
+fn deprecation_in_an_override_file_has_no_effect_and_is_warned_of() {
     let files = [
         (
             "main.tf",

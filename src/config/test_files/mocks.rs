@@ -234,7 +234,7 @@ impl TestDecoder<'_> {
         let values = taken.attribute(values);
         let Some(attribute) = taken.attribute("target") else {
             let detail = format!(
-                "An {} block needs a \"target\": the address of what it stands for.",
+                "An {} block needs a \"target\": the address of the object that it overrides.",
                 block.ty
             );
             self.error("Missing target attribute", detail, &range);

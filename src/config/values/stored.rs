@@ -69,7 +69,8 @@ fn value(variable: &Variable, stored: &StoredValue, out: &mut CollectedValues) -
             out.diagnostics.push(Diagnostic::warning(
                 format!("Value for var.{name} unavailable"),
                 format!(
-                    "The workspace keeps the value of \"{name}\" as a secret, and tells it to its own runs only. This command runs \
+                    "The workspace keeps the value of \"{name}\" as a secret, and passes it to its own runs only. This command \
+                     runs \
                      here, so the value is not known; set it with -var where it is needed."
                 ),
             ));

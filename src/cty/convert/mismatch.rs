@@ -36,7 +36,7 @@ pub fn mismatch_message(got: &Type, want: &Type) -> String {
             format!("incorrect set element type: {}", mismatch_message(g, w))
         }
         (Type::Map(g), Type::Map(w)) => format!("incorrect map element type: {}", mismatch_message(g, w)),
-        _ if names_tell_apart(got, want) => {
+        _ if names_distinguish(got, want) => {
             format!("{} required, but have {}", constraint_name(want), got.friendly_name())
         }
         _ => format!("{} required", constraint_name(want)),
@@ -45,7 +45,7 @@ pub fn mismatch_message(got: &Type, want: &Type) -> String {
 
 /// Returns true if the names of both types explain the mismatch. If a value of one type may convert to the other, the
 /// type is not the cause, and two structural types have the same name.
-fn names_tell_apart(got: &Type, want: &Type) -> bool {
+fn names_distinguish(got: &Type, want: &Type) -> bool {
     match (got, want) {
         _ if got.is_primitive() != want.is_primitive() => true,
         (_, Type::String) | (Type::Number, Type::Bool) | (Type::Bool, Type::Number) => true,

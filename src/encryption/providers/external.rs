@@ -71,6 +71,7 @@ impl External {
 
 impl Source for External {
     fn new_key(&self) -> Result<(Vec<u8>, Vec<u8>), ProviderError> {
+        // In the protocol, null in place of stored metadata is the request for a new key.
         let output = self.run(b"null")?;
         let metadata = output.meta.unwrap_or(Metadata {
             external_data: BTreeMap::new(),

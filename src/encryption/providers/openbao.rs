@@ -82,10 +82,12 @@ impl Openbao {
         let mut header = |name: &'static str, value: &str| -> Result<(), ProviderError> {
             let value = HeaderValue::from_str(value.trim());
             let mut value = value.map_err(|_| refused(format!("the value for {name} has invalid characters")))?;
+            // A debug log prints headers, but not those that are marked.
             value.set_sensitive(true);
             headers.insert(name, value);
             Ok(())
         };
+        // As the client library does: an agent in front of the server may refuse requests without it.
         header("x-vault-request", "true")?;
         if let Some(token) = arguments.text("token").or_else(|| variable("TOKEN")) {
             header("x-vault-token", token)?;
@@ -117,6 +119,7 @@ impl Openbao {
     fn request(&self, action: &[&str], body: &Json) -> Result<Json, ServerError> {
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
+            // As segments: a slash in the name of a key must be escaped, or it would change the path.
             path.pop_if_empty().extend(action).push(&self.key_name);
         }
         let answer = post(&self.transport, &url, &self.headers, &Bytes::from(body.to_string()))?;
@@ -153,6 +156,7 @@ impl Source for Openbao {
         let key = plaintext(&data).map_err(failed)?;
         let ciphertext = data["ciphertext"].as_str();
         let ciphertext = ciphertext.ok_or_else(|| failed(ServerError::Missing("ciphertext")))?;
+        // OpenTofu stores this text as bytes, so that it is base64 in the metadata, although it is text already.
         let stored = Stored {
             ciphertext: ciphertext.as_bytes().to_vec(),
         };

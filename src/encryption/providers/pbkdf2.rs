@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Arguments, Keys, ProviderError, Source, base64_text, metadata, written};
 use crate::arguments::schema_of;
 
+// The limits and defaults of OpenTofu: a configuration that one of the two accepts must work with the other.
 const MIN_PASSPHRASE: usize = 16;
 const MIN_ITERATIONS: u32 = 200_000;
 
@@ -113,6 +114,7 @@ fn derive(secret: &[u8], parameters: &Parameters) -> Result<Vec<u8>, DeriveError
 
 impl Source for Pbkdf2 {
     fn new_key(&self) -> Result<(Vec<u8>, Vec<u8>), ProviderError> {
+        // A new salt in each run, so that no key encrypts the states of two runs.
         let mut salt = vec![0; self.salt_length as usize];
         rand::fill(&mut salt)
             .map_err(|_| ProviderError::Failure("the system has no random numbers for a salt".to_owned()))?;

@@ -124,6 +124,7 @@ async fn exchange(command: &[String], input: &[u8], header: &Header) -> Result<V
     let write = async {
         // A program that ignores its input may end before it has been written.
         let _ = stdin.write_all(input).await;
+        // Closed, since a program may read its input to the end before it answers.
         drop(stdin);
         Ok::<(), ProgramError>(())
     };
@@ -146,6 +147,7 @@ async fn exchange(command: &[String], input: &[u8], header: &Header) -> Result<V
         }
     };
     let errors = async {
+        // Read to the end, or the program would block on a full pipe; only the end is needed for the message.
         let mut tail = Tail::new(4096);
         let mut buffer = [0; 1024];
         while let Ok(read @ 1..) = stderr.read(&mut buffer).await {

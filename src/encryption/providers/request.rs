@@ -110,6 +110,7 @@ pub(super) fn post(transport: &Transport, url: &Url, headers: &HeaderMap, body: 
         let text = response.bytes(MAX_ANSWER).await?;
         Ok(Answer {
             status,
+            // A proxy may answer with a page of HTML, and its status is still worth a message.
             body: serde_json::from_slice(&text).unwrap_or(Json::Null),
         })
     })?

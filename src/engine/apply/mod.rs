@@ -77,7 +77,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
     let opened = OpenedValues::default();
     let needed = tokio::select! {
         needed = Providers::start_required(inputs.providers, inputs.config, &plan.prior_state) => needed,
-        () = inputs.stop.cancelled() => Err(cancelled().into()),
+        () = inputs.stop.cancelled() => Err(canceled().into()),
     };
     let providers = match needed {
         Ok(providers) => providers,
@@ -116,10 +116,11 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
     }
 }
 
-fn cancelled() -> Diagnostic {
+fn canceled() -> Diagnostic {
     Diagnostic::error(
-        "Operation cancelled",
-        "The apply was cancelled by a second interrupt. Completed operations are in the state. Running operations were not waited for: \
+        "Operation canceled",
+        "The apply was canceled by a second interrupt. Completed operations are in the state. Running operations were not waited \
+         for: \
          each may have taken effect, in whole or in part. A new object may exist without being in the state. If only its provisioners or \
          actions were cut short, it is in the state as tainted, and the next apply replaces it.",
     )
@@ -227,7 +228,7 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
     let mut diagnostics = tokio::select! {
         diagnostics = work => diagnostics,
         never = applier.ephemerals.renew_until_closed() => match never {},
-        () = inputs.stop.cancelled() => cancelled().into(),
+        () = inputs.stop.cancelled() => canceled().into(),
     };
     tokio::select! {
         () = applier.ephemerals.close_all() => {}

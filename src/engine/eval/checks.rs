@@ -347,7 +347,7 @@ impl Conditions<'_> {
         }
         problems.extend(found);
         let detail = if message.is_empty() {
-            "The condition does not hold. Why its message is not shown is told beside this."
+            "The condition does not hold. Another diagnostic has the reason why its message is not shown."
         } else {
             &message
         };

@@ -237,7 +237,7 @@ impl Planner<'_> {
             .forget_resource_value(&change.address.containing_resource());
         let (config, mut warnings) = evaluated?;
         if destroy {
-            lasting(&config, &action)?;
+            check_storable(&config, &action)?;
         }
         warnings.extend(self.plan_action(&action, &config, &about).await?);
         let trigger = LifecycleTrigger {
@@ -437,7 +437,7 @@ pub(super) fn requested_callers(config: &Config, action: &ConfiguredAction<'_>) 
 }
 
 /// Checks that a configuration can be stored in the plan: an invocation by a destruction is not evaluated again.
-fn lasting(config: &Value, action: &ConfiguredAction<'_>) -> Result<(), Diagnostic> {
+fn check_storable(config: &Value, action: &ConfiguredAction<'_>) -> Result<(), Diagnostic> {
     if !config.is_wholly_known() {
         return Err(Diagnostic::error(
             "Unknown action config",

@@ -162,7 +162,7 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ),
     (
         "base64decode",
-        "The text that a base64 string stands for, which must be UTF-8.",
+        "The text that a base64 string encodes, which must be UTF-8.",
     ),
     ("base64encode", "The bytes of a string in UTF-8, as base64."),
     ("base64gunzip", "The string that base64 of a gzip archive holds."),
@@ -257,7 +257,7 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ("floor", "The nearest whole number that is not greater."),
     (
         "format",
-        "A string made from a pattern, in which verbs stand for the other arguments.",
+        "A string made from a pattern, in which verbs are replaced by the other arguments.",
     ),
     ("formatdate", "A time written in a format of your choice."),
     (
@@ -268,7 +268,7 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ("index", "The index of the first element of a list that equals a value."),
     ("issensitive", "Whether a value is marked as sensitive."),
     ("join", "Strings put together, with a separator between them."),
-    ("jsondecode", "The value that a JSON text stands for."),
+    ("jsondecode", "The value of a JSON text."),
     ("jsonencode", "A value as JSON text."),
     (
         "keys",
@@ -300,10 +300,7 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
         "A value that is no longer marked as sensitive. Use it only where the value discloses nothing.",
     ),
     ("one", "The only element of a collection, or null if it is empty."),
-    (
-        "parseint",
-        "The whole number that a string stands for in a base between 2 and 62.",
-    ),
+    ("parseint", "The whole number of a string in a base between 2 and 62."),
     (
         "pathexpand",
         "A path with the home directory in place of a leading \"~\".",
@@ -352,7 +349,7 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ),
     (
         "textdecodebase64",
-        "The text that base64 stands for in a character encoding.",
+        "The text that base64 encodes in a character encoding.",
     ),
     ("textencodebase64", "A text in a character encoding, as base64."),
     ("timeadd", "A time some duration later, or earlier."),
@@ -392,7 +389,7 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
         "values",
         "The elements of a map or the attribute values of an object, in the order of their keys.",
     ),
-    ("yamldecode", "The value that a YAML document stands for."),
+    ("yamldecode", "The value of a YAML document."),
     ("yamlencode", "A value as a YAML document."),
     ("zipmap", "A map made from a list of keys and a list of values."),
 ];

@@ -159,7 +159,7 @@ pub enum FetchError {
     #[error("{0}")]
     Manifest(String),
     /// The installation ended before the package was fetched.
-    #[error("it was cancelled")]
+    #[error("it was canceled")]
     Canceled,
 }
 

@@ -93,7 +93,7 @@ fn explained(error: net::Error) -> FetchError {
 }
 
 /// Asks a server for the location of a module: a header, or an element of the page.
-pub(super) async fn elsewhere(client: &Client, url: &Url) -> Result<RemoteSource, FetchError> {
+pub(super) async fn discovered_location(client: &Client, url: &Url) -> Result<RemoteSource, FetchError> {
     let mut asked = url.clone();
     // The parameter by which servers recognize Terraform's requests for the location.
     asked.query_pairs_mut().append_pair("terraform-get", "1");

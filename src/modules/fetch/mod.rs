@@ -45,7 +45,7 @@ struct Address {
 enum Came {
     Here,
     /// The server names another address.
-    Elsewhere(RemoteSource),
+    Redirect(RemoteSource),
 }
 
 impl Fetcher {
@@ -85,9 +85,9 @@ impl Fetcher {
                     }
                     return tree::remove(&raw).map_err(failed);
                 }
-                Came::Elsewhere(next) => {
+                Came::Redirect(next) => {
                     // Both addresses may hold keys. The requests themselves are logged without keys.
-                    tracing::debug!("the package is elsewhere");
+                    tracing::debug!("the package has another address");
                     // The requested subdirectory is below the one that the other address names.
                     subdir = match (next.subdir, subdir) {
                         (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
@@ -119,7 +119,9 @@ impl Fetcher {
             }
             ("file", None) if !wanted => file::directory(&address.url, to)?,
             ("http" | "https", None) if !wanted => {
-                return http::elsewhere(&self.client, &address.url).await.map(Came::Elsewhere);
+                return http::discovered_location(&self.client, &address.url)
+                    .await
+                    .map(Came::Redirect);
             }
             ("http" | "https" | "s3" | "gcs" | "file", Some(format)) => self.archive(&address, format, to).await?,
             ("git" | "hg", _) => {

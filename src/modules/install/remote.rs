@@ -140,7 +140,7 @@ impl Walk<'_> {
         turn: Option<Turn>,
         events: &UnboundedSender<Event>,
     ) -> Option<(String, Option<String>, Option<String>, Turn)> {
-        let tell = |package: String, version: Option<String>, carried: bool| {
+        let emit = |package: String, version: Option<String>, carried: bool| {
             let key = key.to_owned();
             drop(events.send(Event::Downloading {
                 key,
@@ -155,7 +155,7 @@ impl Walk<'_> {
             ModuleSource::Local(_) => None,
             ModuleSource::Remote(remote) => {
                 let from_pack = carried.is_some_and(|carried| carried.has(&remote.package));
-                tell(public(&remote.package), None, from_pack);
+                emit(public(&remote.package), None, from_pack);
                 let turn = turn.unwrap_or_else(|| self.turn(&remote.package));
                 Some((remote.package.clone(), remote.subdir.clone(), None, turn))
             }
@@ -163,7 +163,7 @@ impl Walk<'_> {
                 let located = async {
                     let version = self.registries.choose(module, call.version.as_ref()).await?;
                     let from_pack = carried.is_some_and(|carried| carried.location(module, &version.text).is_some());
-                    tell(module.package(), Some(version.text.clone()), from_pack);
+                    emit(module.package(), Some(version.text.clone()), from_pack);
                     let location = self.registries.location(module, &version.text).await?;
                     Ok::<_, Problem>((version.text, location))
                 };

@@ -26,13 +26,13 @@ impl Work<'_> {
         client: &Client,
         needed: Vec<Needed<'_>>,
         chooser: &Chooser<'_>,
-        tell: &mut dyn FnMut(Step<'_>),
+        emit: &mut dyn FnMut(Step<'_>),
     ) {
         // The built-in may be the outcome, so no download is announced.
         for one in needed.iter().filter(|one| one.fallback.is_none()) {
             match one.locked(&self.options) {
-                Some(_) => tell(Step::Reusing(one.provider)),
-                None => tell(Step::Finding(one.provider, one.constraints)),
+                Some(_) => emit(Step::Reusing(one.provider)),
+                None => emit(Step::Finding(one.provider, one.constraints)),
             }
         }
         let options = self.options;
@@ -61,13 +61,13 @@ impl Work<'_> {
                 Ok(found) => match &one.here {
                     Some(here) if here.version >= found.version => {
                         let selection = Selection::External(here.clone());
-                        self.take(one.provider, one.constraints, selection, one.old, tell);
+                        self.take(one.provider, one.constraints, selection, one.old, emit);
                     }
                     _ => chosen.push((one, found)),
                 },
                 Err(why) if one.fallback.is_some() => {
                     tracing::debug!(provider = %one.provider, why = why.detail, "no source has the required version");
-                    self.fall_back(one, tell);
+                    self.fall_back(one, emit);
                 }
                 Err(mut why) => {
                     let about = chooser
@@ -87,7 +87,7 @@ impl Work<'_> {
         if self.errors.has_errors() {
             return;
         }
-        self.fetch_chosen(client, chosen, chooser, tell).await;
+        self.fetch_chosen(client, chosen, chooser, emit).await;
     }
 
     /// Fetches the packages of the chosen versions.
@@ -96,7 +96,7 @@ impl Work<'_> {
         client: &Client,
         chosen: Vec<(Needed<'_>, Newest)>,
         chooser: &Chooser<'_>,
-        tell: &mut dyn FnMut(Step<'_>),
+        emit: &mut dyn FnMut(Step<'_>),
     ) {
         let settings = self.catalog.settings();
         let order: Vec<(&Provider, Version)> = chosen
@@ -124,18 +124,18 @@ impl Work<'_> {
             }))
             .buffered(AT_ONCE);
         for (provider, version) in &order {
-            tell(Step::Installing(provider, version));
-            let fetched = watching(fetches.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
+            emit(Step::Installing(provider, version));
+            let fetched = watching(fetches.next(), || emit(Step::Downloading(Overall::sum(&progress)))).await;
             let Some((one, found, wanted, fetched)) = fetched else {
                 break;
             };
             match fetched {
-                Ok(fetched) => self.fetched(&one, wanted, fetched, tell),
+                Ok(fetched) => self.fetched(&one, wanted, fetched, emit),
                 Err(why @ (FetchError::NoSource | FetchError::NotForPlatform(_) | FetchError::Source(_)))
                     if one.fallback.is_some() =>
                 {
                     tracing::debug!(provider = %one.provider, why = why.text(), "no source has the required version");
-                    self.fall_back(one, tell);
+                    self.fall_back(one, emit);
                 }
                 Err(FetchError::NotForPlatform(missing)) => {
                     let required = chooser.required_by(provider);
@@ -163,13 +163,13 @@ impl Work<'_> {
     }
 
     /// Takes the built-in in place of the version that no source has.
-    fn fall_back(&mut self, one: Needed<'_>, tell: &mut dyn FnMut(Step<'_>)) {
+    fn fall_back(&mut self, one: Needed<'_>, emit: &mut dyn FnMut(Step<'_>)) {
         if let Some(selection) = one.fallback {
-            self.take(one.provider, one.constraints, selection, one.old, tell);
+            self.take(one.provider, one.constraints, selection, one.old, emit);
         }
     }
 
-    fn fetched(&mut self, one: &Needed<'_>, wanted: Wanted, fetched: Fetched, tell: &mut dyn FnMut(Step<'_>)) {
+    fn fetched(&mut self, one: &Needed<'_>, wanted: Wanted, fetched: Fetched, emit: &mut dyn FnMut(Step<'_>)) {
         let mut hashes = wanted.locked;
         hashes.extend(fetched.hashes);
         let executable = discovery::executable_in(&fetched.dir, &one.provider.ty).unwrap_or_default();
@@ -189,6 +189,6 @@ impl Work<'_> {
             new: fetched.how != Provenance::AlreadyInstalled,
             how: Some(fetched.how),
         };
-        self.finish(one.provider, Some(entry), outcome, tell);
+        self.finish(one.provider, Some(entry), outcome, emit);
     }
 }

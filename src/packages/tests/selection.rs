@@ -384,7 +384,7 @@ fn the_newest_version_counts_and_of_equal_ones_the_first() {
 }
 
 #[test]
-fn links_to_ourselves_override_nothing() {
+fn links_to_this_executable_override_nothing() {
     let machine = Machine::new();
     let link = machine.path("bin/terraform-provider-null_v3.2.9");
     std::os::unix::fs::symlink(machine.path("bin/monoform"), link).unwrap();

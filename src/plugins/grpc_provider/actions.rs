@@ -49,7 +49,7 @@ impl GrpcProvider {
                 },
                 Ok(None) => {
                     return completed.ok_or_else(|| {
-                        let what = "the events of the invocation ended without saying that it is complete";
+                        let what = "the events of the invocation ended without the event of completion";
                         self.fault(path, what, &[])
                     });
                 }

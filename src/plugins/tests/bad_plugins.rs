@@ -52,14 +52,14 @@ async fn a_plugin_that_ends_at_once() {
     assert_eq!(
         script_error("echo 'cannot find libfoo' >&2; echo 'giving up' >&2; exit 3").await,
         format!(
-            "{START}It ended, or closed its standard output, before saying where it can be reached. Its process ended with \
+            "{START}It ended, or closed its standard output, before it printed its address. Its process ended with \
              exit status 3.\n\nThe last it wrote:\n  cannot find libfoo\n  giving up"
         )
     );
     assert_eq!(
         script_error("kill -9 $$").await,
         format!(
-            "{START}It ended, or closed its standard output, before saying where it can be reached. Its process was killed by \
+            "{START}It ended, or closed its standard output, before it printed its address. Its process was killed by \
              signal 9 (SIGKILL; it may have used more memory than there is)."
         )
     );

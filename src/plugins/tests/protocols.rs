@@ -735,7 +735,7 @@ macro_rules! tests_of {
                     .import(ty, &ImportTarget::Id("i".into()))
                     .await
                     .unwrap_err();
-                assert_eq!(errors.0[0].summary, "Request cancelled");
+                assert_eq!(errors.0[0].summary, "Request canceled");
                 let errors = provider
                     .plan(
                         ty,
@@ -991,7 +991,7 @@ async fn a_plugin_that_is_gone() {
     let errors = provider.schema().await.unwrap_err();
     assert_eq!(errors.0[0].summary, "Plugin did not respond");
     assert!(
-        errors.0[0].detail.contains("started by somebody else"),
+        errors.0[0].detail.contains("Another program started it"),
         "{}",
         errors.0[0].detail
     );

@@ -404,7 +404,7 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_is_told_and_its_record_not_used(texts in texts(), bit in any::<prop::sample::Index>()) {
+        fn flipped_bit_is_reported_and_its_record_is_not_used(texts in texts(), bit in any::<prop::sample::Index>()) {
             let mut file = file(&texts);
             let bit = bit.index(file.len() * 8);
             file[bit / 8] ^= 1 << (bit % 8);

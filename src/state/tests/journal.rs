@@ -292,7 +292,7 @@ fn every_prefix_of_a_journal_recovers() {
 }
 
 #[test]
-fn a_flipped_bit_is_told_and_the_file_kept() {
+fn flipped_bit_is_reported_and_the_file_stays() {
     let left = interrupted();
     let (path, journal) = (place(&left), path_of(&place(&left)));
     let (before, whole) = (fs::read(&path).unwrap(), fs::read(&journal).unwrap());

@@ -187,7 +187,7 @@ impl Change<'_> {
                 return Ok(backend);
             }
         }
-        let in_place = self.tell_or_refuse(block)?;
+        let in_place = self.report_or_refuse(block)?;
         let asked = settings::asked(context.console, &schema, merged, self.migration.input)?;
         let backend = connect(kind, asked.clone())?;
         match &self.previous {
@@ -209,7 +209,7 @@ impl Change<'_> {
 
     /// Reports a change, or refuses it where nobody has agreed to it. Returns true for a change from one `cloud` block
     /// to another.
-    fn tell_or_refuse(&self, block: &Backend) -> Result<bool, Diagnostics> {
+    fn report_or_refuse(&self, block: &Backend) -> Result<bool, Diagnostics> {
         let Some(previous) = &self.previous else {
             return Ok(false);
         };
@@ -229,12 +229,12 @@ impl Change<'_> {
                 &format!("Migrating from HCP Terraform to backend \"{after}\"."),
             ),
             _ if !self.agreed() => return Err(changed(self.context).into()),
-            _ => self.tell_of_change(block),
+            _ => self.report_change(block),
         }
         Ok(false)
     }
 
-    fn tell_of_change(&self, block: &Backend) {
+    fn report_change(&self, block: &Backend) {
         let (console, tool) = (self.context.console, self.context.program.tool);
         console.note(
             Tone::Titled,
@@ -325,13 +325,13 @@ fn check_options(
     if options.force_copy {
         return refused(
             "-force-copy",
-            "Init asks what is to be done with states that are elsewhere.",
+            "Init asks what is to be done with the states in the other backend.",
         );
     }
     if options.migrate {
         return refused(
             "-migrate-state",
-            "Init asks what is to be done with states that are elsewhere.",
+            "Init asks what is to be done with the states in the other backend.",
         );
     }
     Ok(())

@@ -161,7 +161,7 @@ fn needs_cloud_init(context: &Context<'_>, reason: &str) -> Diagnostic {
         format!("HCP Terraform or Terraform Enterprise initialization required: please run \"{command} init\""),
         format!(
             "Reason: {reason}.\n\nThe \"cloud\" block says where the state is kept, and it does not agree with what the last init \
-             wrote down. Run \"{command} init\", which asks about states that are elsewhere.\n\nNothing was changed."
+             wrote down. Run \"{command} init\", which asks about states in the other backend.\n\nNothing was changed."
         ),
     )
 }

@@ -71,7 +71,7 @@ fn check_schema(schema: &Schema, provider: &addrs::Provider) -> Result<(), Diagn
     };
     let detail = format!(
         "In a \"state_store\" block, \"provider\" is the block of the store's provider, and no store can have an argument or block \
-         of that name. This is a bug in the provider {}; its developers should be told.",
+         of that name. This is a bug in the provider {}; report it to its developers.",
         provider.for_display()
     );
     Err(Diagnostic::error(summary, detail).into())

@@ -38,12 +38,12 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
         })
         .collect();
     // The document's format version has neither ephemeral resources nor the `ephemeral` argument of variables and outputs.
-    let lasting = module_of
+    let stored = module_of
         .resources
         .values()
         .filter(|r| !matches!(r.address.mode, Mode::Ephemeral | Mode::List));
     // Terraform's order: managed resources before data sources.
-    let mut sorted: Vec<&Resource> = lasting.collect();
+    let mut sorted: Vec<&Resource> = stored.collect();
     sorted.sort_by_key(|r| {
         (
             r.address.mode != Mode::Managed,

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_and_sensitive_places_are_told_by_shape() {
+    fn unknown_and_sensitive_paths_have_the_shape_of_the_value() {
         let value = Value::object([
             ("id", Value::unknown(Type::String)),
             ("name", Value::string("n")),

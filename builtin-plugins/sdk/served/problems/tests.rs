@@ -144,7 +144,7 @@ model! {
 }
 
 #[test]
-fn what_only_resources_have_is_refused_elsewhere() {
+fn properties_of_resources_are_refused_in_other_schemas() {
     let schema = Schema::of::<Planned>();
     assert_eq!(problems(Use::Resource, &schema), [""; 0]);
     let data: Vec<String> = problems(Use::DataSource, &schema);

@@ -128,7 +128,7 @@ pub(super) fn why(reason: Reason) -> Option<&'static str> {
         Reason::None => return None,
         Reason::ReplaceBecauseCannotUpdate => "The provider cannot make such a change in place.",
         Reason::ReplaceBecauseTainted => {
-            "The object is tainted: its creation failed halfway, a provisioner failed, or somebody ran \"taint\"."
+            "The object is tainted: its creation failed halfway, a provisioner failed, or \"taint\" was run."
         }
         Reason::ReplaceByRequest => "The option -replace names it.",
         Reason::ReplaceByTriggers => "Something that replace_triggered_by names will change.",
@@ -139,7 +139,7 @@ pub(super) fn why(reason: Reason) -> Option<&'static str> {
         Reason::DeleteBecauseNoModule => "The configuration does not have its module instance any more.",
         Reason::DeleteBecauseNoMoveTarget => "It was moved to an address that the configuration does not have.",
         Reason::ForgetBecauseState => {
-            "Its block said destroy = false when it was last applied, and the state remembers that."
+            "Its block had destroy = false when it was last applied, which the state records."
         }
         Reason::ReadBecauseConfigUnknown => "Some of its arguments are known only during apply.",
         Reason::ReadBecauseDependencyPending => "Something that it depends on will change first.",

@@ -18,9 +18,10 @@ use crate::tested;
 
 pub const COMMAND: Command = Command {
     path: "modules mirror",
-    about: "Save local copies of all modules from elsewhere",
+    about: "Save local copies of all remote modules",
     positional: "DIR",
-    details: "Fetches every module that the configuration calls from elsewhere, or a test file names, and puts it into a directory. Where nothing can be \
+    details: "Fetches every remote module that the configuration calls, or a test file names, and puts it into a directory. \
+      Where nothing can be \
       fetched, \"init -mirror=DIR\" installs from there. Of a registry module it takes the newest version that is allowed; \
       an earlier one that is in the directory already stays. \"providers mirror\" does the same for providers, and the \
       directory can be the same.",
@@ -85,7 +86,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         .map_err(|why| Failure::new("Cannot write the mirror", why.to_string()))?;
     if added.is_empty() {
         return Ok(Outcome::line(
-            "No module comes from elsewhere: there is nothing to mirror.",
+            "There are no remote modules, so there is nothing to mirror.",
         ));
     }
     Ok(Outcome::line(session.ui.style().good(format!(
@@ -116,7 +117,7 @@ pub(in crate::commands) fn fetch(
         forget: true,
         program: session.ui.program,
     };
-    let mut tell = |event| match event {
+    let mut emit = |event| match event {
         Event::Downloading {
             key, package, version, ..
         } => {
@@ -125,5 +126,5 @@ pub(in crate::commands) fn fetch(
         }
         Event::Installed { .. } => {}
     };
-    Ok(session.runtime()?.block_on(install.run(".", &mut tell)))
+    Ok(session.runtime()?.block_on(install.run(".", &mut emit)))
 }

@@ -298,7 +298,7 @@ fn gather(
         platforms,
         staging,
     };
-    let mut tell = |step: Step<'_>| match step {
+    let mut emit = |step: Step<'_>| match step {
         Step::Fetching(provider, version, platform) => {
             let name = provider.for_display();
             session
@@ -308,7 +308,7 @@ fn gather(
         Step::Downloading(overall) => downloads::show(session, &overall),
         Step::Packing(..) | Step::Selected(..) | Step::Retrieved(..) | Step::Compared(..) => {}
     };
-    fetching(session, async || catalog.gather(&request, &mut tell).await)
+    fetching(session, async || catalog.gather(&request, &mut emit).await)
 }
 
 /// Combines the contents of the `-from` packs with the collected packages, which replace equal ones.

@@ -74,7 +74,7 @@ impl FromFlags for Arguments {
             modules: flags.switch(
                 "modules",
                 false,
-                "Carry the modules that these configurations call from elsewhere, too: in the versions that are installed there, else the \
+                "Carry the remote modules that these configurations call, too: in the versions that are installed there, else the \
                  newest that are allowed.",
             ),
             include_config: flags.switch(

@@ -152,7 +152,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let locked = fetching(session, async || {
         request
-            .lock(&session.working_dir, &mut |step| tell(session, &step))
+            .lock(&session.working_dir, &mut |step| emit(session, &step))
             .await
     })?;
     let style = session.ui.style();
@@ -180,7 +180,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     })
 }
 
-fn tell(session: &Session, step: &Step<'_>) {
+fn emit(session: &Session, step: &Step<'_>) {
     session.ui.line(match step {
         Step::Downloading(overall) => return downloads::show(session, overall),
         Step::Selected(..) | Step::Packing(..) => return,

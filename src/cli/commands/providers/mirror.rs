@@ -106,7 +106,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         cache: None,
     };
     let left_out = fetching(session, async || {
-        let mut tell = |step: Step<'_>| tell(session, &step);
+        let mut emit = |step: Step<'_>| emit(session, &step);
         let dir = Path::new(dir);
         let of_plugin_directories = Installed {
             catalog: &catalog,
@@ -117,18 +117,18 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         };
         for (provider, constraints) in &installed {
             of_plugin_directories
-                .mirror(provider, constraints, dir, &mut tell)
+                .mirror(provider, constraints, dir, &mut emit)
                 .await?;
         }
         let wanted = request(&wanted, &platforms[..]);
-        let unreachable = wanted.mirror(dir, &lock, &mut tell).await?;
+        let unreachable = wanted.mirror(dir, &lock, &mut emit).await?;
         if !unreachable.is_empty() {
             return Err(unreachable.into_values().collect());
         }
         // On their own, since the lock file need not have them, and failures get another explanation.
         let nothing = LockFile::default();
         let mirrored = request(&built_in, &platforms[..])
-            .mirror(dir, &nothing, &mut tell)
+            .mirror(dir, &nothing, &mut emit)
             .await;
         mirrored.map_err(|problems| about_built_in(problems, session.ui.program.tool))
     })?;
@@ -160,7 +160,7 @@ impl Installed<'_> {
         provider: &Provider,
         constraints: &Constraints,
         to: &Path,
-        tell: &mut dyn FnMut(Step<'_>),
+        emit: &mut dyn FnMut(Step<'_>),
     ) -> Result<(), Diagnostics> {
         let failed = |why: String| Diagnostics::from(Diagnostic::error("Could not retrieve providers", why));
         let staging = tempfile::tempdir();
@@ -180,9 +180,9 @@ impl Installed<'_> {
         };
         let locked = self.lock.providers.get(provider);
         let from_lock = locked.is_some_and(|locked| locked.version == version);
-        tell(Step::Selected(provider, &version, constraints, from_lock));
+        emit(Step::Selected(provider, &version, constraints, from_lock));
         for package in &found {
-            tell(Step::Packing(&package.platform, &package.path));
+            emit(Step::Packing(&package.platform, &package.path));
         }
         let to = to.to_owned();
         let environment = self.client.settings().environment.clone();
@@ -259,7 +259,7 @@ fn consistent(lock: &LockFile, wanted: &BTreeMap<Provider, Constraints>, command
     ))
 }
 
-fn tell(session: &Session, step: &Step<'_>) {
+fn emit(session: &Session, step: &Step<'_>) {
     session.ui.line(match step {
         Step::Downloading(overall) => return downloads::show(session, overall),
         Step::Selected(provider, version, constraints, from_lock) => {

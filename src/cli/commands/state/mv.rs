@@ -246,7 +246,8 @@ fn move_objects(
             }
             let StateAddress::Resource(to) = destination else {
                 return Err(Refusal::target(format!(
-                    "Cannot move {source} to {destination}: {source} stands for all instances of a resource, so the target must \
+                    "Cannot move {source} to {destination}: {source} is the address of all instances of a resource, so the \
+                     target must \
                      be a resource as well."
                 )));
             };

@@ -15,7 +15,7 @@ pub const COMMAND: Command = Command {
     path: "state rm",
     about: "Remove instances from the state",
     positional: "ADDRESS...",
-    details: "Forgets the resource instances at the given addresses: they leave the state, and the objects they stand for stay as \
+    details: "Forgets the resource instances at the given addresses: they leave the state, and the objects themselves stay as \
       they are. The address of a module means all that is in and below it, that of a resource all its instances.",
     declare: flags::declare::<Arguments>,
     refused: &[],

@@ -56,7 +56,7 @@ fn keep(stem: &str, state: &State, codec: &Codec) -> Result<PathBuf, Diagnostics
         .find(|path| !Path::new(path).exists());
     let Some(path) = free else {
         return Err(Diagnostic::error(
-            "Failed to keep the state of what was left behind",
+            "Failed to save the state of leftover objects",
             format!(
                 "There are {MOST_LEFTOVERS} state files already whose names begin with {stem}: see what is in them."
             ),
@@ -70,7 +70,7 @@ fn keep(stem: &str, state: &State, codec: &Codec) -> Result<PathBuf, Diagnostics
     }
     state::store::write_copy(Path::new(&path), &state, codec).map_err(|e| {
         Diagnostics::from(Diagnostic::error(
-            "Failed to keep the state of what was left behind",
+            "Failed to save the state of leftover objects",
             format!("The state file {path} cannot be written: {e}."),
         ))
     })?;
@@ -105,8 +105,8 @@ impl Leftovers for Beside {
             Err(e) => Err(Diagnostic::warning(
                 "Test without a journal",
                 format!(
-                    "What this test creates cannot be recorded while it runs: {e}. If this program is killed, nothing tells which objects \
-                     are left."
+                    "What this test creates cannot be recorded while it runs: {e}. If this program is killed, no record has the \
+                     objects that are left."
                 ),
             )),
         }

@@ -263,7 +263,7 @@ fn execute(
     let report = Report::new(views.view(), loaded.sources.clone());
     let beside = Beside::new(session)?;
     let result = runtime.block_on(async {
-        interrupt::listen_telling(session.ui.clone(), session.stream.clone(), stop.clone(), Arc::default());
+        interrupt::listen_with_messages(session.ui.clone(), session.stream.clone(), stop.clone(), Arc::default());
         suite::run(Suite {
             files: &loaded.files,
             root: &loaded.root,

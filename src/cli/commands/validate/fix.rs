@@ -152,12 +152,12 @@ fn parseable(file: &str, original: &str) -> Option<(String, Vec<Change>)> {
         let change = wanted(&problems, file, &text, &rejected).into_iter().next()?;
         let next = applied(&text, &[&change]);
         let after = parse(file, &next);
-        let elsewhere = after
+        let outside = after
             .iter()
             .filter_map(|problem| problem.subject.as_ref())
             .all(|subject| !change.has_made(subject.start.byte as usize));
         // The edit may reveal errors that error recovery has skipped. Only at the end, no error may be left.
-        if elsewhere {
+        if outside {
             text = next;
             problems = after;
             done.push(change);

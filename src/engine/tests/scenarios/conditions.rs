@@ -388,7 +388,7 @@ fn condition_is_judged_when_its_message_is_known() {
 }
 
 #[test]
-fn message_that_is_not_known_in_a_plan_is_said_so() {
+fn message_that_is_not_known_in_a_plan_is_reported() {
     let case = Case::new(
         r#"
         resource "fake_thing" "b" { name = "b" }

@@ -185,7 +185,7 @@ fn destroy_provisioners_see_instance_keys() {
 }
 
 /// Applies until this provisioner begins, and cancels then: the call never ends.
-fn cancelled_in(text: &str, call: &str) -> Case {
+fn canceled_in(text: &str, call: &str) -> Case {
     let mut case = Case::new(text);
     let plan = case.plan();
     let stop = case.stop.clone();
@@ -202,7 +202,7 @@ fn cancelled_in(text: &str, call: &str) -> Case {
 #[test]
 fn object_whose_provisioner_is_cut_short_is_tainted() {
     for call in ["provision first of id-a-1", "provision second"] {
-        let mut case = cancelled_in(TWO, call);
+        let mut case = canceled_in(TWO, call);
         assert!(case.is_tainted("fake_thing.a"), "{call}");
         let aborted = &case.completion.aborted;
         assert_eq!(aborted.len(), 1, "{aborted:?}");
@@ -247,11 +247,11 @@ fn provisioner_that_may_fail_does_not_taint_when_cut_short() {
           }
         }
     "#;
-    let case = cancelled_in(text, "provision may");
+    let case = canceled_in(text, "provision may");
     assert!(!case.is_tainted("fake_thing.a"));
     assert_eq!(case.completion.aborted[0].recorded, Some(Recorded::Object));
     case.assert_settled();
-    assert!(cancelled_in(text, "provision must").is_tainted("fake_thing.a"));
+    assert!(canceled_in(text, "provision must").is_tainted("fake_thing.a"));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn stop_completes_running_operations_and_starts_no_others() {
 }
 
 #[test]
-fn cancelled_apply_keeps_results_and_lists_unfinished_operations() {
+fn canceled_apply_keeps_results_and_lists_unfinished_operations() {
     let mut case = Case::new(MANY);
     case.parallelism = 2;
     let plan = case.plan();
@@ -58,7 +58,7 @@ fn cancelled_apply_keeps_results_and_lists_unfinished_operations() {
     // The call never ends.
     case.remote.lock().turns.insert("create n3".into(), u64::MAX);
     let diagnostics = case.try_apply(&plan);
-    assert!(texts(diagnostics.iter()).contains("Operation cancelled: "));
+    assert!(texts(diagnostics.iter()).contains("Operation canceled: "));
     let done = case.addresses();
     let completion = &case.completion;
     assert_eq!((completion.total, completion.done), (22, done.len()));

@@ -159,7 +159,7 @@ fn thing(name: &str, action: Action, before: Value, after: Value) -> ResourceCha
 }
 
 #[test]
-fn what_is_left_of_a_failed_replacement_is_told() {
+fn deposed_object_of_a_failed_replacement_is_shown() {
     let schemas = schemas(&[("id", Type::String)]);
     let object = Value::object([("id", Value::string("i"))]);
     let mut change = thing("a", Action::Delete, object, Value::null(Type::Dynamic));
