@@ -18,7 +18,6 @@ pub struct Config {
     pub lock_id: Attr<String>,
 }
 
-/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Memory

@@ -9,7 +9,6 @@ use crate::included::Included;
 use crate::stages::Stage;
 use crate::{Connection, Workspace};
 
-/// Options of a new run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunOptions {
     /// Identifier of the configuration version.

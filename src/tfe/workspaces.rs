@@ -14,7 +14,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 /// Attempts to release a lock.
 const UNLOCKINGS: u32 = 20;
 
-/// A workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workspace {
     /// Identifier of the workspace in requests.

@@ -46,7 +46,6 @@ impl Shells {
     }
 }
 
-/// Writes a file.
 pub async fn file(winrm: &mut Winrm, path: &str, content: Content) -> Result<()> {
     let mut shells = Shells { current: None };
     let result = one(&mut shells, winrm, path, content).await;

@@ -100,7 +100,6 @@ impl Value {
         Value::build(ty, Kind::Unknown(Some(Arc::new(refinements))))
     }
 
-    /// Creates an unknown value that is not null.
     #[must_use]
     pub fn unknown_not_null(ty: Type) -> Value {
         Value::unknown_refined(ty, Refinements::not_null())
@@ -112,19 +111,16 @@ impl Value {
         Value::unknown(Type::Dynamic)
     }
 
-    /// Creates a null of this type.
     #[must_use]
     pub fn null(ty: Type) -> Value {
         Value::build(ty, Kind::Null)
     }
 
-    /// Creates a bool.
     #[must_use]
     pub fn bool(b: bool) -> Value {
         Value::build(Type::Bool, Kind::Bool(b))
     }
 
-    /// Creates a number.
     pub fn number(n: impl Into<Number>) -> Value {
         Value::build(Type::Number, Kind::Number(n.into()))
     }
@@ -186,7 +182,6 @@ impl Value {
         Value::build(Type::map(element), Kind::Map(items))
     }
 
-    /// Creates a tuple.
     #[must_use]
     pub fn tuple(items: Vec<Value>) -> Value {
         let ty = Type::tuple(items.iter().map(|i| i.ty.clone()));
@@ -247,7 +242,6 @@ impl Value {
 
     // ---- what it is -------------------------------------------------------------------------------------------
 
-    /// Returns the type of the value.
     #[must_use]
     pub fn ty(&self) -> &Type {
         &self.ty
@@ -271,7 +265,6 @@ impl Value {
         self.deep_marks
     }
 
-    /// Returns true if the value is null.
     #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self.kind, Kind::Null)

@@ -93,10 +93,10 @@ pub(crate) enum Unusable {
     TooLarge,
 }
 
-/// Writes an answer.
+/// Writes a provider's schemas and properties: header, index, then one message for each schema.
 ///
 /// # Errors
-/// The answer cannot be written, or is larger than what is read.
+/// The file cannot be written, or the answer is larger than the limit that readers have.
 pub(crate) fn write(out: &mut impl Write, key: &Key, answer: &Answer) -> Result<(), Unusable> {
     let Properties {
         protocol,

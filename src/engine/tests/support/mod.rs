@@ -92,7 +92,6 @@ impl Case {
         Case::with_files(&[("main.tf", main)])
     }
 
-    /// A case with these files.
     pub fn with_files(files: &[(&str, &str)]) -> Case {
         let mut case = Case {
             remote: FakeRemote::default(),
