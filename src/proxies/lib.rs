@@ -136,6 +136,7 @@ impl Proxies {
             Host::Ipv6(address) => Some(IpAddr::V6(address)),
             Host::Domain(_) => None,
         };
+        // As in Go's net/http: no setting sends requests to this machine through a proxy.
         if url.host_str() == Some("localhost") || address.is_some_and(|address| address.is_loopback()) {
             return Way::Local;
         }

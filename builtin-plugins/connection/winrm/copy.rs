@@ -124,6 +124,7 @@ impl Ran {
 
 /// Returns the script that decodes the temporary file to its destination, and removes it.
 fn decoder(name: &str, path: &str) -> String {
+    // Without SilentlyContinue, PowerShell sends progress bars as XML on standard error.
     let path = quoted_for_powershell(path);
     format!(
         "$ProgressPreference = 'SilentlyContinue'

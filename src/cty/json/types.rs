@@ -133,6 +133,7 @@ pub(super) fn describe(ty: &Type) -> Json {
                 .filter(|a| a.optional)
                 .map(|a| Json::String(a.name.to_string()))
                 .collect();
+            // As in Go's cty, which writes this part only if there are optional attributes.
             if !optional.is_empty() {
                 parts.push(Json::Array(optional));
             }
@@ -201,6 +202,7 @@ fn read_object<T: Tree>(attributes: &T::Map, optional: &[T], depth: usize) -> Re
     let mut out = Vec::with_capacity(attributes.count());
     for (name, ty) in attributes.members() {
         out.push(ObjectAttribute {
+            // Unicode normal form C, as all strings in values.
             name: crate::value::normalize(name),
             ty: read(ty, depth + 1)?,
             optional: names.contains(&name),

@@ -108,6 +108,7 @@ pub(crate) fn write(out: &mut impl Write, key: &Key, answer: &Answer) -> Result<
         let kinds = answer.schemas.iter();
         kinds.flat_map(|(kind, schemas)| std::iter::repeat(*kind).zip(schemas))
     };
+    // The index has length and checksum of each schema, so that a reader can load single ones.
     let mut schemas = Vec::new();
     let mut size = 0;
     for (kind, (name, message)) in all() {
