@@ -13,7 +13,7 @@ use crate::sign;
 /// The services beside the bucket.
 pub(crate) struct Services {
     pub region: String,
-    /// Where roles are taken on.
+    /// Endpoint of the security token service (STS), which gives credentials of roles.
     pub sts: Url,
     /// For short calls, which should be answered within 30 seconds.
     pub calls: HttpClient,

@@ -84,7 +84,7 @@ impl Workspace {
 /// Error of acquiring or releasing a lock.
 #[derive(Clone, Debug)]
 pub enum LockProblem {
-    /// Somebody holds the lock; has the server's message.
+    /// Another user or run holds the lock; has the server's message.
     Held(String),
     Failed(ApiError),
 }

@@ -18,7 +18,7 @@ use crate::services::Services;
 /// Time before their expiry when credentials are requested again.
 const HEADROOM: Duration = Duration::from_secs(300);
 
-/// Where credentials may come from.
+/// Sources of credentials: arguments, a profile, the machine, and roles to assume with them.
 #[derive(Clone)]
 pub(crate) struct Sources {
     fixed: Option<Credential>,
