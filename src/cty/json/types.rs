@@ -202,7 +202,6 @@ fn read_object<T: Tree>(attributes: &T::Map, optional: &[T], depth: usize) -> Re
     let mut out = Vec::with_capacity(attributes.count());
     for (name, ty) in attributes.members() {
         out.push(ObjectAttribute {
-            // Unicode normal form C, as all strings in values.
             name: crate::value::normalize(name),
             ty: read(ty, depth + 1)?,
             optional: names.contains(&name),

@@ -100,6 +100,7 @@ impl Value {
         Value::build(ty, Kind::Unknown(Some(Arc::new(refinements))))
     }
 
+    /// Creates an unknown value that is not null.
     #[must_use]
     pub fn unknown_not_null(ty: Type) -> Value {
         Value::unknown_refined(ty, Refinements::not_null())
@@ -111,6 +112,7 @@ impl Value {
         Value::unknown(Type::Dynamic)
     }
 
+    /// Creates a null of this type.
     #[must_use]
     pub fn null(ty: Type) -> Value {
         Value::build(ty, Kind::Null)
