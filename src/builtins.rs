@@ -67,6 +67,7 @@ impl Plugin {
     pub fn protocols(&self) -> &'static [u32] {
         match self.kind {
             Kind::Provider | Kind::LanguageProvider => &[5, 6],
+            // Protocol 6 has no provisioners, and protocol 5 no state stores.
             Kind::Provisioner => &[5],
             Kind::StateStore => &[6],
         }
@@ -352,6 +353,7 @@ pub fn table() -> Builtins {
             name: p.name.to_owned(),
             version: match p.kind {
                 Kind::Provider => p.version.and_then(|v| Version::parse(v).ok()),
+                // Parts of Terraform have no versions that configurations could choose from.
                 Kind::LanguageProvider | Kind::Provisioner | Kind::StateStore => None,
             },
             earlier: p.earlier.iter().filter_map(|v| Version::parse(v).ok()).collect(),

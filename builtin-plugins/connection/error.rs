@@ -1,4 +1,4 @@
-//! Errors of connections.
+//! Errors of connections, and the distinction whether another attempt can help.
 
 use std::fmt;
 

@@ -63,6 +63,7 @@ impl Archive {
         let (mut md5, mut sha1) = (Md5::new(), Sha1::new());
         let (mut sha256, mut sha512) = (Sha256::new(), Sha512::new());
         let mut size = 0i64;
+        // All checksums in one pass, as archives may be large.
         let mut buffer = vec![0; 1 << 16];
         loop {
             let n = match self.0.read(&mut buffer) {

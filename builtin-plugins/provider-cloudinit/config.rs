@@ -142,6 +142,7 @@ pub(crate) struct CloudInitResource;
 impl Resource for CloudInitResource {
     type Model = Model;
     type Client = ();
+    // The object exists in the state only, so a host needs no refresh.
     const STATE_ONLY: bool = true;
 
     fn schema(&self) -> Schema {

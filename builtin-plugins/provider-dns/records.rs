@@ -68,7 +68,6 @@ pub(crate) trait Kind: Send + Sync + 'static {
     /// True if the set can have one record only.
     const SINGLE: bool = false;
 
-    /// Returns the elements of the model.
     fn elements(model: &Self::Model) -> Vec<Self::Element>;
     /// Replaces the elements of the model.
     fn set_elements(model: &mut Self::Model, elements: Vec<Self::Element>);

@@ -80,6 +80,7 @@ impl DataSource for External {
         if !output.status.success() {
             return Err(failure(&name, &errors, output.status).into());
         }
+        // A program that succeeds may write its log to standard error, so this is no warning.
         if !errors.is_empty() {
             tracing::debug!("{name} wrote to its standard error: {errors}");
         }
@@ -141,6 +142,7 @@ fn failure(name: &str, errors: &str, status: ExitStatus) -> Diagnostic {
 
 /// Parses the answer of the program; `None` for `null`. A null value counts as an empty text.
 fn answer(output: &[u8]) -> std::result::Result<Option<BTreeMap<String, Attr<String>>>, serde_json::Error> {
+    // Invalid UTF-8 is replaced, as by Go's decoder.
     let text = String::from_utf8_lossy(output);
     let object: Option<BTreeMap<String, Option<String>>> = serde_json::from_str(&text)?;
     Ok(object.map(|object| {

@@ -93,6 +93,7 @@ async fn run(model: &mut Model, stop: Stop) -> Result<()> {
         environment: BTreeMap::new(),
     };
     let output = invocation.output(stop).await?;
+    // Strings of the language are Unicode: other bytes are replaced.
     let text = |bytes: &[u8]| match bytes {
         [] => Attr::Null,
         bytes => Attr::Known(String::from_utf8_lossy(bytes).into_owned()),
@@ -129,6 +130,7 @@ impl DataSource for LocalCommand {
 
     async fn read(&self, mut config: Model, cx: &mut Context<()>) -> Result<Model> {
         let result = run(&mut config, cx.stop()).await;
+        // A command that ran and failed has output, which the answer has beside the error.
         if config.exit_code.known().is_some() {
             cx.save(&config);
         }

@@ -22,6 +22,7 @@ impl Resource for NullResource {
     type Model = Model;
     type Client = ();
 
+    // The object exists in the state only, so a host needs no refresh.
     const STATE_ONLY: bool = true;
 
     fn schema(&self) -> Schema {

@@ -41,6 +41,7 @@ fn entry(path: &Path, name: &str, owners: &Owners, hash: &mut Sha1) -> io::Resul
         let mut entries = fs::read_dir(path)?
             .map(|e| e.map(|e| e.path()))
             .collect::<io::Result<Vec<_>>>()?;
+        // Directories list their entries in any order; the hash must not depend on it.
         entries.sort_by(|a, b| bytes_of(a.as_os_str()).cmp(bytes_of(b.as_os_str())));
         for path in entries {
             let own = path
@@ -66,6 +67,7 @@ fn entry(path: &Path, name: &str, owners: &Owners, hash: &mut Sha1) -> io::Resul
         hash.update(part);
         total += size;
     }
+    // The hash is that of a tar archive, which fills each file up to whole blocks.
     hash.update(vec![0; total.next_multiple_of(BLOCK) - total]);
     Ok(())
 }

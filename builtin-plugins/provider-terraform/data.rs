@@ -227,7 +227,7 @@ fn equal_apart_from_added_block(was: &Value, will: &Value) -> bool {
     }
 }
 
-/// Returns the object with the values that were planned as unknown.
+/// Resolves the attributes that the plan left unknown: `store.output` from the configuration, and `output` from `input`.
 fn with_outputs(mut plan: Model, cx: &Context<()>) -> Result<Model> {
     if let Attr::Known(store) = &mut plan.store {
         store.resolve(|| {

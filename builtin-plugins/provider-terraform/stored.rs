@@ -30,7 +30,6 @@ pub(crate) fn validate(store: &AnyStateStore, config: &Value) -> Diagnostics {
     })
 }
 
-/// Reads the state of a workspace.
 pub(crate) async fn read(store: &AnyStateStore, config: &Value, workspace: &str) -> Result<Option<Vec<u8>>> {
     let config = store.coerce(config).map_err(of_config)?;
     let found = store.validate(&config);
@@ -42,7 +41,6 @@ pub(crate) async fn read(store: &AnyStateStore, config: &Value, workspace: &str)
     client.read(workspace).await
 }
 
-/// Opens a workspace.
 async fn open(client: &Arc<dyn StateClient>, workspace: &str) -> Result<()> {
     let is_default = workspace == DEFAULT;
     let exists = match client.support() {

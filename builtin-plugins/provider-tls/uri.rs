@@ -95,6 +95,7 @@ fn checked_authority(authority: &str) -> Result<&str, UriError> {
     let port = match host.strip_prefix('[') {
         Some(rest) => {
             let (address, after) = rest.split_once(']').ok_or(UriError::Bracket)?;
+            // A zone may follow the address (RFC 6874).
             let address = address.split('%').next().unwrap_or_default();
             if address.parse::<std::net::Ipv6Addr>().is_err() {
                 return Err(UriError::Ipv6(address.to_owned()));

@@ -24,9 +24,9 @@ const WORKERS: usize = 16;
 /// queue of that very worker, where no other takes them from. And blocking work of the calls (`spawn_blocking`, files, names of
 /// hosts) must not wait for threads that only these calls can free.
 struct Pool {
-    /// Everything that calls wait for: timers, sockets, the tasks and the blocking work that they start.
+    /// Runtime of the things that calls wait for: timers, sockets, the tasks and the blocking work that they start.
     tasks: Runtime,
-    /// The threads of the calls, as its blocking work.
+    /// Runtime whose blocking threads run the calls.
     calls: Runtime,
 }
 

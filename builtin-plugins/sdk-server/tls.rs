@@ -108,7 +108,7 @@ impl SecureRandom for OperatingSystem {
     }
 }
 
-/// A way to agree on a key.
+/// Key exchange group.
 #[derive(Debug)]
 struct Group {
     name: NamedGroup,

@@ -1,4 +1,4 @@
-//! What every operation of a plugin is given beside its own arguments.
+//! Context of an operation: the client, the private data, warnings, and the stop request, beside its own arguments.
 
 use std::sync::Arc;
 

@@ -142,7 +142,7 @@ impl Arguments<'_> {
     }
 }
 
-/// Why a function gives no result.
+/// Error of a function call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionError {
     /// The error message.

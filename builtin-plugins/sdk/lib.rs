@@ -1,4 +1,4 @@
-//! What plugins are written against: the built-in ones, and those of third parties.
+//! SDK for plugins: the built-in ones, and those of third parties.
 //!
 //! A plugin is a program that does one kind of work for Terraform, OpenTofu or Monoform: it is started by them, and
 //! answers their calls over gRPC on a local socket. An author who uses this crate sees nothing of that. A provider is

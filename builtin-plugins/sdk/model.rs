@@ -13,7 +13,7 @@ use cty::{Number, ObjectType, Path, Step, Type, Value};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::schema::shape::Member;
 
-/// Why a value does not fit a Rust type.
+/// Reason why a value does not fit a Rust type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelError {
     /// Path of the part that is wrong, inside the value.

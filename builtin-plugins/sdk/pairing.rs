@@ -26,7 +26,7 @@ pub(crate) fn pair(members: &[CompiledMember], planned: &[Value], config: &[Valu
     }
     let specific = |pair: &Pair| pair.config.map_or(0, |c| specificity(&config[c]));
     let mut order: Vec<usize> = (0..pairs.len()).filter(|i| pairs[*i].prior.is_none()).collect();
-    // Objects that leave less open first: a vague one could take the only match of a specific one.
+    // Objects that set more values first: one that sets few could take the only match of one that sets many.
     order.sort_by_key(|i| std::cmp::Reverse(specific(&pairs[*i])));
     for i in order {
         if let Some(config) = pairs[i].config.map(|c| &config[c]) {
@@ -36,7 +36,7 @@ pub(crate) fn pair(members: &[CompiledMember], planned: &[Value], config: &[Valu
     pairs
 }
 
-/// Finds a configured object for each object, the equal ones first, then those that leave least open.
+/// Finds a configured object for each object, equal ones first, then those that set most values.
 fn assign(objects: &[Value], config: &[Value], agree: impl Fn(&Value, &Value) -> bool) -> Vec<Option<usize>> {
     let mut taken = vec![false; config.len()];
     let mut found: Vec<Option<usize>> = (objects.iter())
@@ -61,7 +61,7 @@ fn take(taken: &mut [bool], fits: impl Fn(usize) -> bool) -> Option<usize> {
     Some(found)
 }
 
-/// The number of values that a configured object sets. One that sets more leaves less open.
+/// Returns the number of values that a configured object sets: the more it sets, the fewer results match it.
 fn specificity(value: &Value) -> usize {
     if let Some(items) = value.as_seq() {
         return items.iter().map(specificity).sum();

@@ -1,5 +1,4 @@
-//! How a plan comes about: the proposed object, defaults, what becomes unknown, and what each attribute does with its
-//! planned value.
+//! Computation of a plan: the proposed object, defaults, unknown values, and the modifiers of each attribute.
 //!
 //! The steps, in this order:
 //! 1. Defaults fill what the configuration leaves out; write-only attributes become null.

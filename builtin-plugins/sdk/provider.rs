@@ -169,7 +169,7 @@ impl<A: Provider, B: Provider<Config = A::Config>> Provider for Both<A, B> {
     }
 }
 
-/// A provider behind a pointer: values instead of models.
+/// Object-safe form of [`Provider`]: takes values instead of the provider's models.
 #[async_trait]
 pub(crate) trait AnyProvider: Send + Sync {
     fn validate(&self, config: &Value) -> Diagnostics;

@@ -239,7 +239,7 @@ pub(crate) trait AnyResource: Send + Sync {
     fn is_lenient(&self) -> bool;
     fn generates_config(&self) -> bool;
     fn answers_identity(&self) -> bool;
-    /// Why the upgraders cannot work.
+    /// Returns the faults of the upgraders, such as a missing version.
     fn upgrade_problems(&self) -> Vec<String>;
     fn validate(&self, config: &Value) -> Diagnostics;
     fn upgrade(&self, version: i64, state: &Json) -> Result<Value>;

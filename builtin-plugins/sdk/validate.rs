@@ -61,7 +61,7 @@ impl Validator {
 /// The types of values that a rule is about: in words, and whether a type is one of them.
 type Subject = (&'static str, fn(&Type) -> bool);
 
-/// The types of values that a rule is about.
+/// Returns the types of values that a rule applies to; `None` for any.
 fn subject(rule: &Validator) -> Option<Subject> {
     match rule {
         Validator::OneOf(_) | Validator::LengthAtLeast(_) => Some(("strings", |ty| *ty == Type::String)),
@@ -78,7 +78,7 @@ fn subject(rule: &Validator) -> Option<Subject> {
 }
 
 impl Validator {
-    /// Why this rule cannot be one for values of this type; `exists` says whether there is a member of this name.
+    /// Returns the reason why this rule does not apply to values of this type. `exists` returns true for names of members.
     pub(crate) fn problem(&self, ty: &Type, exists: &dyn Fn(&str) -> bool) -> Option<String> {
         if let Some((subject, fits)) = subject(self)
             // An attribute of any type is checked by its values.

@@ -27,7 +27,6 @@ fn cloud(login: &str, manager: &str, suffix: &str) -> Cloud {
     }
 }
 
-/// Returns the cloud of this name.
 pub(crate) fn named(name: &str) -> Option<Cloud> {
     match name.to_ascii_lowercase().as_str() {
         "public" | "global" | "canary" => Some(cloud(

@@ -203,6 +203,7 @@ impl Config {
             headers.insert("x-consul-token", secret("access_token", &token)?);
         }
         if let Some(login) = text(&self.http_auth).or_else(|| env::var("CONSUL_HTTP_AUTH")) {
+            // CONSUL_HTTP_AUTH may be a name alone, without a password.
             let complete = match login.contains(':') {
                 true => login,
                 false => format!("{login}:"),

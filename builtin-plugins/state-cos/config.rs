@@ -194,7 +194,6 @@ impl Config {
         })
     }
 
-    /// Returns the address of the bucket.
     fn address(&self, bucket: &str, region: &str) -> Result<Url> {
         let address = match text(&self.endpoint, "TENCENTCLOUD_ENDPOINT") {
             Some(endpoint) => {

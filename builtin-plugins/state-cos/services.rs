@@ -56,6 +56,7 @@ impl Services {
         let url = Url::parse(&address).map_err(|e| failed(format!("{address:?} is not an address: {e}")))?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let time = now();
+        // The credential scope has the UTC day of this timestamp; the service compares both.
         let day = jiff::Timestamp::from_second(time).map(|time| time.strftime("%Y-%m-%d").to_string());
         let (day, body) = (day.unwrap_or_default(), body.to_string());
         let call = Call {

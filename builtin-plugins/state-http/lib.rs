@@ -24,7 +24,6 @@ pub use config::Config;
 /// Name of the store, which is that of the backend.
 pub const NAME: &str = "http";
 
-/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Http

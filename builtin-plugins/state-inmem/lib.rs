@@ -18,7 +18,6 @@ pub struct Config {
     pub lock_id: Attr<String>,
 }
 
-/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Memory
@@ -32,7 +31,9 @@ impl StateStore for Memory {
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
         let mut kept = Kept::default();
+        // The default workspace is listed before it has a state.
         kept.states.insert(DEFAULT.to_owned(), None);
+        // A lock from the start lets tests see how commands meet a lock of somebody else.
         if let Some(id) = config.lock_id.into_known() {
             let info = LockInfo {
                 id,

@@ -240,9 +240,9 @@ impl LockRecord for LockLease<'_> {
                 lease["spec"] = json!({"holderIdentity": info.id});
                 self.client.api.create(about, Kind::Lease, &lease).await?
             }
-            // An existing lease without a holder is a released lock: it is taken by an update, which only one program
-            // can make.
             Some(lease) if holder(&lease).is_some() => return Ok(Created::Exists),
+            // A lease without a holder is a released lock. The update has the lease's resource version, so that of several
+            // programs that take it at once only one succeeds.
             Some(mut lease) => {
                 if !lease["metadata"]["annotations"].is_object() {
                     lease["metadata"]["annotations"] = Json::Object(Map::new());

@@ -63,6 +63,7 @@ pub(crate) fn read(text: &str) -> Result<Json, YamlError> {
             Some(Open::List(list, _)) => list.push(value),
             Some(Open::Object(object, key, _)) => match key.take() {
                 Some(key) => drop(object.insert(key, value)),
+                // Keys in JSON are text, so other keys become their text.
                 None => *key = Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
             },
         }

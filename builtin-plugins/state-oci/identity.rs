@@ -1,4 +1,4 @@
-//! What requests are signed with.
+//! Identities that sign requests: a key with its ID, or a token with the key of its session.
 
 use std::sync::Arc;
 

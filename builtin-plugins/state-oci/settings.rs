@@ -27,7 +27,7 @@ pub(crate) struct Settings {
     pub cloud: Cloud,
 }
 
-/// Returns the effective settings.
+/// Merges the configuration with the environment, the CLI configuration file and the defaults.
 pub(crate) fn effective(config: &Config) -> Result<Settings> {
     let (source, region) = Source::from_config(config)?;
     let wrong = |detail: String| Diagnostic::error(SUMMARY, detail);

@@ -31,7 +31,6 @@ pub use config::Config;
 /// Name of the store, which is that of the backend.
 pub const NAME: &str = "oss";
 
-/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Oss

@@ -13,7 +13,7 @@ use crate::sign;
 /// The services beside the bucket.
 pub(crate) struct Services {
     pub region: String,
-    /// Where roles are taken on.
+    /// Endpoint of the security token service (STS), which gives credentials of roles.
     pub sts: Url,
     /// For short calls, which should be answered within 30 seconds.
     pub calls: HttpClient,
@@ -61,12 +61,14 @@ impl Services {
         parameters: &[(&str, &str)],
     ) -> Result<Json, CallError> {
         let (time, nonce) = (now("%Y-%m-%dT%H:%M:%SZ"), uuid::Uuid::new_v4().to_string());
+        // Sorted by name, as the text to sign must be.
         let mut all: BTreeMap<&str, &str> = parameters.iter().copied().collect();
         all.extend([
             ("Action", service.action),
             ("Version", service.version),
             ("Format", "JSON"),
             ("Timestamp", &time),
+            // The service refuses a nonce that it has seen, against repeated requests.
             ("SignatureNonce", &nonce),
         ]);
         if !self.region.is_empty() {

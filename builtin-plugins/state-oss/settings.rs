@@ -45,7 +45,7 @@ fn profile(config: &Config) -> Result<Profile> {
         .map_err(|why| problem("profile", format!("The profile {name:?} cannot be used: {why}.")).into())
 }
 
-/// Returns the effective settings.
+/// Merges the configuration with the environment, the profile and the defaults.
 pub(crate) fn effective(config: &Config) -> Result<Settings> {
     let profile = profile(config)?;
     let variables = ["ALICLOUD_REGION", "ALIBABA_CLOUD_REGION", "ALICLOUD_DEFAULT_REGION"];

@@ -76,7 +76,6 @@ fn text(value: &Attr<String>, variable: &str) -> Option<String> {
     given.or_else(|| env::var(variable))
 }
 
-/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     Postgres

@@ -103,6 +103,7 @@ pub(crate) fn problem(summary: &str, title: &str, error: &tokio_postgres::Error)
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
         let next = cause.to_string();
+        // Some errors repeat the text of their source.
         if !text.contains(&next) {
             text = format!("{text}: {next}");
         }

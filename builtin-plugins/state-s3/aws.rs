@@ -97,6 +97,7 @@ pub(crate) fn problem(summary: &str, what: &str, place: &ResourceNames<'_>, answ
             bucket = place.bucket,
             region = place.region,
             location = match place.region {
+                // S3 refuses the default region as a LocationConstraint.
                 "us-east-1" => String::new(),
                 region => format!(" --create-bucket-configuration LocationConstraint={region}"),
             }
@@ -109,6 +110,7 @@ pub(crate) fn problem(summary: &str, what: &str, place: &ResourceNames<'_>, answ
             region = place.region
         ),
         "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => {
+            // PermanentRedirect has the region in this header, AuthorizationHeaderMalformed in the body.
             let actual = answer.header("x-amz-bucket-region").map(str::to_owned).or_else(|| tag(&answer.text(), "Region"));
             let actual = actual.unwrap_or_else(|| "another region".to_owned());
             format!("requested bucket from \"{}\", actual location \"{actual}\". Set region = \"{actual}\".", place.region)

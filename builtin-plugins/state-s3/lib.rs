@@ -29,7 +29,6 @@ pub use config::Config;
 /// Name of the store, which is that of the backend.
 pub const NAME: &str = "s3";
 
-/// Creates the store.
 #[must_use]
 pub fn store() -> impl StateStore {
     S3

@@ -63,7 +63,7 @@ pub enum Proxy {
     None,
     /// This proxy for all servers.
     Always(String),
-    /// These proxies; those that are absent come from the environment.
+    /// Proxies for each scheme; an absent one comes from the environment.
     Custom {
         /// For addresses with `http`.
         http: Option<String>,

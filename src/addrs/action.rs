@@ -1,4 +1,4 @@
-//! Provider operations that resources trigger or users invoke.
+//! Addresses of actions: provider operations that resources trigger or users invoke.
 
 use std::fmt;
 use std::sync::Arc;

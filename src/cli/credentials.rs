@@ -9,7 +9,6 @@ use syntax::Diagnostic;
 use crate::args::UsageError;
 use crate::session::Session;
 
-/// Default host.
 pub const DEFAULT_HOST: &str = "app.terraform.io";
 
 /// Location of a token.

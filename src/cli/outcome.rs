@@ -116,7 +116,6 @@ impl Outcome {
         self.and_problems(problems, &SourceMap::default())
     }
 
-    /// Sets the status.
     pub fn with_status(mut self, status: Status) -> Outcome {
         self.status = status;
         self

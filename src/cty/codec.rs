@@ -1,4 +1,4 @@
-//! What the codecs of values share: their error, the limit of nesting, and the types of collections.
+//! Common parts of the codecs of values: the error, the limit of nesting, and the types of collections.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -171,7 +171,6 @@ impl Marks {
         sets.get(self.set()).to_vec()
     }
 
-    /// Returns the marks without deprecations.
     #[must_use]
     pub const fn without_deprecations(self) -> Marks {
         Marks(self.flags())

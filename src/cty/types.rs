@@ -32,12 +32,9 @@ pub struct ObjectType {
     attributes: Vec<ObjectAttribute>,
 }
 
-/// An attribute of an object type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectAttribute {
-    /// Name of the attribute.
     pub name: Arc<str>,
-    /// Type of the attribute.
     pub ty: Type,
     /// True if a conversion to this type may supply null for the attribute. Only type constraints have optional
     /// attributes; the type of a value has none.

@@ -9,45 +9,36 @@ use crate::invocation::InvocationTrigger;
 use crate::plan::{Action, ImportedBy};
 use crate::query::QueryInstance;
 
-/// An event.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The import of an object starts.
     ImportStart {
-        /// Address of the resource instance.
         address: AbsResourceInstance,
         /// Import identifier or identity of the object.
         target: ImportedBy,
     },
     /// An imported object is in the state.
     Imported {
-        /// Address of the resource instance.
         address: AbsResourceInstance,
         /// Import identifier or identity of the object.
         target: ImportedBy,
     },
     /// The refresh of an object starts.
     RefreshStart {
-        /// Address of the resource instance.
         address: AbsResourceInstance,
         /// Name and value of the identifying attribute, such as `id=abc`.
         id: Option<(String, String)>,
     },
     /// The refresh of an object is complete.
     RefreshComplete {
-        /// Address of the resource instance.
         address: AbsResourceInstance,
         /// Name and value of the identifying attribute.
         id: Option<(String, String)>,
     },
     /// The refresh of an object has failed, or was given up.
-    RefreshFailed {
-        /// Address of the resource instance.
-        address: AbsResourceInstance,
-    },
+    RefreshFailed { address: AbsResourceInstance },
     /// An operation starts: a data source is read, or an object created, updated or destroyed.
     OperationStart {
-        /// Address of the resource instance.
         address: AbsResourceInstance,
         /// Key of the deposed object; `None` for the current one.
         deposed: Option<Arc<str>>,
@@ -56,9 +47,7 @@ pub enum Event {
         /// Name and value of the identifying attribute.
         id: Option<(String, String)>,
     },
-    /// An operation is complete.
     OperationComplete {
-        /// Address of the resource instance.
         address: AbsResourceInstance,
         /// Key of the deposed object; `None` for the current one.
         deposed: Option<Arc<str>>,
@@ -69,9 +58,7 @@ pub enum Event {
         /// Time since the operation started.
         elapsed: std::time::Duration,
     },
-    /// An operation has failed.
     OperationFailed {
-        /// Address of the resource instance.
         address: AbsResourceInstance,
         /// Key of the deposed object; `None` for the current one.
         deposed: Option<Arc<str>>,
@@ -82,14 +69,12 @@ pub enum Event {
     },
     /// A provisioner starts.
     ProvisionStart {
-        /// Address of the resource instance.
         address: AbsResourceInstance,
         /// Type of the provisioner, such as `local-exec`.
         provisioner: Arc<str>,
     },
     /// Output of a provisioner.
     ProvisionOutput {
-        /// Address of the resource instance.
         address: AbsResourceInstance,
         /// Type of the provisioner, such as `local-exec`.
         provisioner: Arc<str>,
@@ -98,44 +83,36 @@ pub enum Event {
     },
     /// A provisioner is complete.
     ProvisionComplete {
-        /// Address of the resource instance.
         address: AbsResourceInstance,
         /// Type of the provisioner, such as `local-exec`.
         provisioner: Arc<str>,
     },
     /// A provisioner has failed.
     ProvisionFailed {
-        /// Address of the resource instance.
         address: AbsResourceInstance,
         /// Type of the provisioner, such as `local-exec`.
         provisioner: Arc<str>,
     },
     /// The invocation of an action starts.
     ActionStart {
-        /// Address of the action's instance.
         address: AbsActionInstance,
         /// Trigger of the invocation, or the user's request.
         trigger: Arc<InvocationTrigger>,
     },
     /// A message from an action that runs.
     ActionProgress {
-        /// Address of the action's instance.
         address: AbsActionInstance,
         /// Trigger of the invocation, or the user's request.
         trigger: Arc<InvocationTrigger>,
         /// Text of the message, from the provider.
         message: String,
     },
-    /// The invocation of an action is complete.
     ActionComplete {
-        /// Address of the action's instance.
         address: AbsActionInstance,
         /// Trigger of the invocation, or the user's request.
         trigger: Arc<InvocationTrigger>,
     },
-    /// The invocation of an action has failed.
     ActionFailed {
-        /// Address of the action's instance.
         address: AbsActionInstance,
         /// Trigger of the invocation, or the user's request.
         trigger: Arc<InvocationTrigger>,
@@ -143,31 +120,20 @@ pub enum Event {
         error: String,
     },
     /// The opening of an ephemeral resource is deferred to apply, because its configuration is unknown.
-    EphemeralDeferred {
-        /// Address of the ephemeral resource instance.
-        address: AbsResourceInstance,
-    },
+    EphemeralDeferred { address: AbsResourceInstance },
     /// The opening, renewal or closing of an ephemeral resource starts.
     EphemeralStart {
-        /// Address of the ephemeral resource instance.
         address: AbsResourceInstance,
-        /// Kind of the request: open, renew or close.
         action: EphemeralAction,
     },
-    /// An action on an ephemeral resource is complete.
     EphemeralComplete {
-        /// Address of the ephemeral resource instance.
         address: AbsResourceInstance,
-        /// Kind of the request: open, renew or close.
         action: EphemeralAction,
         /// Time since the request was sent.
         elapsed: std::time::Duration,
     },
-    /// An action on an ephemeral resource has failed.
     EphemeralFailed {
-        /// Address of the ephemeral resource instance.
         address: AbsResourceInstance,
-        /// Kind of the request: open, renew or close.
         action: EphemeralAction,
         /// Time since the request was sent.
         elapsed: std::time::Duration,

@@ -24,7 +24,6 @@ pub struct EvaluationEnvironment {
     pub cwd: String,
     /// The value of `terraform.applying`. Apply sets it.
     pub applying: bool,
-    /// Settings of the function environment.
     pub functions: FunctionSettings,
     /// Observer of the evaluation of expressions, for coverage.
     pub witness: Option<Arc<dyn Witness>>,
@@ -82,10 +81,8 @@ impl Inputs<'_> {
     }
 }
 
-/// The options of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
-    /// Mode of the plan.
     pub mode: Mode,
     /// Refresh the objects first.
     pub refresh: bool,
@@ -109,7 +106,6 @@ pub struct PlanOptions {
     pub query: Option<QueryOptions>,
 }
 
-/// The options of a query.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueryOptions {
     /// Generate configuration for the objects that are found.

@@ -38,7 +38,6 @@ impl StoredObject {
         with_marks(self.value.clone(), &self.marks, schema)
     }
 
-    /// Returns true if the object is tainted.
     #[must_use]
     pub fn is_tainted(&self) -> bool {
         self.object.status == ObjectStatus::Tainted
@@ -168,7 +167,6 @@ fn upgrade_problems(value: &Value, schema: &Schema, address: &dyn Display) -> Di
     each.collect()
 }
 
-/// Returns the paths of unknown values.
 fn unknown_paths(value: &Value) -> Vec<Path> {
     let mut found = Vec::new();
     if value.is_wholly_known() {

@@ -132,9 +132,7 @@ pub struct ResourceChange {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImportedBy {
-    /// An import ID.
     Id(#[serde(with = "stored")] Arc<str>),
-    /// An identity.
     Identity(#[serde(with = "stored::unmarked")] Value),
     /// A sensitive ID or identity: only the provider gets it.
     Sensitive,
@@ -169,7 +167,6 @@ stored::derived!(OutputChange);
 /// A plan. Its serialised form is that of saved plans; a new field is part of it, unless an attribute says otherwise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// Mode of the plan.
     pub mode: Mode,
     /// The time of planning: RFC 3339, UTC.
     pub timestamp: String,
@@ -238,7 +235,6 @@ pub struct Plan {
 /// The part of a plan that is shown. A plan on a server has only this part.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanView<'p> {
-    /// Mode of the plan.
     pub mode: Mode,
     /// Changes of objects, no-ops included.
     pub changes: &'p [ResourceChange],

@@ -38,7 +38,6 @@ pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) 
 pub struct StateObjects<'a> {
     /// State of the operation, shared with it.
     pub state: Arc<Mutex<State>>,
-    /// Schemas of the objects.
     pub schemas: &'a Schemas,
 }
 

@@ -30,7 +30,6 @@ impl Stop {
         self.0.notify.notify_waiters();
     }
 
-    /// Returns true if a stop was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.0.requested.load(Ordering::SeqCst)

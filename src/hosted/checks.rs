@@ -108,6 +108,7 @@ impl Remote<'_> {
             let check = connection.policy_check(id);
             let check = self.ask("Failed to retrieve policy check", check).await?;
             let has_ended = matches!(run.status, RunStatus::Canceled | RunStatus::Errored);
+            // The run ended before this check, which therefore has no result to show.
             if has_ended && matches!(&*check.status, "pending" | "queued" | "unreachable") {
                 continue;
             }

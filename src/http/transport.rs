@@ -83,7 +83,7 @@ impl Redirects {
     }
 }
 
-/// The proxies on the way to servers.
+/// Selection of a proxy for a request.
 #[derive(Clone, Debug)]
 pub enum Proxy {
     None,
@@ -179,7 +179,7 @@ impl Transport {
         builder.build().map_err(|e| failed(&e))
     }
 
-    /// Returns the way to the server of an address: through a proxy of the environment, or directly.
+    /// Returns the route to the server of a URL: through a proxy of the environment, or directly.
     #[must_use]
     pub fn way(&self, url: &Url) -> Way<'_> {
         match &self.settings.proxy {

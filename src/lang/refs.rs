@@ -355,11 +355,11 @@ pub struct BodyReferences {
     /// References in the content of dynamic blocks. They are evaluated, and must be valid, only if there is such a
     /// block ([`Scope::check`](crate::scope::Scope::check)).
     pub in_content: Vec<Reference>,
-    /// Traversals outside of such content that are no references.
+    /// Errors for traversals that are no references, except those in the content of dynamic blocks.
     pub problems: Diagnostics,
 }
 
-/// As [`references_in_body`], with references separate that may never be evaluated.
+/// As [`references_in_body`], but references that may never be evaluated are listed separately.
 #[must_use]
 pub fn references_of_body(body: &Body, schema: &BlockSchema) -> BodyReferences {
     let mut out = BodyReferences::default();

@@ -232,7 +232,7 @@ pub(crate) struct Directory<'d> {
     pub(crate) variables: RootVariables<'d>,
 }
 
-/// One call of a directory, in the order of the calls.
+/// Step of the installation of a directory, in the order of the calls: an event to report, or a package to fetch.
 enum Step<'s> {
     Told(Event),
     Remote(&'s MissingModule),

@@ -255,7 +255,7 @@ impl Client {
         &self.0.transport
     }
 
-    /// Returns the way to the server of an address: through a proxy of the environment, or directly.
+    /// Returns the route to the server of a URL: through a proxy of the environment, or directly.
     #[must_use]
     pub fn way(&self, url: &Url) -> Way<'_> {
         self.0.transport.way(url)

@@ -47,6 +47,7 @@ impl Services {
         if !matches!(url.scheme(), "https" | "http") {
             return Err(BadServiceUrl::Scheme(text.clone()));
         }
+        // As in Terraform: credentials come from settings, never from the answer of a host.
         if !url.username().is_empty() || url.password().is_some() {
             return Err(BadServiceUrl::Credentials);
         }

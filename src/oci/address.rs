@@ -240,6 +240,7 @@ impl ModuleAddress {
         if url.fragment().is_some() {
             return Err(invalid("it must not have a part after \"#\""));
         }
+        // From the text: the parsed URL has no ".." any more, which a repository must not have.
         let rest = address.get(SCHEME.len()..).unwrap_or_default();
         let repository = Repository::parse(rest.split(['?', '#']).next().unwrap_or_default())?;
         let mut reference = None;

@@ -26,7 +26,7 @@ use crate::read::Pack;
 
 /// Version of the format of differences.
 const FORMAT: u32 = 1;
-/// Limit of the length of a plan.
+/// Limit of the length of a [`Plan`] in bytes, against damaged and hostile files.
 const LONGEST_PLAN: u64 = 1 << 28;
 /// Compression level of an executable that refers to an older one.
 const LEVEL: i32 = 9;

@@ -22,7 +22,6 @@ pub(crate) struct Trailer {
 }
 
 impl Trailer {
-    /// Returns the trailer for an index at an offset.
     pub fn new(index_offset: u64, index: &[u8], signature_length: u64) -> Trailer {
         Trailer {
             index_offset,
@@ -63,7 +62,6 @@ impl Trailer {
         })
     }
 
-    /// Returns the offset of the signature.
     pub fn signature_offset(&self) -> u64 {
         self.index_offset.saturating_add(self.index_length)
     }

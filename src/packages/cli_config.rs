@@ -20,7 +20,7 @@ use crate::packed::Carried;
 use crate::provider_pattern::{Pattern, PatternError};
 use crate::repository_template::{RepositoryTemplate, TemplateError};
 
-/// Beginning of the messages about a setting that an environment variable has.
+/// Prefix of error messages about settings from environment variables.
 pub const OF_VARIABLE: &str = "The environment variable ";
 
 /// Settings of all CLI configuration files together.

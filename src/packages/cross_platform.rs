@@ -40,7 +40,6 @@ pub struct Request<'r> {
     /// Requirement origins, for errors.
     pub origins: &'r Origins,
     pub platforms: &'r [Platform],
-    /// Source of the packages.
     pub source: PackageSource,
     /// Plugin cache. Packages in it are not fetched from the source.
     pub cache: Option<PathBuf>,

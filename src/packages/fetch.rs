@@ -187,6 +187,7 @@ async fn get(
 ) -> Result<(String, PackageMetadata), FetchError> {
     let metadata = metadata(client, wanted, &Platform::current()).await?;
     fs::create_dir_all(beside).map_err(write_error(beside))?;
+    // On the file system of the target, so that the package can be renamed into place.
     let staging = tempfile::Builder::new()
         .prefix(".staging-")
         .tempdir_in(beside)

@@ -31,7 +31,6 @@ use versions::{Constraints, Version};
 /// Limit of packages that are fetched concurrently.
 const AT_ONCE: usize = 8;
 
-/// Options of an installation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InstallOptions<'a> {
     /// Chooses the newest versions, whatever the lock file says.

@@ -301,7 +301,6 @@ fn parameter(p: pb::function::Parameter) -> Result<ParameterSchema, MessageError
     })
 }
 
-/// The schema of identities.
 pub fn identity_schema(schema: pb::ResourceIdentitySchema) -> Result<IdentitySchema, MessageError> {
     let version = u64::try_from(schema.version).map_err(|_| MessageError::Version(schema.version))?;
     let mut attributes = BTreeMap::new();

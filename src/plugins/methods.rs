@@ -2,7 +2,6 @@
 
 /// gRPC paths of a protocol's requests: `/package.Service/Method`.
 pub struct Methods {
-    /// The protocol's version.
     pub version: u32,
     /// The schemas of the provider.
     pub get_schema: &'static str,
@@ -26,7 +25,7 @@ pub struct Methods {
     pub validate_list: &'static str,
     /// Existing objects of a type.
     pub list: &'static str,
-    /// Handing over of the configuration.
+    /// Configuration of the provider.
     pub configure: &'static str,
     /// Refresh of a resource's object.
     pub read: &'static str,
@@ -38,21 +37,13 @@ pub struct Methods {
     pub import: &'static str,
     /// Conversion of an object of another type to a type of this provider.
     pub move_state: &'static str,
-    /// Reading of a data source.
     pub read_data: &'static str,
-    /// Opening of an ephemeral resource.
     pub open_ephemeral: &'static str,
-    /// Renewal of an ephemeral resource.
     pub renew_ephemeral: &'static str,
-    /// Closing of an ephemeral resource.
     pub close_ephemeral: &'static str,
-    /// Call of a function.
     pub call_function: &'static str,
-    /// Validation of an action's configuration.
     pub validate_action: &'static str,
-    /// Plan of an action's invocation.
     pub plan_action: &'static str,
-    /// Invocation of an action.
     pub invoke_action: &'static str,
     /// Request to end all running operations early.
     pub stop: &'static str,

@@ -1,4 +1,4 @@
-//! What a plugin answers, whatever it was asked.
+//! Answers of plugins to any request: a value with diagnostics, or the output of a provisioner.
 
 use cty::Path;
 use syntax::Diagnostic;

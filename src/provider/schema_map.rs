@@ -46,7 +46,7 @@ impl<T> SchemaMap<T> {
         self.converted(name, self.entries.get(name)?).ok()
     }
 
-    /// Why the schema of a type cannot be used, although there is one.
+    /// Returns the reason why the schema of a type cannot be used; `None` if it can, or does not exist.
     #[must_use]
     pub fn problem(&self, name: &str) -> Option<&str> {
         self.converted(name, self.entries.get(name)?).err()

@@ -34,7 +34,7 @@ impl Schemas {
         self.providers.get(provider)?.actions.get(ty)
     }
 
-    /// Why the schema of a resource type cannot be used, although the provider has one.
+    /// Returns the reason why the schema of a resource type cannot be used; `None` if it can, or does not exist.
     #[must_use]
     pub fn resource_problem(&self, provider: &addrs::Provider, mode: addrs::Mode, ty: &str) -> Option<&str> {
         let provider = self.providers.get(provider)?;

@@ -27,7 +27,6 @@ pub enum WorkspaceSupport {
     NamedWithoutDefault,
 }
 
-/// The request for a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockRequest {
     /// The purpose, such as `OperationTypeApply`.
@@ -36,7 +35,6 @@ pub struct LockRequest {
     pub info: String,
 }
 
-/// The failure to get a lock.
 #[derive(Clone, Debug)]
 pub enum LockFailure {
     /// Another holder has the lock.

@@ -51,7 +51,7 @@ enum Matches {
     },
 }
 
-/// The way to a server.
+/// Route to a server: through a proxy, or directly with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way<'p> {
     /// Through a proxy, with the variable that sets it.
@@ -120,7 +120,7 @@ impl Proxies {
         unusable.next().map(|named| &*named.variable)
     }
 
-    /// Returns the way to the server of a URL.
+    /// Returns the route to the server of a URL. The first match wins: loopback, `NO_PROXY`, proxy of the scheme.
     #[must_use]
     pub fn way(&self, url: &Url) -> Way<'_> {
         let named = match url.scheme() {
@@ -136,6 +136,7 @@ impl Proxies {
             Host::Ipv6(address) => Some(IpAddr::V6(address)),
             Host::Domain(_) => None,
         };
+        // As in Go's net/http: no setting sends requests to this machine through a proxy.
         if url.host_str() == Some("localhost") || address.is_some_and(|address| address.is_loopback()) {
             return Way::Local;
         }

@@ -60,7 +60,6 @@ impl InstanceState {
 pub struct DeposedKey(pub Arc<str>);
 
 impl DeposedKey {
-    /// Creates a random key.
     #[must_use]
     pub fn random() -> DeposedKey {
         let [a, b, c, d, ..] = *uuid::Uuid::new_v4().as_bytes();

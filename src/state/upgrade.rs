@@ -126,9 +126,11 @@ fn upgrade<O>(file: FileV3<O>, output: impl Fn(O) -> Result<OutputValue, Content
                 return Err(content("modules".into(), ContentError::ModulePath(old.path)));
             }
         };
+        // Modules have no instance keys before version 4.
         let module = names
             .iter()
             .fold(ModuleInstance::root(), |m, name| m.child(&**name, InstanceKey::None));
+        // Version 4 stores outputs of the root module only.
         if module.is_root() {
             for (name, old) in old.outputs.unwrap_or_default() {
                 let value = output(old).map_err(|error| content(format!("output \"{name}\""), error))?;

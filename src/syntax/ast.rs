@@ -208,7 +208,6 @@ impl PartialEq for JsonExpr {
 pub struct Template {
     /// Parts in source order. Strip markers and heredoc indentation have been applied to the literals already.
     pub parts: Vec<TemplatePart>,
-    /// True for a heredoc.
     pub heredoc: bool,
     /// Range of the whole expression, with quotes or markers.
     pub range: Range,

@@ -61,10 +61,8 @@ pub struct FileRun<'s> {
     pub(crate) before: OnceLock<Vec<BTreeSet<usize>>>,
 }
 
-/// Result of a file.
 #[derive(Debug)]
 pub struct FileResult {
-    /// Status of the file.
     pub status: Status,
     /// Statuses of the file's runs.
     pub runs: Vec<Status>,

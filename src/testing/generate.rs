@@ -305,7 +305,6 @@ fn complete(ty: &Type, given: &Value, path: &Path, draws: &mut Draws) -> Result<
     }
 }
 
-/// Generates a value of a type.
 fn generated(ty: &Type, path: &Path, draws: &mut Draws) -> Value {
     match ty {
         Type::String => Value::string(draws.text(path)),

@@ -33,10 +33,8 @@ impl Counts {
     }
 }
 
-/// Result of a suite.
 #[derive(Debug, Default)]
 pub struct SuiteResult {
-    /// Status of the suite.
     pub status: Status,
     pub counts: Counts,
     /// Files that were run, with their statuses.

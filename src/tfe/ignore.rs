@@ -31,7 +31,7 @@ struct Rule {
 pub struct Verdict {
     /// The path is excluded.
     pub excluded: bool,
-    /// Everything below the path is excluded, too: no later rule includes anything.
+    /// True if the content of a directory is excluded with it: no later rule includes a part.
     pub below_too: bool,
 }
 

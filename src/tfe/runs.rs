@@ -9,7 +9,6 @@ use crate::included::Included;
 use crate::stages::Stage;
 use crate::{Connection, Workspace};
 
-/// Options of a new run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunOptions {
     /// Identifier of the configuration version.
@@ -41,7 +40,7 @@ pub struct RunOptions {
 pub enum RunStatus {
     /// The run waits for its turn.
     Pending,
-    /// Somebody has confirmed the run.
+    /// A user has confirmed the run.
     Confirmed,
     /// The run waits for its apply.
     ApplyQueued,
@@ -54,9 +53,9 @@ pub enum RunStatus {
     PolicyOverride,
     /// Tasks after the plan wait for a decision.
     PostPlanAwaitingDecision,
-    /// Somebody has canceled the run.
+    /// A user has canceled the run.
     Canceled,
-    /// Somebody has discarded the run.
+    /// A user has discarded the run.
     Discarded,
     Errored,
     /// Any other status, by its name.

@@ -22,7 +22,6 @@ pub struct Stage {
     pub evaluations: Vec<Evaluation>,
 }
 
-/// Result of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskResult {
     pub name: String,

@@ -14,7 +14,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 /// Attempts to release a lock.
 const UNLOCKINGS: u32 = 20;
 
-/// A workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workspace {
     /// Identifier of the workspace in requests.
@@ -85,7 +84,7 @@ impl Workspace {
 /// Error of acquiring or releasing a lock.
 #[derive(Clone, Debug)]
 pub enum LockProblem {
-    /// Somebody holds the lock; has the server's message.
+    /// Another user or run holds the lock; has the server's message.
     Held(String),
     Failed(ApiError),
 }

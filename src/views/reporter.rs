@@ -23,7 +23,6 @@ pub struct Done {
     pub failed: usize,
 }
 
-/// Operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectOperation {
     /// Change or read of a resource.
@@ -46,7 +45,6 @@ pub struct StillRunning {
 
 /// Subscriber of an operation's events. It is called with one event at a time.
 pub trait OperationView: Send + Sync {
-    /// Shows an event.
     fn event(&self, event: &Event);
 
     /// Shows operations that are still running, in the order of the addresses.
@@ -79,7 +77,6 @@ struct Running {
 }
 
 impl Reporter {
-    /// Returns a reporter for these views.
     #[must_use]
     pub fn new(views: Vec<Arc<dyn OperationView>>) -> Reporter {
         Reporter {

@@ -68,6 +68,7 @@ impl StatusLines {
             Sections::GitHub => format!("::group::{title}\n"),
             Sections::GitLab => {
                 let time = crate::process::now().as_second();
+                // GitLab recognizes the marker by these control sequences, which also hide it in its log.
                 format!("\x1b[0Ksection_start:{time}:refresh[collapsed=true]\r\x1b[0K{title}\n")
             }
         };

@@ -165,6 +165,7 @@ impl Ui {
         let mut out = self.out.lock();
         self.take_away(&mut **out);
         let result = parts.iter().try_for_each(|part| out.write_all(part));
+        // The live area may only be drawn at the beginning of a line.
         if let Some(last) = parts.iter().rev().find_map(|part| part.last()) {
             self.line_begins.store(*last == b'\n', Ordering::SeqCst);
         }

@@ -1,4 +1,4 @@
-//! What differs between operating systems is in one crate, `src/system`.
+//! Differences between operating systems are in one crate, `src/system`.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("src/plugins/spawner.rs", "the end of a process with its parent"),
 ];
 
-/// What only one family of systems has, or what asks for the family.
+/// Texts that only code for one family of systems contains.
 const WORDS: &[&str] = &[
     "std::os::",
     "target_os",

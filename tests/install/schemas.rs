@@ -54,7 +54,7 @@ impl Counted {
         self.install_program(&format!("# {comment}"));
     }
 
-    /// The same, with these lines before it serves.
+    /// Installs the provider with these lines of the script before it serves.
     fn install_program(&self, before: &str) {
         let lean = support::lean().display();
         let starts = self.w.home().join("starts").display().to_string();
@@ -66,7 +66,7 @@ impl Counted {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("permissions");
     }
 
-    /// How many processes of the provider were started since this was asked last, and how many times its schemas were requested.
+    /// Returns the numbers of started processes and of requests for schemas since the last call.
     fn took(&self) -> (usize, usize) {
         let lines = |path: PathBuf| {
             let text = std::fs::read_to_string(&path).unwrap_or_default();

@@ -103,7 +103,7 @@ fn with_action() -> String {
     CONFIG.replace("text = \"bread\\nmilk\\n\"\n", trigger) + ACTION
 }
 
-/// Everything that is written and printed is searched for the value of a write-only argument that comes from an ephemeral variable.
+/// Searches all files and output for the value of a write-only argument that comes from an ephemeral variable.
 pub fn what_is_write_only_is_written_nowhere() {
     const SECRET: &str = "planted-write-only-7d02";
     let w = workspace();

@@ -233,7 +233,6 @@ fn wait(child: &mut Child) -> i32 {
 pub struct CrashTest<'w> {
     /// Workspace in which `init` has run.
     pub workspace: &'w Workspace,
-    /// Path of the program.
     pub program: PathBuf,
     /// Number of objects of a full apply.
     pub objects: usize,

@@ -226,7 +226,6 @@ impl Workspace {
         }
     }
 
-    /// Creates a workspace with these files.
     pub fn with(files: &[(&str, &str)]) -> Workspace {
         let workspace = Workspace::new();
         for (name, text) in files {

@@ -67,7 +67,6 @@ impl ServerPort {
         panic!("no port from 10000 to {end} is free");
     }
 
-    /// Returns the port number.
     pub fn number(&self) -> u16 {
         self.port
     }

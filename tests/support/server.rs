@@ -22,7 +22,6 @@ impl Request {
         found.map_or("", |(_, v)| v.as_str())
     }
 
-    /// Returns the method.
     pub fn method(&self) -> &str {
         self.line.split(' ').next().unwrap_or_default()
     }
@@ -231,7 +230,6 @@ impl Server {
         self.address.to_string()
     }
 
-    /// Returns the URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("{}://{}{path}", self.scheme, self.address)
     }

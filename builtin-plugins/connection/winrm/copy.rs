@@ -46,7 +46,6 @@ impl Shells {
     }
 }
 
-/// Writes a file.
 pub async fn file(winrm: &mut Winrm, path: &str, content: Content) -> Result<()> {
     let mut shells = Shells { current: None };
     let result = one(&mut shells, winrm, path, content).await;
@@ -125,6 +124,7 @@ impl Ran {
 
 /// Returns the script that decodes the temporary file to its destination, and removes it.
 fn decoder(name: &str, path: &str) -> String {
+    // Without SilentlyContinue, PowerShell sends progress bars as XML on standard error.
     let path = quoted_for_powershell(path);
     format!(
         "$ProgressPreference = 'SilentlyContinue'

@@ -89,6 +89,7 @@ impl Challenge {
         if message.get(..8) != Some(SIGNATURE) || number(8) != Some(2) {
             return Err(wrong());
         }
+        // Offsets of CHALLENGE_MESSAGE in [MS-NLMP]: flags 20, nonce 24, length and offset of the target info 40 and 44.
         let flags = number(20).ok_or_else(wrong)?;
         let nonce = message.get(24..32).and_then(|b| b.try_into().ok()).ok_or_else(wrong)?;
         let mut target_info = Vec::new();

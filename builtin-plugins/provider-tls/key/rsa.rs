@@ -28,6 +28,7 @@ pub(super) fn generate(bits: i64) -> Result<RsaPrivateKey, KeyError> {
             least: LEAST_BITS,
         });
     }
+    // aws-lc-rs generates keys of these sizes only; the crate `rsa` does the others.
     let size = match bits {
         2048 => KeySize::Rsa2048,
         3072 => KeySize::Rsa3072,

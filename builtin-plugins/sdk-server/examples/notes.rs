@@ -61,7 +61,7 @@ struct Config {
 #[async_trait]
 impl Provider for Notes {
     type Config = Config;
-    /// What resources get to work with: here, the directory.
+    /// Client of the resources: here, the directory of the notes.
     type Client = PathBuf;
 
     fn members(&self, members: &mut Members<PathBuf>) {

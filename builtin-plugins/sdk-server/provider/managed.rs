@@ -100,6 +100,7 @@ impl Service {
             diagnostics: diagnostics(c.diagnostics),
             planned_identity: identity(c.identity),
             deferred: deferred(c.deferred),
+            // With this flag, hosts accept small differences between plan and result.
             legacy_type_system: lenient,
         })
     }

@@ -1,4 +1,4 @@
-//! What answers the calls of a provider, and how calls run.
+//! Service that answers the calls of a provider, and the environment in which calls run.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! How authors declare members: [`required`], [`optional`], [`computed`], [`nested`] and [`block`], and what a field's type
-//! makes of each.
+//! Declaration of members: [`required`], [`optional`], [`computed`], [`nested`] and [`block`], and the influence
+//! of a field's type on each.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What makes a schema unusable. It is found when a plugin starts, with the path of the member, instead of by the first plan
-//! that meets it.
+//! Faults of schemas. They are found when a plugin starts, with the path of the member, instead of by the first plan that
+//! meets one.
 
 use std::collections::BTreeSet;
 
@@ -115,7 +115,7 @@ pub(super) fn of_function(name: &str, function: &Function) -> Vec<String> {
     found.into_iter().map(|p| format!("function {name}: {p}")).collect()
 }
 
-/// Why this is no name, if it is none.
+/// Returns the reason why a text is not a valid name; `None` if it is one.
 fn name_problem(name: &str) -> Option<String> {
     // Hosts refuse other names of types and arguments only when they are used.
     let good = |c: char| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit();

@@ -1,4 +1,4 @@
-//! Why a lock could not be had.
+//! Failure to take a lock.
 
 pub use locks::LockInfo;
 

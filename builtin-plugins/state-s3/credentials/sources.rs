@@ -18,7 +18,7 @@ use crate::services::Services;
 /// Time before their expiry when credentials are requested again.
 const HEADROOM: Duration = Duration::from_secs(300);
 
-/// Where credentials may come from.
+/// Sources of credentials: arguments, a profile, the machine, and roles to assume with them.
 #[derive(Clone)]
 pub(crate) struct Sources {
     fixed: Option<Credential>,
@@ -60,6 +60,7 @@ impl Sources {
             Some(skip) => *skip,
             None => env::var("AWS_EC2_METADATA_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true")),
         };
+        // Link-local addresses of the instance metadata service.
         let usual = match mode.as_deref() {
             Some(mode) if mode.eq_ignore_ascii_case("ipv6") => "http://[fd00:ec2::254]",
             _ => "http://169.254.169.254",
@@ -93,6 +94,7 @@ impl Sources {
     }
 
     async fn base(&self, http: &HttpClient, services: &Services) -> Result<Credential> {
+        // A profile in the block precedes the environment. The rest is the order of the AWS SDKs.
         if let Some(profile) = &self.profile {
             return profile::find(&self.places, http, services, profile, true).await;
         }

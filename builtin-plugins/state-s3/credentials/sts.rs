@@ -34,6 +34,7 @@ pub(crate) enum Token {
 
 impl Role {
     fn parameters(&self, action: &str) -> Vec<(String, String)> {
+        // The name stands in the audit log (CloudTrail), where it tells runs apart.
         let session = self
             .session
             .clone()

@@ -1,4 +1,4 @@
-//! Conversion and unification.
+//! Tests of conversion and unification: known cases, and properties of random types and values.
 
 use proptest::prelude::*;
 

@@ -30,6 +30,7 @@ pub(super) fn write<S: Sink>(value: &Value, ty: &Type, out: &mut S) -> Result<()
         return Err(CodecError::new("value is not known"));
     }
     if *ty == Type::Dynamic && *value.ty() != Type::Dynamic {
+        // Without its type beside it, the value could not be read back.
         out.begin(Brackets::Object, 2);
         out.name("value");
         write(value, value.ty(), out)?;
@@ -54,6 +55,7 @@ pub(super) fn write<S: Sink>(value: &Value, ty: &Type, out: &mut S) -> Result<()
             let set = matches!(ty, Type::Set(_));
             out.begin(Brackets::Array, items.len());
             for (i, item) in items.iter().enumerate() {
+                // An element of a set has no index: its path names it by the element itself.
                 let step = || Step::Index(if set { item.clone() } else { Value::number(i) });
                 write(item, element, out).map_err(|e| e.under(step()))?;
             }

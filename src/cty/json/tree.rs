@@ -1,4 +1,4 @@
-//! The view of a JSON document that reading and writing need: one implementation for this crate's documents and for
+//! Abstraction of JSON documents, so that reading and writing have one implementation for this crate's documents and for
 //! those of a library.
 
 /// A JSON document of any representation.

@@ -133,6 +133,7 @@ pub(super) fn describe(ty: &Type) -> Json {
                 .filter(|a| a.optional)
                 .map(|a| Json::String(a.name.to_string()))
                 .collect();
+            // As in Go's cty, which writes this part only if there are optional attributes.
             if !optional.is_empty() {
                 parts.push(Json::Array(optional));
             }

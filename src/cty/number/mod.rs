@@ -80,7 +80,6 @@ impl Number {
         Number::from_big(Big::infinity(true, TEXT_PRECISION))
     }
 
-    /// Returns true for infinities.
     #[must_use]
     pub fn is_infinite(&self) -> bool {
         matches!(&self.0, Repr::Big(b) if b.magnitude == Magnitude::Infinite)
@@ -295,7 +294,6 @@ impl Number {
         }
     }
 
-    /// Returns true for minus zero.
     #[must_use]
     pub fn is_minus_zero(&self) -> bool {
         matches!(&self.0, Repr::Big(b) if b.negative && b.magnitude == Magnitude::Zero)

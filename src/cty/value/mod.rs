@@ -84,13 +84,11 @@ impl Value {
         Value::build(ty, Kind::Null)
     }
 
-    /// Creates a bool.
     #[must_use]
     pub fn bool(b: bool) -> Value {
         Value::build(Type::Bool, Kind::Bool(b))
     }
 
-    /// Creates a number.
     pub fn number(n: impl Into<Number>) -> Value {
         Value::build(Type::Number, Kind::Number(n.into()))
     }
@@ -152,7 +150,6 @@ impl Value {
         Value::build(Type::map(element), Kind::Map(items))
     }
 
-    /// Creates a tuple.
     #[must_use]
     pub fn tuple(items: Vec<Value>) -> Value {
         let ty = Type::tuple(items.iter().map(|i| i.ty.clone()));
@@ -213,7 +210,6 @@ impl Value {
 
     // ---- what it is -------------------------------------------------------------------------------------------
 
-    /// Returns the type of the value.
     #[must_use]
     pub fn ty(&self) -> &Type {
         &self.ty
@@ -237,7 +233,6 @@ impl Value {
         self.deep_marks
     }
 
-    /// Returns true if the value is null.
     #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self.kind, Kind::Null)

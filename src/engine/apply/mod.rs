@@ -51,12 +51,10 @@ use slot::{SETTLING, Slot, Slots};
 use tally::Tally;
 pub use tally::{Completion, Recorded, UnfinishedOperation};
 
-/// Result of an apply.
 #[derive(Debug)]
 pub struct ApplyResult {
     /// Resulting state, with or without errors.
     pub state: State,
-    /// All diagnostics.
     pub diagnostics: Diagnostics,
     /// Numbers and lists of completed and unfinished operations.
     pub completion: Completion,
@@ -373,7 +371,6 @@ struct Applier<'a> {
     slots: Slots,
 }
 
-/// An operation on an object.
 struct ObjectOperation<'s> {
     change: &'s ResourceChange,
     address: &'s AbsResourceInstance,

@@ -44,9 +44,7 @@ pub enum Block {
     Provider(AbsProviderConfig),
     /// A resource of the configuration, or one that only the state has.
     Resource(ConfigResource),
-    /// A check block.
     Check(Module, Arc<str>),
-    /// An action.
     Action(ConfigAction),
 }
 
@@ -262,7 +260,6 @@ impl Blocks {
         }
     }
 
-    /// Returns the node of a block.
     #[must_use]
     pub fn find(&self, block: &Block) -> Option<NodeIndex> {
         self.index.get(block).copied()

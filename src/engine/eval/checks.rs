@@ -73,7 +73,6 @@ pub enum Checked {
     Output(ModuleInstance, Arc<str>),
     /// A check block.
     Check(ModuleInstance, Arc<str>),
-    /// An instance of a resource.
     Resource(AbsResourceInstance),
 }
 
@@ -132,7 +131,6 @@ pub struct Conditions<'c> {
     /// Scope of the conditions' expressions.
     pub scope: &'c ModuleScope<'c>,
     pub of: &'c Checked,
-    /// Severity of a failure.
     pub severity: FailureSeverity,
 }
 

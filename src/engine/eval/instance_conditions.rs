@@ -24,7 +24,6 @@ impl Evaluator<'_> {
             .ok_or(Reported)
     }
 
-    /// Evaluates the preconditions of an instance.
     pub fn check_preconditions(
         &self,
         instance: ConfiguredInstance<'_>,

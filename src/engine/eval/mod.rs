@@ -135,7 +135,7 @@ impl<'a> Evaluator<'a> {
         self.source.is_static()
     }
 
-    /// Reports problems.
+    /// Records diagnostics; a plugin that does not start is reported once, not for each object.
     pub fn report(&self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
         let mut reported = self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner);
         for diagnostic in diagnostics {

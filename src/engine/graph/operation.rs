@@ -25,7 +25,6 @@ pub enum Operation<'p> {
     Apply(Option<&'p Plan>),
 }
 
-/// The graph of an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationGraph {
     /// The nodes. Two may have the same name: the instances of a resource that are destroyed.
@@ -37,7 +36,6 @@ pub struct OperationGraph {
     pub cycles: Vec<Option<usize>>,
 }
 
-/// A node of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// Name of the node, as Terraform calls it.

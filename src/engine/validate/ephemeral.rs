@@ -10,8 +10,10 @@ use schema::BlockSchema;
 
 use crate::eval::Expansion;
 
-/// Returns true if the ephemeral values in the arguments of a resource are judged by the plan. As in Terraform, a block
-/// without instances is judged by its references, except by the outputs of modules, whose values are known in the plan.
+/// Returns true if only the plan can check the ephemeral values in a resource's arguments.
+///
+/// As in Terraform, validation checks a block without instances by its references. But a reference to a module's output
+/// does not say whether the value is ephemeral; the plan knows the value.
 pub(super) fn is_left_to_plan(
     config: &Config,
     address: &ConfigResource,

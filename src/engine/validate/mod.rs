@@ -288,6 +288,7 @@ impl Validator<'_> {
                     kind: ConditionKind::Assertion,
                     scope: &scope,
                     of: &Checked::Check(instance, name.clone()),
+                    // Assertions of check blocks never fail an operation, as in Terraform.
                     severity: FailureSeverity::Warning,
                 });
                 Ok(())

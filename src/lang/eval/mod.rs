@@ -151,7 +151,7 @@ pub fn describe_convert_error(error: &cty::ConvertError) -> String {
 struct ExpressionEvaluator {
     /// Errors that `try`, `can` and conditionals can drop.
     dynamic: Diagnostics,
-    /// Errors that always count.
+    /// Errors that `try`, `can` and conditionals cannot drop.
     fixed: Diagnostics,
     depth: usize,
     /// True if errors are only counted, so that descriptions of values would be wasted.

@@ -354,7 +354,7 @@ fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, ScalarErr
     }
 }
 
-/// Resolves a plain scalar to a value, by the core schema of version 1.1.
+/// Resolves a plain scalar to a value, by the types of YAML 1.1.
 fn resolve(text: &str) -> Result<Value, ScalarError> {
     if is_null(text) {
         return Ok(Value::null(Type::Dynamic));

@@ -48,6 +48,7 @@ fn parse(url: &Url, emulator: Option<&str>) -> Result<(Url, String, String), Fet
     if bucket.is_empty() || object.is_empty() {
         return Err(bad());
     }
+    // STORAGE_EMULATOR_HOST may have a scheme or not, as for Google's libraries.
     let base = match emulator {
         Some(host) if host.contains("://") => Url::parse(host),
         Some(host) => Url::parse(&format!("http://{host}")),

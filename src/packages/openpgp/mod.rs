@@ -65,10 +65,12 @@ impl Certificate {
         let mut all: Vec<Parts> = Vec::new();
         while !reader.0.is_empty() {
             let (tag, body) = reader.packet()?;
+            // An unsupported key is kept as a place: packets after it must not count for the key before.
             if tag == PUBLIC_KEY {
                 all.push((PublicKey::read(body).ok(), vec![(About::Primary, Vec::new())]));
                 continue;
             }
+            // Packets before the first primary key belong to no certificate.
             let Some((_, parts)) = all.last_mut() else {
                 continue;
             };

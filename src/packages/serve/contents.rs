@@ -56,7 +56,6 @@ pub struct Survey {
 /// Packages of a provider: their locations, by version and platform.
 pub(super) type Packages = BTreeMap<Version, BTreeMap<Platform, PackageLocation>>;
 
-/// Location of a package.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum PackageLocation {
     Archive(PathBuf),
@@ -266,7 +265,6 @@ impl Shelf {
         done.await.unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 
-    /// Makes an archive of a package.
     fn make(&self, place: &PackageLocation) -> io::Result<Archive> {
         let file = tempfile::Builder::new()
             .suffix(".zip")

@@ -12,7 +12,6 @@ pub(super) fn schema(schema: &Schema) -> pb::Schema {
     }
 }
 
-/// The schema of identities.
 pub(super) fn identity_schema(schema: &IdentitySchema) -> pb::ResourceIdentitySchema {
     let attribute = |(name, of): (&std::sync::Arc<str>, &schema::IdentityAttribute)| {
         pb::resource_identity_schema::IdentityAttribute {

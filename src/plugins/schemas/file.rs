@@ -93,10 +93,10 @@ pub(crate) enum Unusable {
     TooLarge,
 }
 
-/// Writes an answer.
+/// Writes a provider's schemas and properties: header, index, then one message for each schema.
 ///
 /// # Errors
-/// The answer cannot be written, or is larger than what is read.
+/// The file cannot be written, or the answer is larger than the limit that readers have.
 pub(crate) fn write(out: &mut impl Write, key: &Key, answer: &Answer) -> Result<(), Unusable> {
     let Properties {
         protocol,
@@ -108,6 +108,7 @@ pub(crate) fn write(out: &mut impl Write, key: &Key, answer: &Answer) -> Result<
         let kinds = answer.schemas.iter();
         kinds.flat_map(|(kind, schemas)| std::iter::repeat(*kind).zip(schemas))
     };
+    // The index has length and checksum of each schema, so that a reader can load single ones.
     let mut schemas = Vec::new();
     let mut size = 0;
     for (kind, (name, message)) in all() {

@@ -256,6 +256,7 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
 fn add_object<'a>(read: InstanceV4<'a>, slot: &mut InstanceState, shared: &mut Shared<'a>) -> Result<(), ContentError> {
     let deposed = read.deposed.as_deref().filter(|d| !d.is_empty()).map(str::to_owned);
     let object = Arc::new(read_object(read, shared)?);
+    // Terraform refuses deposed keys of another length than eight.
     let previous = match deposed {
         None => slot.current.replace(object),
         Some(deposed) if deposed.len() == 8 => slot.deposed.insert(DeposedKey(deposed.into()), object),

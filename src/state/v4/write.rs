@@ -20,6 +20,7 @@ pub(crate) fn write(state: &State) -> Result<Vec<u8>, StateError> {
     json_string(&state.lineage, &mut out);
 
     out.extend_from_slice(b",\n  \"outputs\": ");
+    // Compact at first: `indent` breaks the lines, so writers need not know their depth.
     let mut scratch = Vec::new();
     scratch.push(b'{');
     for (name, output) in &state.outputs {
@@ -358,9 +359,11 @@ pub(crate) fn json_string(text: &str, out: &mut Vec<u8>) {
             b'\t' => b"\\t",
             0x08 => b"\\b",
             0x0c => b"\\f",
+            // Go escapes these so that JSON can stand in HTML.
             b'<' => b"\\u003c",
             b'>' => b"\\u003e",
             b'&' => b"\\u0026",
+            // Line separators, which JavaScript did not allow in strings.
             0xe2 if bytes[i..].starts_with("\u{2028}".as_bytes()) => b"\\u2028",
             0xe2 if bytes[i..].starts_with("\u{2029}".as_bytes()) => b"\\u2029",
             0..0x20 => {

@@ -335,6 +335,7 @@ impl<'t> Parser<'t> {
                             "Mismatched brackets",
                             "An array is closed with a bracket, not with a brace.",
                         ),
+                        // The spelling is that of HCL's message.
                         _ => (
                             "Missing attribute seperator comma",
                             "There must be a comma between the elements of an array.",
@@ -399,6 +400,7 @@ impl<'t> Parser<'t> {
                     }
                 }
                 T::CloseBrace => {}
+                // At the opening brace: the end of the file does not show which object is open.
                 T::End => {
                     return Err(problem(
                         "Unclosed object",

@@ -1,4 +1,5 @@
-//! Hints for forms of other languages, with the form that this language has for each.
+//! Hints for syntax errors that come from other languages (`and`, `not`, `??`, `key: value`): each names the form of this
+//! language.
 
 use crate::Edit;
 use crate::token::{TokenKind, Tokens};

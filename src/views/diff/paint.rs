@@ -61,7 +61,6 @@ impl Text {
         self.inked(ink, text).ink(Ink::Reset)
     }
 
-    /// Appends blanks.
     pub(super) fn blanks(&mut self, count: usize) -> &mut Text {
         self.out.extend(std::iter::repeat_n(' ', count));
         self

@@ -71,6 +71,7 @@ fn invocation(invocation: &ActionInvocation) -> Json {
 }
 
 fn unknown_document(config: &Value) -> Json {
+    // An action without a configuration has no unknown parts.
     if config.is_null() {
         return Json::Bool(false);
     }

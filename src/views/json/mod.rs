@@ -32,7 +32,6 @@ pub const STATE_FORMAT: &str = "1.0";
 pub struct Object(Map<String, Json>);
 
 impl Object {
-    /// Adds a key.
     pub fn with(mut self, key: &str, value: impl Into<Json>) -> Object {
         self.0.insert(key.to_owned(), value.into());
         self

@@ -46,7 +46,6 @@ impl Scenario {
     }
 }
 
-/// Reads the scenarios of a file.
 pub fn file(path: &Path) -> Vec<Scenario> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let topic = path.file_stem().expect("a name").to_string_lossy();

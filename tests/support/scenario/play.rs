@@ -17,7 +17,6 @@ pub struct Player {
 }
 
 impl Player {
-    /// Creates a player in a workspace.
     pub fn new(program: &str, workspace: Workspace, init: bool) -> Player {
         Player {
             program: program.into(),

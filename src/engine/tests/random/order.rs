@@ -1,4 +1,4 @@
-//! The property without failures.
+//! The property of the random tests while no request fails.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

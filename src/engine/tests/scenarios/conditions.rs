@@ -58,6 +58,7 @@ fn known_failed_condition_is_a_planning_error() {
     let errors = case.apply_errors();
     assert!(errors.contains("Resource postcondition failed"), "{errors}");
     assert_eq!(case.addresses(), ["fake_thing.a"]);
+    // The provider has done its work: only the condition failed.
     assert!(!case.is_tainted("fake_thing.a"));
 }
 
@@ -165,6 +166,7 @@ fn postconditions_are_evaluated_after_update_without_changes() {
     // Empties the record of changes.
     case.remote.changes();
     let errors = case.apply_errors();
+    // `b` is planned as an update, as the new note of `a` is unknown, and then has nothing to change.
     assert_eq!(case.remote.changes(), ["update a"]);
     assert!(errors.contains("new note"), "{errors}");
 }
@@ -282,6 +284,7 @@ fn check_results_are_in_plan_and_state() {
         expected
     );
     assert_eq!(results(&case.plan().checks), expected);
+    // Results of conditions that the configuration no longer has are dropped.
     case.main("");
     assert_eq!(results(&case.plan().checks), [""; 0]);
 }
@@ -293,6 +296,7 @@ fn failed_data_source_of_check_is_a_warning() {
     let (plan, problems) = case.try_plan();
     let plan = plan.unwrap();
     assert!(!problems.has_errors() && problems.iter().any(|d| d.summary == "Cannot look up"));
+    // Apply reads it again: the object may exist then.
     assert_eq!(
         crate::support::change(&plan, "data.fake_lookup.l").reason,
         engine::plan::Reason::ReadBecauseCheckNested
@@ -332,6 +336,7 @@ fn validations_of_module_variables_are_evaluated_before_dependents() {
     let mut case = Case::with_files(&[("main.tf", main), ("m/main.tf", child)]);
     let errors = case.apply_errors();
     assert!(errors.contains("not this one"), "{errors}");
+    // `inner` was not created, as its variable failed before.
     assert_eq!(case.remote.names(), ["a"]);
 }
 
@@ -353,6 +358,7 @@ fn failed_conditions_are_warnings_in_refresh_only_plan() {
     case.apply();
     case.remote.drift("a", "value", Value::string("v"));
     case.options.mode = engine::plan::Mode::RefreshOnly;
+    // The plan must be possible, so that the state can record the object as it is.
     let (plan, problems) = case.try_plan();
     assert!(problems.iter().any(|d| d.detail == "has a value"), "{problems:?}");
     assert_eq!(

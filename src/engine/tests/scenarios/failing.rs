@@ -40,6 +40,7 @@ fn creation_with_object_and_error_is_tainted() {
     case.remote.lock().half.insert("create a".into());
     case.apply_errors();
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.other"]);
+    // The object exists, perhaps in part: the next plan replaces it.
     assert!(case.is_tainted("fake_thing.a"));
     case.remote.heal();
     assert_eq!(actions(&case.plan()), ["-/+ fake_thing.a", "+ fake_thing.b"]);
@@ -55,6 +56,7 @@ fn failed_update_keeps_stored_object() {
     case.remote.fail("update a");
     case.apply_errors();
     assert_eq!(case.attribute("fake_thing.a", "value"), "1");
+    // Only a failed creation taints: this object worked before.
     assert!(!case.is_tainted("fake_thing.a"));
     assert!(case.output("b").is_some());
     case.remote.heal();
@@ -82,6 +84,7 @@ fn failed_destruction_keeps_object_and_its_dependencies() {
     case.options.mode = engine::plan::Mode::Destroy;
     let errors = case.apply_errors();
     assert!(errors.contains("Could not delete b"), "{errors}");
+    // The dependency stays, as the object that needs it exists.
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b"]);
     case.remote.heal();
     case.apply();
@@ -97,6 +100,7 @@ fn crashed_provider_keeps_stored_objects() {
     case.remote.lock().unreachable.insert("update a".into());
     let errors = case.apply_errors();
     assert!(errors.contains("The plugin died during update a"), "{errors}");
+    // What the provider has done is not known; the next refresh finds out.
     assert!(case.state.same_content(&before));
     case.remote.heal();
     case.options.mode = engine::plan::Mode::Destroy;
@@ -173,6 +177,7 @@ fn result_that_contradicts_plan_is_an_error_and_stored() {
     );
     assert!(errors.contains("fake_thing.a.value"), "{errors}");
     assert!(case.is_tainted("fake_thing.a"));
+    // The state must show the object as it is, whatever was planned.
     assert_eq!(case.attribute("fake_thing.a", "value"), "something else");
 }
 
@@ -193,6 +198,7 @@ fn null_or_unknown_result_is_an_error() {
         errors.contains("Provider returned invalid result object after apply"),
         "{errors}"
     );
+    // A state has no form for unknown values.
     assert_eq!(case.attribute("fake_thing.a", "note"), serde_json::Value::Null);
     assert_ne!(
         case.attribute("fake_thing.a", "id"),
@@ -210,6 +216,7 @@ fn object_returned_from_destruction_is_an_error() {
     case.options.mode = engine::plan::Mode::Destroy;
     let errors = case.apply_errors();
     assert!(errors.contains("invalid result object after apply"), "{errors}");
+    // The provider says that the object still exists.
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b"]);
 }
 
@@ -226,6 +233,7 @@ fn inconsistent_final_plan_is_an_error() {
         "#,
     );
     let plan = case.plan();
+    // After the plan was made: only the plan call of apply, when a.id is known, contradicts it.
     case.remote.mutate("plan b", |v| {
         with(
             &v,

@@ -37,6 +37,7 @@ fn function_results_are_cached_by_arguments() {
         Some("NO 1")
     );
     let mut calls = case.remote.changes();
+    // Instances are evaluated in parallel, so calls come in any order.
     calls.sort();
     assert_eq!(
         calls,
@@ -100,6 +101,7 @@ fn function_errors_have_positions() {
     ] {
         assert!(text.contains(expected), "{expected}\nin\n{text}");
     }
+    // One for each output but that with `try`.
     assert_eq!(text.matches("Error: ").count(), 7, "{text}");
     let at = problems
         .iter()
@@ -149,6 +151,7 @@ fn files_must_not_change_between_plan_and_apply() {
         crate::support::errors(&problems).contains("function returned an inconsistent result"),
         "{problems:?}"
     );
+    // A new plan reads the file again.
     case.apply().assert_settled();
     assert_eq!(case.attribute("fake_thing.a", "value"), "two");
 }

@@ -45,6 +45,7 @@ fn objects_without_identity_schema_have_no_identity() {
 fn refresh_learns_and_loses_identities() {
     let mut case = Case::new(ONE);
     case.apply();
+    // As if the provider had been upgraded to a version with identities.
     case.identities(0);
     case.apply();
     assert_eq!(stored_text(&case).unwrap(), r#"{"id":"id-a-1","region":"here"}"#);
@@ -174,6 +175,7 @@ fn import_by_identity_records_the_whole_identity() {
     case.identities(0);
     with_object(&case, "existing", "a");
     let plan = case.plan();
+    // The configuration has the ID only; the provider completes the region.
     assert_eq!(
         change(&plan, "fake_thing.a").importing,
         Some(ImportedBy::Identity(identity("existing")))
@@ -186,6 +188,7 @@ fn import_by_identity_records_the_whole_identity() {
 #[test]
 fn import_by_identity_needs_one_that_fits() {
     let mut case = Case::new(BY_IDENTITY);
+    // The resource type has no identity schema yet.
     assert!(case.plan_errors().contains("Invalid import identity argument"));
     case.identities(0);
     for (identity, summary) in [
@@ -240,6 +243,7 @@ fn plan_call_of_apply_brings_the_private_data_of_the_plan() {
     case.remote.lock().notes = true;
     case.apply();
     let brought = case.remote.lock().planned_private.clone();
+    // Plan calls of planning bring none; of the two objects, apply plans only the one with an unknown value.
     assert_eq!(
         brought.iter().filter(|p| &***p == b"planned ").count(),
         1,

@@ -148,6 +148,7 @@ fn chains_and_modules_and_keys() {
     assert_eq!(
         moves(&plan),
         [
+            // Sorted by the new addresses.
             r#"fake_thing.list[1] -> fake_thing.map["one"]"#,
             r#"fake_thing.list[0] -> fake_thing.map["zero"]"#,
             r#"module.a.fake_thing.old -> module.b["k"].fake_thing.new"#,
@@ -235,6 +236,7 @@ fn object_at_target_blocks_move() {
         "#,
     );
     let (plan, problems) = case.try_plan();
+    // The object stays at its address, which the configuration no longer has.
     assert_eq!(actions(&plan.unwrap()), ["- fake_thing.a"]);
     let warning = problems
         .iter()
@@ -323,6 +325,7 @@ fn targets_must_cover_moves() {
     case.apply();
     case.main("resource \"fake_thing\" \"b\" { name = \"a\" }\nmoved {\n from = fake_thing.a\n to = fake_thing.b\n}");
     case.target(&["fake_thing.b"]);
+    // A plan of the target alone would create a second object beside the one that should move.
     let errors = case.plan_errors();
     assert!(
         errors.contains("Moved resource instances excluded by targeting"),

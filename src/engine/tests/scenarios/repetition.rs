@@ -69,6 +69,7 @@ fn change_of_repetition_argument_replaces_objects() {
         Reason::DeleteBecauseWrongRepetition
     );
     case.apply();
+    // A key of for_each implies no move to the single instance, unlike index 0.
     case.main("resource \"fake_thing\" \"n\" { name = \"single\" }");
     assert_eq!(actions(&case.plan()), ["+ fake_thing.n", r#"- fake_thing.n["k"]"#]);
     case.apply();
@@ -165,6 +166,7 @@ fn count_becomes_known_after_targeted_apply() {
         }
         "#,
     );
+    // The ID of `a` is not known before it exists.
     case.plan_errors();
     case.target(&["fake_thing.a"]).apply();
     case.target(&[]).apply();
@@ -187,6 +189,7 @@ fn count_instances_are_ordered_numerically() {
     let mut case = Case::new(&counted(12));
     case.apply();
     let addresses = case.addresses();
+    // As texts, n[10] would come before n[2].
     assert_eq!(addresses[2], "fake_thing.n[2]");
     assert_eq!(addresses[11], "fake_thing.n[11]");
 }

@@ -228,6 +228,7 @@ fn deposed_object_of_an_earlier_schema_version_is_destroyed_in_its_upgraded_form
     case.remote.mutate(&format!("upgrade {id}"), |v| {
         with(&v, "value", Value::string("upgraded"))
     });
+    // Without a refresh, only the upgrade can have changed the object.
     case.options.refresh = false;
     let plan = case.plan();
     let kept = plan
@@ -272,6 +273,7 @@ fn failed_replacement_with_object_is_tainted_and_old_object_deposed() {
     case.main(&chain("2", cbd, cbd));
     case.remote.lock().half.insert("create a".into());
     case.apply_errors();
+    // The incomplete object takes the place of the old one, which still exists.
     assert_eq!(
         case.addresses(),
         ["fake_thing.a", "fake_thing.a (deposed)", "fake_thing.b"]
@@ -296,6 +298,7 @@ fn failed_creation_after_destruction_leaves_no_object() {
     case.main(&chain("2", "", ""));
     case.remote.fail("create a");
     case.apply_errors();
+    // `b` was destroyed before, as a dependent of `a`.
     assert!(case.addresses().is_empty());
     case.remote.heal();
     assert_eq!(actions(&case.plan()), ["+ fake_thing.a", "+ fake_thing.b"]);
@@ -319,6 +322,7 @@ fn replacement_by_request() {
     case.apply();
     case.replace(&["fake_thing.a"]);
     let plan = case.plan();
+    // `b` follows, as it refers to the ID of the new object.
     assert_eq!(actions(&plan), ["-/+ fake_thing.a", "-/+ fake_thing.b"]);
     assert_eq!(change(&plan, "fake_thing.a").reason, Reason::ReplaceByRequest);
     case.apply();
@@ -364,6 +368,7 @@ fn ignore_changes_has_no_effect_on_replacement() {
     case.main(&text("2", "1", "[value, tags[\"k\"]]")).assert_settled();
     case.main(&text("2", "1", "[value]"));
     assert_eq!(actions(&case.plan()), ["~ fake_thing.a"]);
+    // `all` also ignores the argument that would force the replacement.
     case.main(&text("2", "2", "all")).assert_settled();
     case.main(&text("2", "2", "[value, tags[\"k\"]]"));
     let plan = case.plan();
@@ -471,6 +476,7 @@ fn change_of_sensitivity_alone_makes_no_provider_call() {
     );
     case.remote.take_log();
     case.apply();
+    // Providers do not see marks, so there is nothing to send.
     assert!(case.remote.changes().is_empty());
     let paths: Vec<String> = case
         .object("fake_thing.a")
@@ -493,6 +499,7 @@ fn create_before_destroy_of_unselected_resources_has_no_effect() {
     case.apply();
     case.replace(&["fake_thing.a"]);
     assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::CreateThenDelete);
+    // The dependent that requires the order is not in this plan.
     case.target(&["fake_thing.a"]);
     assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::DeleteThenCreate);
 }

@@ -92,7 +92,6 @@ impl Case {
         Case::with_files(&[("main.tf", main)])
     }
 
-    /// A case with these files.
     pub fn with_files(files: &[(&str, &str)]) -> Case {
         let mut case = Case {
             remote: FakeRemote::default(),
@@ -140,6 +139,7 @@ impl Case {
             cwd: "/work".into(),
             ..EvaluationEnvironment::default()
         };
+        // Fixed, so that tests can compare the result of plantimestamp().
         environment.functions.plan_timestamp = Some("2024-01-02T03:04:05Z".into());
         environment
     }
@@ -327,7 +327,7 @@ pub fn change<'p>(plan: &'p Plan, address: &str) -> &'p ResourceChange {
         .unwrap_or_else(|| panic!("no change of {address}"))
 }
 
-/// A time limit: a minute or more, for busy machines.
+/// Time limit of one operation; large, since machines of CI are busy.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(300);
 
 pub fn block_on<F: Future>(future: F) -> F::Output {

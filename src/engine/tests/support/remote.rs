@@ -53,7 +53,6 @@ pub struct RemoteData {
     pub missing: HashSet<String>,
     /// Provisioners that return no schema.
     pub schemaless: HashSet<String>,
-    /// The closed provisioners.
     pub closed_provisioners: Vec<String>,
     /// Request that ephemeral resources are renewed at once.
     pub renew: bool,

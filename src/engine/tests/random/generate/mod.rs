@@ -296,7 +296,6 @@ impl Model {
         format!("{data}{}.{}", self.ty(block), block.label)
     }
 
-    /// The address of the block.
     pub fn config_address(&self, block: &Block) -> String {
         match block.module {
             None => self.local_name(block),
