@@ -39,15 +39,101 @@ pub(crate) fn sealed_length(file: &mut File) -> io::Result<Option<u64>> {
     Ok(Some(if sealed { own + SEAL } else { own }))
 }
 
+/// Table in an ELF file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Table {
+    pub(crate) offset: u64,
+    /// Size of an entry.
+    pub(crate) entry: u64,
+    /// Number of entries.
+    pub(crate) count: u64,
+}
+
+/// Tables of an ELF file of 32 or 64 bits, in little-endian order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tables {
+    pub(crate) segments: Table,
+    pub(crate) sections: Table,
+}
+
+impl Tables {
+    /// Returns the tables that the first bytes of a file name; `None` for other files.
+    pub(crate) fn of(head: &[u8]) -> Option<Tables> {
+        // Offsets of the fields by the ELF specification: the places of both tables, and the size and number of their entries.
+        let (size, width, segments, sections, entries) = match head.get(..6)? {
+            b"\x7fELF\x01\x01" => (52, 4, 28, 32, 42),
+            b"\x7fELF\x02\x01" => (64, 8, 32, 40, 54),
+            _ => return None,
+        };
+        let table = |at, entries| Table {
+            offset: number(head, at, width),
+            entry: number(head, entries, 2),
+            count: number(head, entries + 2, 2),
+        };
+        (head.len() >= size).then(|| Tables {
+            segments: table(segments, entries),
+            sections: table(sections, entries + 4),
+        })
+    }
+}
+
 /// Returns the length of an ELF executable by its header; `None` for other files.
 pub(crate) fn own_length(file: &mut File) -> io::Result<Option<u64>> {
     let mut head = [0; 64];
-    let head = head_of(file, &mut head)?;
-    if !head.starts_with(b"\x7fELF\x02\x01") || head.len() < 64 {
-        return Ok(None);
+    let tables = Tables::of(head_of(file, &mut head)?);
+    // Linkers write the table of sections last.
+    let sections = tables.map(|tables| tables.sections).filter(|table| table.offset != 0);
+    Ok(sections.map(|table| table.offset.saturating_add(table.entry.saturating_mul(table.count))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the header of an ELF file with numbers at offsets, each of some bytes.
+    fn header(class: u8, numbers: &[(usize, usize, u64)]) -> Vec<u8> {
+        let mut head = vec![0; 64];
+        head[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, 1]);
+        for &(at, length, value) in numbers {
+            head[at..at + length].copy_from_slice(&value.to_le_bytes()[..length]);
+        }
+        head
     }
-    // In a 64-bit ELF header: the offset of the section table, and the size and number of its entries. Linkers write this table
-    // last.
-    let table = number(head, 40, 8);
-    Ok((table != 0).then(|| table.saturating_add(number(head, 58, 2).saturating_mul(number(head, 60, 2)))))
+
+    #[test]
+    fn executables_of_32_and_64_bits_end_behind_their_table_of_sections() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("executable");
+        for head in [
+            header(
+                1,
+                &[
+                    (28, 4, 52),
+                    (32, 4, 4000),
+                    (42, 2, 32),
+                    (44, 2, 9),
+                    (46, 2, 40),
+                    (48, 2, 30),
+                ],
+            ),
+            header(
+                2,
+                &[
+                    (32, 8, 64),
+                    (40, 8, 4000),
+                    (54, 2, 56),
+                    (56, 2, 9),
+                    (58, 2, 40),
+                    (60, 2, 30),
+                ],
+            ),
+        ] {
+            let tables = Tables::of(&head).unwrap();
+            assert_eq!(tables.segments.count, 9);
+            std::fs::write(&path, head).unwrap();
+            assert_eq!(own_length(&mut File::open(&path).unwrap()).unwrap(), Some(5200));
+        }
+        assert!(Tables::of(&header(3, &[])).is_none());
+        assert!(Tables::of(&header(2, &[])[..60]).is_none());
+    }
 }

@@ -11,7 +11,7 @@ use addrs::platform::Platform;
 use memchr::memmem;
 
 use crate::counted::digest;
-use crate::elf::{SEAL, SEAL_PREFIX, head_of, number, own_length};
+use crate::elf::{SEAL, SEAL_PREFIX, Table, Tables, head_of, number, own_length};
 use crate::error::{PackError, read_error};
 use crate::read::Pack;
 use crate::trust::Conditions;
@@ -110,7 +110,7 @@ pub enum Linking {
     Static,
     /// A loader finds libraries for it.
     Dynamic,
-    /// The file is not a 64-bit ELF file.
+    /// The file is of a kind whose header is not read.
     Unknown,
 }
 
@@ -129,16 +129,19 @@ impl Linking {
         let mut file = File::open(path)?;
         let mut head = [0; 64];
         let head = head_of(&mut file, &mut head)?;
-        if !head.starts_with(b"\x7fELF\x02\x01") || head.len() < 64 {
-            return Ok(Linking::Unknown);
-        }
-        // Offset of the segment table, and the size and number of its entries.
-        let (table, entry, count) = (number(head, 32, 8), number(head, 54, 2), number(head, 56, 2));
+        let Some(tables) = Tables::of(head) else {
+            return Ok(match head.starts_with(b"MZ") {
+                // Programs of Windows reach the system through its libraries only.
+                true => Linking::Dynamic,
+                false => Linking::Unknown,
+            });
+        };
+        let Table { offset, entry, count } = tables.segments;
         if entry < 4 || count > MOST_SEGMENTS {
             return Ok(Linking::Unknown);
         }
         let mut segments = vec![0; usize::try_from(entry * count).unwrap_or_default()];
-        file.seek(SeekFrom::Start(table))?;
+        file.seek(SeekFrom::Start(offset))?;
         file.read_exact(&mut segments)?;
         let mut kinds = segments
             .chunks(usize::try_from(entry).unwrap_or(1))
@@ -214,6 +217,7 @@ fn platform(file: &mut File) -> io::Result<Option<Platform>> {
         let at = long(0x3c).and_then(|at| usize::try_from(at).ok()).unwrap_or_default();
         // The machine stands behind the four bytes of the PE signature.
         return Ok(match word(at.saturating_add(4)) {
+            Some(0x014c) => Some(named("windows", "386")),
             Some(0x8664) => Some(named("windows", "amd64")),
             Some(0xaa64) => Some(named("windows", "arm64")),
             _ => None,

@@ -25,6 +25,7 @@ mod packs_keys;
 mod packs_modules;
 mod refusals;
 mod registry;
+mod release;
 mod schemas;
 mod serve;
 mod site;

@@ -270,7 +270,9 @@ pub fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<(
     match there.is_dir() {
         true => std::os::windows::fs::symlink_dir(target, link),
         false => std::os::windows::fs::symlink_file(target, link),
-    }
+    }?;
+    // Wine reports success and creates nothing.
+    std::fs::symlink_metadata(link).map(drop)
 }
 
 /// Returns true if there is a program that [`link_program`] may replace: one of the same name.

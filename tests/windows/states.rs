@@ -1,0 +1,101 @@
+//! States: their locks, what a killed run leaves, and states that go from one system to another.
+
+use support::running::until;
+
+use crate::machine::Windows;
+
+/// A command that ends once there is the file `go`. Wine's `ping` is what waits a second.
+const WAITING: &str = r#"
+resource "terraform_data" "first" {
+  input = 1
+}
+
+resource "terraform_data" "second" {
+  depends_on = [terraform_data.first]
+  provisioner "local-exec" {
+    command = "wait.bat"
+  }
+}
+"#;
+
+const WAIT: &str =
+    "@echo off\r\necho waiting\r\n:again\r\nif exist go exit 0\r\nping -n 2 127.0.0.1 >nul\r\ngoto again\r\n";
+
+#[test]
+fn locked_state_can_be_read_but_not_written() {
+    let files = [("main.tf", WAITING), ("wait.bat", WAIT)];
+    let Some(w) = Windows::with(&files, "locked_state_can_be_read_but_not_written") else {
+        return;
+    };
+    let mut running = w.start(&["apply", "-no-color", "-auto-approve"]);
+    running.sees("(local-exec): waiting");
+    w.run(&["apply", "-no-color", "-auto-approve"])
+        .fails_with(&["Error acquiring the state lock", "Operation: OperationTypeApply"]);
+    w.run(&["output", "-json"]).ok();
+    w.run(&["plan", "-no-color", "-lock=false"]).ok();
+    w.files.write("go", "");
+    running.ends().ok().shows(&["Apply complete! Resources: 2 added"]);
+    w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
+}
+
+#[test]
+fn killed_run_leaves_its_results_and_no_process() {
+    let files = [("main.tf", WAITING), ("wait.bat", WAIT)];
+    let Some(w) = Windows::with(&files, "killed_run_leaves_its_results_and_no_process") else {
+        return;
+    };
+    let mut running = w.start(&["apply", "-no-color", "-auto-approve"]);
+    running.sees("(local-exec): waiting");
+    // Dropping kills.
+    drop(running);
+    let list = w.run(&["state", "list"]).ok();
+    assert!(list.stdout.contains("terraform_data.first\n"), "{}", list.all());
+    // The lock ends with the processes: the killed one, and those that it had started.
+    w.files.write("go", "");
+    until("a state that nobody has locked", || {
+        w.run(&["apply", "-no-color", "-auto-approve"]).status == 0
+    });
+    let list = w.run(&["state", "list"]).ok();
+    assert_eq!(list.stdout, "terraform_data.first\nterraform_data.second\n");
+}
+
+#[test]
+fn state_goes_on_from_linux_to_windows_and_back() {
+    let config = |text: &str| {
+        format!(
+            "resource \"random_pet\" \"name\" {{}}\n\nresource \"local_file\" \"file\" {{\n  filename = \"out/${{random_pet.name.id}}.txt\"\n  \
+             content  = {text:?}\n}}\n\nresource \"terraform_data\" \"sum\" {{\n  input = local_file.file.content_sha256\n}}\n"
+        )
+    };
+    let files = [("main.tf", &*config("one"))];
+    let Some(w) = Windows::with(&files, "state_goes_on_from_linux_to_windows_and_back") else {
+        return;
+    };
+    w.files.run(&["apply", "-no-color", "-auto-approve"]).ok();
+    let before = w.files.read("terraform.tfstate");
+    w.run(&["plan", "-no-color", "-detailed-exitcode"])
+        .ok()
+        .shows(&["No changes."]);
+    w.run(&["apply", "-no-color", "-auto-approve", "-refresh-only"]).ok();
+    assert_eq!(
+        w.files.read("terraform.tfstate"),
+        before,
+        "equal states are equal bytes"
+    );
+
+    w.files.write("main.tf", &config("two\n"));
+    w.run(&["apply", "-no-color", "-auto-approve"]).ok();
+    let after = w.files.read("terraform.tfstate");
+    w.files
+        .run(&["plan", "-no-color", "-detailed-exitcode"])
+        .ok()
+        .shows(&["No changes."]);
+    assert!(!after.contains('\r'), "lines end as on Linux");
+    // A saved plan of one system is applied on the other.
+    w.files.write("main.tf", &config("three\n"));
+    w.run(&["plan", "-no-color", "-out=saved"]).ok();
+    w.files
+        .run(&["apply", "-no-color", "saved"])
+        .ok()
+        .shows(&["1 added, 1 changed, 1 destroyed"]);
+}
