@@ -34,14 +34,14 @@ use views::ui::Ui;
 use views::verb::Verb;
 
 use crate::VERSION;
-use crate::args::groups::StateFlags;
 use crate::args::operation::OperationArguments;
 use crate::interrupt::{self, LastResort};
+use crate::last_reads::LastReadsFile;
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
-use crate::session::{Session, Surroundings};
-use crate::state_session::opening;
+use crate::session::Session;
+use crate::state_session::{opening, warn_of_state_flag};
 use crate::validation::beyond_loading;
 use crate::workdir::{self, Project};
 
@@ -386,6 +386,7 @@ impl<'s> Operation<'s> {
     fn plan_with(&self, options: &PlanOptions, reporter: &Reporter) -> Planning {
         let mut options = options.clone();
         options.strict_addresses |= self.session.env.strict_addresses();
+        let last_reads = LastReadsFile::of_plan(self.session.env.data_dir(), &self.state.lineage, &mut options);
         let environment = workdir::environment(self.session, &self.workspace);
         let mut result = self.runtime.block_on(async {
             let inputs = self.inputs(reporter, &self.state, &environment);
@@ -405,6 +406,8 @@ impl<'s> Operation<'s> {
         });
         reporter.end();
         result.diagnostics.0.splice(0..0, self.take_warnings());
+        let unrecorded = result.plan.as_ref().and_then(|plan| last_reads?.add_plan(plan));
+        result.diagnostics.extend(unrecorded);
         for change in result.plan.iter().flat_map(|plan| &plan.changes) {
             tracing::trace!(address = %change.address, action = ?change.action, reason = ?change.reason, "decided");
         }
@@ -426,6 +429,7 @@ impl<'s> Operation<'s> {
             Place::Store(_) => self.session.env.persist_interval_of_stores(),
         };
         let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
+        let last_reads = LastReadsFile::open(self.session.env.data_dir(), &self.state.lineage, false);
         // The journal first: if an object is created, there must be a file that says so.
         let (journal, warnings) = journal::begin(&self.state, plan, self.states.store(), self.operation);
         problems.extend(warnings);
@@ -469,6 +473,7 @@ impl<'s> Operation<'s> {
                     problems.push(views::plan::incomplete_warning(self.session.ui.program.command));
                 }
                 let unsaved = self.save(&result.state);
+                problems.extend(last_reads.and_then(|file| file.add_applied(plan, &result.state)));
                 // The journal ends only when the state has everything.
                 if !unsaved.has_errors() {
                     problems.extend(journal::end(self.states.store()));
@@ -579,15 +584,4 @@ fn values(
     };
     let result = workdir::variables(session, project, &stored, input && session.stream.is_none());
     result.within(&project.sources)
-}
-
-/// Warns that `-state` is deprecated.
-fn warn_of_state_flag(surroundings: &Surroundings, files: &StateFlags) {
-    if files.state.is_some() {
-        let warning = Diagnostic::warning(
-            "Deprecated flag: -state",
-            "Use the \"path\" argument of the \"local\" backend instead: then every command knows where the state is.",
-        );
-        surroundings.warn_now(warning);
-    }
 }

@@ -11,6 +11,7 @@ use state::State;
 use tokio::sync::Semaphore;
 
 use crate::events::EventSink;
+use crate::last_reads::LastReads;
 use crate::plan::Mode;
 use crate::stop::Stop;
 use provider::ProviderSource;
@@ -89,6 +90,9 @@ pub struct PlanOptions {
     pub mode: Mode,
     /// Refresh the objects first.
     pub refresh: bool,
+    /// Read only a part of the objects and data sources; all, or none without `refresh`, if it is missing. Never in destroy
+    /// mode, which changes every object.
+    pub partial_refresh: Option<PartialRefresh>,
     /// The addresses the plan is limited to; empty for the whole configuration.
     pub targets: Vec<Target>,
     /// The addresses the plan leaves out, with everything that depends on them; never together with targets.
@@ -109,6 +113,36 @@ pub struct PlanOptions {
     pub query: Option<QueryOptions>,
 }
 
+/// The part of the objects and data sources that a plan reads.
+#[derive(Clone, Debug)]
+pub struct PartialRefresh {
+    pub part: RefreshPart,
+    /// Times of earlier reads.
+    pub last_reads: Arc<LastReads>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefreshPart {
+    /// Objects that the plan changes, what their changed values come from, and the data sources that they use.
+    Changed,
+    /// What has not been read since a time.
+    OlderThan {
+        /// RFC 3339, UTC, in whole seconds.
+        since: String,
+        /// Age as the user has written it.
+        age: String,
+    },
+}
+
+impl std::fmt::Display for RefreshPart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RefreshPart::Changed => f.write_str("changed"),
+            RefreshPart::OlderThan { age, .. } => write!(f, "older-than={age}"),
+        }
+    }
+}
+
 /// The options of a query.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueryOptions {
@@ -121,6 +155,7 @@ impl Default for PlanOptions {
         PlanOptions {
             mode: Mode::Normal,
             refresh: true,
+            partial_refresh: None,
             targets: Vec::new(),
             excludes: Vec::new(),
             force_replace: Vec::new(),

@@ -33,6 +33,7 @@ mod import_id;
 pub mod inputs;
 pub mod instance;
 pub mod invocation;
+pub mod last_reads;
 pub mod objchange;
 mod object_config;
 pub mod plan;

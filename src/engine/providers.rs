@@ -23,6 +23,8 @@ pub struct Providers<'s> {
     /// Processes that were started for their schema and are not configured yet.
     idle: Mutex<HashMap<addrs::Provider, Arc<dyn Provider>>>,
     open: Mutex<BTreeMap<AbsProviderConfig, Arc<dyn Provider>>>,
+    /// Values that the open provider configurations have.
+    configured: Mutex<BTreeMap<AbsProviderConfig, Value>>,
     provisioners: HashMap<Arc<str>, Arc<dyn Provisioner>>,
     functions: Functions,
 }
@@ -161,6 +163,7 @@ impl<'s> Providers<'s> {
             schemas,
             idle: Mutex::new(idle),
             open: Mutex::new(BTreeMap::new()),
+            configured: Mutex::default(),
             provisioners: running_provisioners,
             functions,
         };
@@ -200,12 +203,24 @@ impl<'s> Providers<'s> {
     }
 
     /// Opens a provider configuration: starts a process and configures it with this value (without marks). Returns the
-    /// diagnostics of the configure call.
+    /// diagnostics of the configure call. One that is open with this value, from an earlier pass of the plan, stays.
     pub async fn configure(
         &self,
         address: &AbsProviderConfig,
         config: Value,
     ) -> Result<Vec<provider::PluginDiagnostic>, Diagnostics> {
+        let earlier = self.configured.lock().await.insert(address.clone(), config.clone());
+        if let Some(earlier) = earlier {
+            let mut open = self.open.lock().await;
+            if earlier == config && open.contains_key(address) {
+                return Ok(Vec::new());
+            }
+            let outdated = open.remove(address);
+            drop(open);
+            if let Some(outdated) = outdated {
+                outdated.close().await;
+            }
+        }
         // The process that was started for the schema is reused, so that a provider with one configuration has one
         // process.
         let idle = self.idle.lock().await.remove(&address.provider);

@@ -40,6 +40,7 @@ pub mod terminal;
 pub mod tree;
 pub mod ui;
 pub mod unified_diff;
+pub mod unread;
 pub mod verb;
 mod words;
 pub mod wrap;

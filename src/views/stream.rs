@@ -139,6 +139,10 @@ impl Stream {
             failed: 0,
         };
         self.summary(&format!("Plan: {totals}"), done, totals.imported, "plan");
+        if let Some(unread) = plan.unread {
+            let counts = json::plan::unread_counts(unread).into();
+            self.info(&crate::unread::text(unread), "unread", [("unread", counts)]);
+        }
         if !plan.outputs.is_empty() {
             let action = |action| json!(action_name(action));
             let outputs: Map<String, Json> = plan

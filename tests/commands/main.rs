@@ -47,6 +47,7 @@ mod logs;
 mod markdown;
 mod matrix;
 mod own;
+mod partial_refresh;
 mod reading;
 mod review;
 mod self_check;
@@ -106,6 +107,7 @@ fn main() -> ExitCode {
         .chain(flags::TESTS)
         .chain(graph_page::TESTS)
         .chain(guards::TESTS)
+        .chain(partial_refresh::TESTS)
         .chain(line::TESTS)
         .chain(live_area::TESTS)
         .chain(login::TESTS)

@@ -32,12 +32,54 @@ pub fn input(flags: &mut Flags<'_>) -> bool {
     flags.switch("input", true, "Do not ask for values of variables that are missing.")
 }
 
-pub fn refresh(flags: &mut Flags<'_>) -> bool {
-    flags.switch(
+/// `-refresh`: what a plan reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Refresh {
+    #[default]
+    Everything,
+    Nothing,
+    /// What changes, and what its values come from.
+    Changed,
+    /// What was not read for this time.
+    OlderThan(Age),
+}
+
+/// A duration, with the text that it was written as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Age {
+    pub text: String,
+    pub time: Duration,
+}
+
+impl Refresh {
+    /// Reads the value of the flag; `None` if there is no such value.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Refresh> {
+        Some(match text {
+            "true" => Refresh::Everything,
+            "false" => Refresh::Nothing,
+            "changed" => Refresh::Changed,
+            _ => {
+                let text = text.strip_prefix("older-than=")?;
+                let time = gotext::duration::parse(text).filter(|time| !time.is_zero())?;
+                let text = text.to_owned();
+                Refresh::OlderThan(Age { text, time })
+            }
+        })
+    }
+}
+
+pub fn refresh(flags: &mut Flags<'_>) -> Refresh {
+    let text = flags.words(
         "refresh",
-        true,
-        "Plan with the state as it is, without reading the objects first.",
-    )
+        "true",
+        "PART",
+        "What to read before planning: \"false\" for nothing, so that the plan is made of the state as it is; \"changed\" for the objects \
+         whose configuration has changed, what their new values come from, and the data sources that they use; \"older-than=1h\" for \
+         what was not read for that time.",
+    );
+    // The text is valid: a wrong one has been refused with the other flags.
+    Refresh::parse(&text).unwrap_or_default()
 }
 
 /// `-state` of a command that only reads the state.
@@ -71,7 +113,7 @@ pub fn platforms(flags: &mut Flags<'_>) -> Vec<String> {
 pub struct ModeFlags {
     pub destroy: bool,
     pub refresh_only: bool,
-    pub refresh: bool,
+    pub refresh: Refresh,
     pub replace: Vec<String>,
     pub targets: TargetFlags,
     pub invoke: Vec<String>,

@@ -131,6 +131,7 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
             }
             parsed => parsed.is_ok(),
         },
+        "refresh" if flags::takes_words(arg) => return check_refresh(text),
         "run-parallelism" => text.parse::<usize>().is_ok_and(|count| count > 0),
         "lock-timeout" => gotext::duration::parse(text).is_some(),
         _ => true,
@@ -142,6 +143,23 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     Err(UsageError::flag(format!(
         "invalid value \"{text}\" for flag -{name}: parse error"
     )))
+}
+
+fn check_refresh(text: &str) -> Result<(), UsageError> {
+    if groups::Refresh::parse(text).is_some() {
+        return Ok(());
+    }
+    Err(match text.strip_prefix("older-than") {
+        Some(age) => UsageError::new(
+            "Invalid age",
+            format!(
+                "The option -refresh=older-than takes a time such as 30m or 12h, and \"{}\" is none. What was not read for that time is \
+                 read.",
+                age.trim_start_matches('=')
+            ),
+        ),
+        None => UsageError::flag(format!("invalid boolean value \"{text}\" for -refresh: parse error")),
+    })
 }
 
 #[cfg(test)]
@@ -210,6 +228,16 @@ mod tests {
             run(&["-refresh=x"]).unwrap_err(),
             "invalid boolean value \"x\" for -refresh: parse error"
         );
+        assert_eq!(run(&["-refresh=changed"]).unwrap(), ["--refresh=changed"]);
+        assert_eq!(run(&["-refresh=older-than=90m"]).unwrap(), ["--refresh=older-than=90m"]);
+        for wrong in [
+            "-refresh=older-than",
+            "-refresh=older-than=",
+            "-refresh=older-than=0s",
+            "-refresh=older-than=1",
+        ] {
+            assert!(run(&[wrong]).unwrap_err().contains("such as 30m"), "{wrong}");
+        }
         assert_eq!(
             run(&["-parallelism=x"]).unwrap_err(),
             "invalid value \"x\" for flag -parallelism: parse error"

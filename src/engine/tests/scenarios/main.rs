@@ -23,6 +23,7 @@ mod moved;
 mod options;
 mod order;
 mod outputs;
+mod partial_refresh;
 mod providers;
 mod provisioners;
 mod queries;
