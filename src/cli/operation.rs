@@ -10,6 +10,7 @@ use engine::apply::Completion;
 use engine::events::{EventSink, NoEvents};
 use engine::functions::Functions;
 use engine::inputs::{Inputs, PlanOptions, Variables};
+use engine::lanes::Lanes;
 use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
 use engine::stop::Stop;
@@ -36,6 +37,7 @@ use views::verb::Verb;
 use crate::VERSION;
 use crate::args::operation::OperationArguments;
 use crate::interrupt::{self, LastResort};
+use crate::lanes;
 use crate::last_reads::LastReadsFile;
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::planned_variables;
@@ -64,6 +66,8 @@ pub struct Operation<'s> {
     operation: &'static str,
     plugins: Plugins,
     parallelism: usize,
+    /// Limits of the operations on the objects of single providers.
+    lanes: Option<Arc<Lanes>>,
     /// Warnings from before the operation, which are shown after the plan.
     warnings: Mutex<Diagnostics>,
 }
@@ -215,6 +219,7 @@ impl<'s> Operation<'s> {
         };
         let plugins = session.plugins()?;
         let warnings = plugins.resolve(&project.config, &state).within(&project.sources)?;
+        let lanes = lanes::of(&arguments.parallelism, &project.config, &state)?;
         let (development, warnings): (Vec<_>, Vec<_>) = warnings
             .into_iter()
             .partition(|w| w.summary == packages::selection::DEVELOPMENT);
@@ -235,7 +240,8 @@ impl<'s> Operation<'s> {
             workspace: place.workspace,
             operation: verb.lock_operation(),
             plugins,
-            parallelism: arguments.parallelism.0,
+            parallelism: arguments.parallelism.number,
+            lanes,
         })
     }
 
@@ -566,6 +572,7 @@ impl<'s> Operation<'s> {
             events,
             stop: &self.stop,
             parallelism: self.parallelism,
+            lanes: self.lanes.as_ref(),
         }
     }
 }

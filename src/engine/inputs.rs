@@ -10,7 +10,8 @@ use lang::scope::{FunctionSettings, Witness};
 use state::State;
 use tokio::sync::Semaphore;
 
-use crate::events::EventSink;
+use crate::events::{Event, EventSink};
+use crate::lanes::{Lanes, WAITING};
 use crate::last_reads::LastReads;
 use crate::plan::Mode;
 use crate::stop::Stop;
@@ -67,12 +68,37 @@ pub struct Inputs<'a> {
     pub stop: &'a Stop,
     /// The limit of concurrent operations on objects.
     pub parallelism: usize,
+    /// Limits of the operations on the objects of single providers. The limit above is that of all others.
+    pub lanes: Option<&'a Arc<Lanes>>,
 }
 
 impl Inputs<'_> {
     /// Returns the limit as a number of permits: at least one, and at most as many as a semaphore can have.
     pub(crate) fn permits(&self) -> usize {
         self.parallelism.clamp(1, Semaphore::MAX_PERMITS)
+    }
+
+    /// Returns the number of operations that may be started or wait for a place, where without lanes it is `usual`.
+    pub(crate) fn at_once(&self, usual: usize) -> usize {
+        match self.lanes {
+            Some(_) => usual.saturating_add(WAITING),
+            None => usual,
+        }
+    }
+
+    /// Sends the limits of the lanes as an event, if one has changed.
+    pub(crate) fn report_lanes(&self) {
+        if let Some(limits) = self.lanes.and_then(|lanes| lanes.take_changes()) {
+            self.events.event(Event::Lanes { limits, settled: false });
+        }
+    }
+
+    /// Sends the limits at the end of an operation.
+    pub(crate) fn report_settled_lanes(&self) {
+        let limits = self.lanes.map(|lanes| lanes.settled()).unwrap_or_default();
+        if !limits.is_empty() {
+            self.events.event(Event::Lanes { limits, settled: true });
+        }
     }
 
     /// Returns the limit of concurrent operations on objects that are in the state alone. The usual limit protects the

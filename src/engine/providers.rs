@@ -14,6 +14,8 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Mutex;
 
 use crate::functions::Functions;
+use crate::lanes::Lanes;
+use crate::paced::Paced;
 use crate::requirements;
 
 /// Running plugins of one operation.
@@ -27,6 +29,8 @@ pub struct Providers<'s> {
     configured: Mutex<BTreeMap<AbsProviderConfig, Value>>,
     provisioners: HashMap<Arc<str>, Arc<dyn Provisioner>>,
     functions: Functions,
+    /// Lanes of the operation, which measure the requests of its providers.
+    lanes: Option<Arc<Lanes>>,
 }
 
 /// Plugins that could be started, and the errors of the others.
@@ -166,8 +170,18 @@ impl<'s> Providers<'s> {
             configured: Mutex::default(),
             provisioners: running_provisioners,
             functions,
+            lanes: None,
         };
         Started { providers, diagnostics }
+    }
+
+    /// Has the requests of the providers measured for these lanes.
+    #[must_use]
+    pub(crate) fn in_lanes(self, lanes: Option<&Arc<Lanes>>) -> Providers<'s> {
+        Providers {
+            lanes: lanes.cloned(),
+            ..self
+        }
     }
 
     /// Returns the schemas of the plugins.
@@ -230,6 +244,12 @@ impl<'s> Providers<'s> {
                 let started = self.source.start(&address.provider).await;
                 started.map_err(StartError::unreported)?
             }
+        };
+        let lanes = self.lanes.as_ref();
+        let lane = lanes.and_then(|lanes| Some((lanes, lanes.adapted(&address.provider)?)));
+        let running = match lane {
+            Some((lanes, lane)) => Arc::new(Paced::new(running, lane, lanes.clone())),
+            None => running,
         };
         let answer = running.configure(config).await;
         // Stored before the result is checked: also a process whose configuration failed must be closed.

@@ -21,6 +21,7 @@ pub mod graph;
 pub mod graph_page;
 pub mod json;
 pub mod junit;
+mod lanes;
 pub mod live;
 pub mod markdown;
 pub mod plan;

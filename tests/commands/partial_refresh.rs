@@ -1,4 +1,5 @@
-//! Plans that read a part of the objects: `-refresh=changed` and `-refresh=older-than=AGE`.
+//! Plans that read a part of the objects (`-refresh=changed`, `-refresh=older-than=AGE`), and limits of operations for each
+//! provider (`-parallelism`).
 
 use serde_json::{Value as Json, json};
 use support::{Ran, Workspace};
@@ -15,6 +16,10 @@ pub const TESTS: &[(&str, fn())] = &[
     (
         "partial_refresh::saved_plan_says_what_it_has_not_read",
         saved_plan_says_what_it_has_not_read,
+    ),
+    (
+        "partial_refresh::parallelism_is_set_for_each_provider",
+        parallelism_is_set_for_each_provider,
     ),
     (
         "partial_refresh::modes_that_do_not_fit_are_refused",
@@ -131,6 +136,33 @@ fn saved_plan_says_what_it_has_not_read() {
     w.run(&["show", "-summary", "p"]).ok().says(&["were not read"]);
     w.run(&["show", "-format=markdown", "p"]).ok().says(&["were not read"]);
     w.run(&["apply", "p"]).ok().says(&["1 added, 0 changed, 1 destroyed"]);
+}
+
+fn parallelism_is_set_for_each_provider() {
+    let w = Workspace::with(&[("main.tf", &text("a"))]);
+    let adapted = w.run(&["apply", "-auto-approve", "-parallelism=auto"]).ok();
+    adapted.says(&["4 added", "Operations at a time: local 1"]);
+    lacks(&w.run(&["plan", "-parallelism=1"]).ok(), "Operations at a time");
+    lacks(&w.run(&["plan", "-parallelism=local=2"]).ok(), "Operations at a time");
+    let stream = w.run(&["plan", "-parallelism=hashicorp/local=auto:1-3", "-json"]).ok();
+    let lines = stream
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Json>(line).expect("JSON"));
+    let limits: Vec<Json> = lines.filter(|line| line["type"] == "parallelism").collect();
+    assert_eq!(limits.len(), 1, "{}", stream.all());
+    assert_eq!(
+        limits[0]["parallelism"][0],
+        json!({"provider": "registry.terraform.io/hashicorp/local", "limit": 3, "throttled": 0})
+    );
+    w.run(&["plan", "-parallelism=aws=40"]).fails_with(&[
+        "Unknown provider in -parallelism",
+        "They need: local (hashicorp/local).",
+    ]);
+    w.run(&["plan", "-parallelism=aws=some"])
+        .fails_with(&["Invalid parallelism value"]);
+    w.run(&["test", "-parallelism=auto"])
+        .fails_with(&["takes a number here"]);
 }
 
 fn modes_that_do_not_fit_are_refused() {

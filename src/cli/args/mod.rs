@@ -129,7 +129,18 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
                     ),
                 ));
             }
-            parsed => parsed.is_ok(),
+            Ok(_) => true,
+            Err(_) if groups::Parallelism::parse(text).is_some() => true,
+            Err(_) if text.contains(['=', ',']) || text.starts_with("auto") => {
+                return Err(UsageError::new(
+                    "Invalid parallelism value",
+                    format!(
+                        "The option -{name} has the value {text}, which is no limit. It takes a number, \"auto\", \"auto:2-60\" with bounds, and \
+                         limits of single providers such as aws=40,github=2, with a comma between them."
+                    ),
+                ));
+            }
+            Err(_) => false,
         },
         "refresh" if flags::takes_words(arg) => return check_refresh(text),
         "run-parallelism" => text.parse::<usize>().is_ok_and(|count| count > 0),
@@ -243,6 +254,8 @@ mod tests {
             "invalid value \"x\" for flag -parallelism: parse error"
         );
         assert_eq!(run(&["-parallelism=0"]).unwrap(), ["--parallelism=0"]);
+        assert_eq!(run(&["-parallelism=auto,aws=3"]).unwrap(), ["--parallelism=auto,aws=3"]);
+        assert!(run(&["-parallelism=aws=x"]).unwrap_err().contains("is no limit"));
         assert!(run(&["-parallelism=-1"]).unwrap_err().contains("the value -1"));
         assert_eq!(
             run(&["-lock-timeout=5"]).unwrap_err(),

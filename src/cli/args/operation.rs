@@ -29,7 +29,7 @@ impl OperationArguments {
             files,
             lock: operation.lock,
             input: operation.input,
-            parallelism: operation.parallelism,
+            parallelism: operation.parallelism.clone(),
         }
     }
 }

@@ -71,7 +71,7 @@ pub const TOPICS: &[Topic] = &[
     ),
     guide(
         "speed",
-        "Plans of large configurations: read less",
+        "Plans of large configurations: read less, or more at a time",
         include_str!("speed.md"),
     ),
     guide("air-gapped", "Work without a network", include_str!("air-gapped.md")),

@@ -188,7 +188,7 @@ async fn plan_once(
         ..Planning::default()
     };
     let providers = match Providers::start_required(inputs.providers, inputs.config, inputs.state).await {
-        Ok(providers) => providers,
+        Ok(providers) => providers.in_lanes(inputs.lanes),
         Err(diagnostics) => return Err(nothing(Schemas::default(), diagnostics)),
     };
     // Files in arguments of resources may be gone when these are destroyed, which must not prevent the destruction.
@@ -233,6 +233,7 @@ async fn plan_once(
         result = work => result,
         () = stopped(inputs, &providers) => Ok((None, interrupted(), Diagnostics::new())),
     };
+    inputs.report_settled_lanes();
     providers.close().await;
     let schemas = providers.schemas().clone();
     match result {
@@ -382,7 +383,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
     }
     let visit = |node| planner.visit(&blocks.graph[node]);
     let outcomes = tokio::select! {
-        outcomes = walk(&blocks.graph, blocks_at_once(inputs.parallelism), visit) => outcomes,
+        outcomes = walk(&blocks.graph, inputs.at_once(blocks_at_once(inputs.parallelism)), visit) => outcomes,
         never = planner.ephemerals.renew_until_closed() => match never {},
     };
     if let Some(target) = &planner.spec.options.invoke

@@ -18,6 +18,7 @@ mod imports_in_modules;
 mod in_flight;
 mod invalid;
 mod kept;
+mod lanes;
 mod mistakes;
 mod moved;
 mod options;
