@@ -21,6 +21,8 @@ pub mod env;
 mod guards;
 mod guide;
 mod interrupt;
+mod lanes;
+mod last_reads;
 mod loading;
 mod logging;
 mod operation;

@@ -10,6 +10,7 @@ use engine::apply::Completion;
 use engine::events::{EventSink, NoEvents};
 use engine::functions::Functions;
 use engine::inputs::{Inputs, PlanOptions, Variables};
+use engine::lanes::Lanes;
 use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
 use engine::stop::Stop;
@@ -34,14 +35,15 @@ use views::ui::Ui;
 use views::verb::Verb;
 
 use crate::VERSION;
-use crate::args::groups::StateFlags;
 use crate::args::operation::OperationArguments;
 use crate::interrupt::{self, LastResort};
+use crate::lanes;
+use crate::last_reads::LastReadsFile;
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
-use crate::session::{Session, Surroundings};
-use crate::state_session::opening;
+use crate::session::Session;
+use crate::state_session::{opening, warn_of_state_flag};
 use crate::validation::beyond_loading;
 use crate::workdir::{self, Project};
 
@@ -64,6 +66,8 @@ pub struct Operation<'s> {
     operation: &'static str,
     plugins: Plugins,
     parallelism: usize,
+    /// Limits of the operations on the objects of single providers.
+    lanes: Option<Arc<Lanes>>,
     /// Warnings from before the operation, which are shown after the plan.
     warnings: Mutex<Diagnostics>,
 }
@@ -222,6 +226,7 @@ impl<'s> Operation<'s> {
         };
         let plugins = session.plugins()?;
         let warnings = plugins.resolve(&project.config, &state).within(&project.sources)?;
+        let lanes = lanes::of(&arguments.parallelism, &project.config, &state)?;
         let (development, warnings): (Vec<_>, Vec<_>) = warnings
             .into_iter()
             .partition(|w| w.summary == packages::selection::DEVELOPMENT);
@@ -242,7 +247,8 @@ impl<'s> Operation<'s> {
             workspace: location.workspace,
             operation: verb.lock_operation(),
             plugins,
-            parallelism: arguments.parallelism.0,
+            parallelism: arguments.parallelism.number,
+            lanes,
         })
     }
 
@@ -393,6 +399,7 @@ impl<'s> Operation<'s> {
     fn plan_with(&self, options: &PlanOptions, reporter: &Reporter) -> Planning {
         let mut options = options.clone();
         options.strict_addresses |= self.session.env.strict_addresses();
+        let last_reads = LastReadsFile::of_plan(self.session.env.data_dir(), &self.state.lineage, &mut options);
         let environment = workdir::environment(self.session, &self.workspace);
         let mut result = self.runtime.block_on(async {
             let inputs = self.inputs(reporter, &self.state, &environment);
@@ -412,6 +419,8 @@ impl<'s> Operation<'s> {
         });
         reporter.end();
         result.diagnostics.0.splice(0..0, self.take_warnings());
+        let unrecorded = result.plan.as_ref().and_then(|plan| last_reads?.add_plan(plan));
+        result.diagnostics.extend(unrecorded);
         for change in result.plan.iter().flat_map(|plan| &plan.changes) {
             tracing::trace!(address = %change.address, action = ?change.action, reason = ?change.reason, "decided");
         }
@@ -433,6 +442,7 @@ impl<'s> Operation<'s> {
             StateBackend::Store(_) => self.session.env.persist_interval_of_stores(),
         };
         let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
+        let last_reads = LastReadsFile::open(self.session.env.data_dir(), &self.state.lineage, false);
         // The journal first: if an object is created, there must be a file that says so.
         let (journal, warnings) = journal::begin(&self.state, plan, self.states.store(), self.operation);
         problems.extend(warnings);
@@ -476,6 +486,7 @@ impl<'s> Operation<'s> {
                     problems.push(views::plan::incomplete_warning(self.session.ui.program.command));
                 }
                 let unsaved = self.save(&result.state);
+                problems.extend(last_reads.and_then(|file| file.add_applied(plan, &result.state)));
                 // The journal ends only when the state has everything.
                 if !unsaved.has_errors() {
                     problems.extend(journal::end(self.states.store()));
@@ -568,6 +579,7 @@ impl<'s> Operation<'s> {
             events,
             stop: &self.stop,
             parallelism: self.parallelism,
+            lanes: self.lanes.as_ref(),
         }
     }
 }
@@ -586,15 +598,4 @@ fn values(
     };
     let result = workdir::variables(session, project, &stored, input && session.stream.is_none());
     result.within(&project.sources)
-}
-
-/// Warns that `-state` is deprecated.
-fn warn_of_state_flag(surroundings: &Surroundings, files: &StateFlags) {
-    if files.state.is_some() {
-        let warning = Diagnostic::warning(
-            "Deprecated flag: -state",
-            "Use the \"path\" argument of the \"local\" backend instead: then every command knows where the state is.",
-        );
-        surroundings.warn_now(warning);
-    }
 }

@@ -57,7 +57,7 @@ pub fn perform(session: &Session, request: &Request<'_>) -> Result<Option<Status
         input: arguments.input && session.env.input(),
         patience: arguments.lock.timeout.unwrap_or_default(),
         useless: useless_flags(&arguments.files, arguments.lock.timeout.is_some()),
-        parallelism: arguments.parallelism != Parallelism::default() && arguments.parallelism.0 != 0,
+        parallelism: arguments.parallelism != Parallelism::default(),
         options: request.options,
         auto_approve: request.auto_approve,
         only_local: request.only_local,

@@ -10,7 +10,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::args::groups::{LockFlags, StateFlags};
 use crate::outcome::{Failure, Outcome, Within as _};
-use crate::session::Session;
+use crate::session::{Session, Surroundings};
 use crate::workdir::{self, Project};
 
 /// Summary of the error for a configuration that requires another version.
@@ -161,5 +161,16 @@ fn accept_version(project: &Project, problems: &Diagnostics) -> Result<(), Failu
     match refusals.is_empty() {
         true => Ok(()),
         false => Err(Failure::within(refusals, &project.sources)),
+    }
+}
+
+/// Warns that `-state` is deprecated.
+pub fn warn_of_state_flag(surroundings: &Surroundings, files: &StateFlags) {
+    if files.state.is_some() {
+        let warning = Diagnostic::warning(
+            "Deprecated flag: -state",
+            "Use the \"path\" argument of the \"local\" backend instead: then every command knows where the state is.",
+        );
+        surroundings.warn_now(warning);
     }
 }

@@ -47,6 +47,7 @@ pub fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagno
             events: &NoEvents,
             stop: &stop,
             parallelism: 10,
+            lanes: None,
         })
         .await
     }));

@@ -6,6 +6,7 @@ use addrs::{AbsActionInstance, AbsResourceInstance};
 use cty::Value;
 
 use crate::invocation::InvocationTrigger;
+use crate::lanes::Settled;
 use crate::plan::{Action, ImportedBy};
 use crate::query::QueryInstance;
 
@@ -156,6 +157,13 @@ pub enum Event {
         done: usize,
         /// Total number, as far as it is known.
         total: usize,
+    },
+    /// The limits of concurrent operations on the objects of single providers have been adapted.
+    Lanes {
+        /// All limits that are adapted, by provider.
+        limits: Vec<Settled>,
+        /// True at the end of the operation.
+        settled: bool,
     },
     /// An interrupt was received; running operations are requested to stop.
     Stopping,

@@ -10,7 +10,9 @@ use lang::scope::{FunctionSettings, Witness};
 use state::State;
 use tokio::sync::Semaphore;
 
-use crate::events::EventSink;
+use crate::events::{Event, EventSink};
+use crate::lanes::{Lanes, WAITING};
+use crate::last_reads::LastReads;
 use crate::plan::Mode;
 use crate::stop::Stop;
 use provider::ProviderSource;
@@ -65,12 +67,37 @@ pub struct Inputs<'a> {
     pub stop: &'a Stop,
     /// The limit of concurrent operations on objects.
     pub parallelism: usize,
+    /// Limits of the operations on the objects of single providers. The limit above is that of all others.
+    pub lanes: Option<&'a Arc<Lanes>>,
 }
 
 impl Inputs<'_> {
     /// Returns the limit as a number of permits: at least one, and at most as many as a semaphore can have.
     pub(crate) fn permits(&self) -> usize {
         self.parallelism.clamp(1, Semaphore::MAX_PERMITS)
+    }
+
+    /// Returns the number of operations that may be started or wait for a place, where without lanes it is `usual`.
+    pub(crate) fn at_once(&self, usual: usize) -> usize {
+        match self.lanes {
+            Some(_) => usual.saturating_add(WAITING),
+            None => usual,
+        }
+    }
+
+    /// Sends the limits of the lanes as an event, if one has changed.
+    pub(crate) fn report_lanes(&self) {
+        if let Some(limits) = self.lanes.and_then(|lanes| lanes.take_changes()) {
+            self.events.event(Event::Lanes { limits, settled: false });
+        }
+    }
+
+    /// Sends the limits at the end of an operation.
+    pub(crate) fn report_settled_lanes(&self) {
+        let limits = self.lanes.map(|lanes| lanes.settled()).unwrap_or_default();
+        if !limits.is_empty() {
+            self.events.event(Event::Lanes { limits, settled: true });
+        }
     }
 
     /// Returns the limit of concurrent operations on objects that are in the state alone. The usual limit protects the
@@ -86,6 +113,9 @@ pub struct PlanOptions {
     pub mode: Mode,
     /// Refresh the objects first.
     pub refresh: bool,
+    /// Read only a part of the objects and data sources; all, or none without `refresh`, if it is missing. Never in destroy
+    /// mode, which changes every object.
+    pub partial_refresh: Option<PartialRefresh>,
     /// The addresses the plan is limited to; empty for the whole configuration.
     pub targets: Vec<Target>,
     /// The addresses the plan leaves out, with everything that depends on them; never together with targets.
@@ -106,6 +136,36 @@ pub struct PlanOptions {
     pub query: Option<QueryOptions>,
 }
 
+/// The part of the objects and data sources that a plan reads.
+#[derive(Clone, Debug)]
+pub struct PartialRefresh {
+    pub part: RefreshPart,
+    /// Times of earlier reads.
+    pub last_reads: Arc<LastReads>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefreshPart {
+    /// Objects that the plan changes, what their changed values come from, and the data sources that they use.
+    Changed,
+    /// What has not been read since a time.
+    OlderThan {
+        /// RFC 3339, UTC, in whole seconds.
+        since: String,
+        /// Age as the user has written it.
+        age: String,
+    },
+}
+
+impl std::fmt::Display for RefreshPart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RefreshPart::Changed => f.write_str("changed"),
+            RefreshPart::OlderThan { age, .. } => write!(f, "older-than={age}"),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueryOptions {
     /// Generate configuration for the objects that are found.
@@ -117,6 +177,7 @@ impl Default for PlanOptions {
         PlanOptions {
             mode: Mode::Normal,
             refresh: true,
+            partial_refresh: None,
             targets: Vec::new(),
             excludes: Vec::new(),
             force_replace: Vec::new(),

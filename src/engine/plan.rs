@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use state::State;
 
 use crate::invocation::ActionInvocation;
+use crate::last_reads::ReadInstance;
 use crate::stored;
 
 /// The mode of a plan.
@@ -164,6 +165,28 @@ pub struct OutputChange {
 
 stored::derived!(OutputChange);
 
+/// Objects and data sources that a plan has not read, because of a [partial refresh](crate::inputs::PartialRefresh). Objects
+/// that are in the state alone do not count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unread {
+    /// Value of the option `-refresh`.
+    pub option: String,
+    /// Number of objects and data sources that were read.
+    pub read: usize,
+    /// What was not read, sorted by address.
+    pub instances: Vec<UnreadInstance>,
+}
+
+/// An object or a data source that a plan has not read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnreadInstance {
+    #[serde(with = "stored")]
+    pub address: AbsResourceInstance,
+    /// Time of the last read, if it is known: RFC 3339, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_read: Option<String>,
+}
+
 /// A plan. Its serialised form is that of saved plans; a new field is part of it, unless an attribute says otherwise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
@@ -195,6 +218,12 @@ pub struct Plan {
     pub invoke: Option<AbsActionInstance>,
     /// Drift: the differences between the stored objects and the refreshed ones, sorted by address.
     pub drift: Vec<ResourceChange>,
+    /// Set if only a part was refreshed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<Unread>,
+    /// Current objects and data sources that were read. Not part of a saved plan.
+    #[serde(skip)]
+    pub reads: Vec<ReadInstance>,
     /// The changes of root outputs.
     #[serde(with = "stored")]
     pub outputs: BTreeMap<Arc<str>, OutputChange>,
@@ -246,6 +275,8 @@ pub struct PlanView<'p> {
     pub outputs: &'p BTreeMap<Arc<str>, OutputChange>,
     /// Attributes whose values the changes depend on.
     pub relevant_attributes: &'p [(AbsResourceInstance, Path)],
+    /// Set if only a part was refreshed.
+    pub unread: Option<&'p Unread>,
     /// The generated blocks of imported objects.
     pub generated_config: &'p BTreeMap<AbsResourceInstance, String>,
     /// Set if planning failed: the plan is incomplete.
@@ -382,6 +413,7 @@ impl Plan {
             invocations: &self.invocations,
             outputs: &self.outputs,
             relevant_attributes: &self.relevant_attributes,
+            unread: self.unread.as_ref(),
             generated_config: &self.generated_config,
             errored: self.errored,
         }

@@ -14,6 +14,8 @@ use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Mutex;
 
 use crate::functions::Functions;
+use crate::lanes::Lanes;
+use crate::paced::Paced;
 use crate::requirements;
 
 /// Running plugins of one operation.
@@ -23,8 +25,12 @@ pub struct Providers<'s> {
     /// Processes that were started for their schema and are not configured yet.
     idle: Mutex<HashMap<addrs::Provider, Arc<dyn Provider>>>,
     open: Mutex<BTreeMap<AbsProviderConfig, Arc<dyn Provider>>>,
+    /// Values that the open provider configurations have.
+    configured: Mutex<BTreeMap<AbsProviderConfig, Value>>,
     provisioners: HashMap<Arc<str>, Arc<dyn Provisioner>>,
     functions: Functions,
+    /// Lanes of the operation, which measure the requests of its providers.
+    lanes: Option<Arc<Lanes>>,
 }
 
 /// Plugins that could be started, and the errors of the others.
@@ -161,10 +167,21 @@ impl<'s> Providers<'s> {
             schemas,
             idle: Mutex::new(idle),
             open: Mutex::new(BTreeMap::new()),
+            configured: Mutex::default(),
             provisioners: running_provisioners,
             functions,
+            lanes: None,
         };
         Started { providers, diagnostics }
+    }
+
+    /// Has the requests of the providers measured for these lanes.
+    #[must_use]
+    pub(crate) fn in_lanes(self, lanes: Option<&Arc<Lanes>>) -> Providers<'s> {
+        Providers {
+            lanes: lanes.cloned(),
+            ..self
+        }
     }
 
     /// Returns the schemas of the plugins.
@@ -200,12 +217,24 @@ impl<'s> Providers<'s> {
     }
 
     /// Opens a provider configuration: starts a process and configures it with this value (without marks). Returns the
-    /// diagnostics of the configure call.
+    /// diagnostics of the configure call. One that is open with this value, from an earlier pass of the plan, stays.
     pub async fn configure(
         &self,
         address: &AbsProviderConfig,
         config: Value,
     ) -> Result<Vec<provider::PluginDiagnostic>, Diagnostics> {
+        let earlier = self.configured.lock().await.insert(address.clone(), config.clone());
+        if let Some(earlier) = earlier {
+            let mut open = self.open.lock().await;
+            if earlier == config && open.contains_key(address) {
+                return Ok(Vec::new());
+            }
+            let outdated = open.remove(address);
+            drop(open);
+            if let Some(outdated) = outdated {
+                outdated.close().await;
+            }
+        }
         // The process that was started for the schema is reused, so that a provider with one configuration has one
         // process.
         let idle = self.idle.lock().await.remove(&address.provider);
@@ -215,6 +244,12 @@ impl<'s> Providers<'s> {
                 let started = self.source.start(&address.provider).await;
                 started.map_err(StartError::unreported)?
             }
+        };
+        let lanes = self.lanes.as_ref();
+        let lane = lanes.and_then(|lanes| Some((lanes, lanes.adapted(&address.provider)?)));
+        let running = match lane {
+            Some((lanes, lane)) => Arc::new(Paced::new(running, lane, lanes.clone())),
+            None => running,
         };
         let answer = running.configure(config).await;
         // Stored before the result is checked: also a process whose configuration failed must be closed.

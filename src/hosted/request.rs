@@ -41,6 +41,15 @@ pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMa
             "A run on the server ignores addresses that match nothing: -strict-addresses has no meaning there.",
         ));
     }
+    if let Some(partial) = &remote.request.options.partial_refresh {
+        problems.push(Diagnostic::error(
+            "Partial refresh not supported",
+            format!(
+                "A run on the server reads all objects, or none with -refresh=false. It has no such option as -refresh={}.",
+                partial.part
+            ),
+        ));
+    }
     if !remote.request.options.excludes.is_empty() {
         problems.push(Diagnostic::error(
             "Excluding resources is not supported",

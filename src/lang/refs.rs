@@ -270,6 +270,8 @@ enum Node<'e> {
     Traversal(&'e Traversal),
     Call(&'e Arc<str>, &'e Range),
     Conditional(Conditional<'e>),
+    /// A traversal with a key that must be evaluated.
+    Indexed(&'e Traversal, &'e Expr),
 }
 
 /// Returns every traversal in an expression, except those of iterator variables.
@@ -300,6 +302,18 @@ pub fn provider_functions(expr: &Expr) -> Vec<(Arc<str>, Range)> {
             && let Some((provider, _)) = name.strip_prefix("provider::").and_then(|rest| rest.split_once("::"))
         {
             found.push((provider.into(), range.clone()));
+        }
+    });
+    found
+}
+
+/// Returns the traversals with a key that must be evaluated, such as `x.y[count.index]`, and the keys.
+#[must_use]
+pub fn evaluated_keys(expr: &Expr) -> Vec<(&Traversal, &Expr)> {
+    let mut found = Vec::new();
+    walk(expr, &mut Vec::new(), &mut |node| {
+        if let Node::Indexed(traversal, key) = node {
+            found.push((traversal, key));
         }
     });
     found
@@ -456,6 +470,11 @@ fn walk<'e>(expr: &'e Expr, bound: &mut Vec<Arc<str>>, f: &mut dyn FnMut(Node<'e
         }
         Expr::Relative { source, .. } => walk(source, bound, f),
         Expr::Index { collection, key, .. } => {
+            if let Expr::Traversal(traversal) = &**collection
+                && !bound.contains(&traversal.root)
+            {
+                f(Node::Indexed(traversal, key));
+            }
             walk(collection, bound, f);
             walk(key, bound, f);
         }

@@ -129,6 +129,7 @@ impl<'s> FileRun<'s> {
             events: &NoEvents,
             stop: &self.stop,
             parallelism: self.suite.parallelism,
+            lanes: None,
         }
     }
 

@@ -49,6 +49,7 @@ pub fn text(plan: PlanView<'_>, schemas: &Schemas, style: diff::Style, with_chan
         } else {
             "### No changes\n"
         });
+        note_unread(&mut out, plan);
         return out;
     }
     let _ = writeln!(out, "### Plan: {}", plan.totals());
@@ -81,10 +82,17 @@ pub fn text(plan: PlanView<'_>, schemas: &Schemas, style: diff::Style, with_chan
     if !others.is_empty() {
         let _ = writeln!(out, "\nAlso: {}.", others.join(", "));
     }
+    note_unread(&mut out, plan);
     if with_changes {
         details(&mut out, plan, schemas, style, &changes);
     }
     out
+}
+
+fn note_unread(out: &mut String, plan: PlanView<'_>) {
+    if let Some(unread) = plan.unread {
+        let _ = writeln!(out, "\n{}", crate::unread::text(unread));
+    }
 }
 
 fn named(out: &mut String, title: &str, changes: &[&ResourceChange]) {

@@ -5,8 +5,8 @@ use provider::Schemas;
 use syntax::Diagnostic;
 
 use crate::ui::{Style, Ui};
-use crate::wrap::wrap;
-use crate::{brief, diff, markdown, summary};
+use crate::wrap::{wrap, wrapped};
+use crate::{brief, diff, markdown, summary, unread};
 
 /// Extent of a plan's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,13 +73,14 @@ pub fn show(ui: &Ui, plan: PlanView<'_>, schemas: &Schemas, shown: Shown) {
         };
         return ui.out_bytes(markdown::text(plan, schemas, style, shown.form == Form::Whole).as_bytes());
     }
-    if shown.form == Form::Summary {
-        return ui.out(summary::text(plan));
+    ui.out(match (shown.form, shown.verbosity) {
+        (Form::Summary, _) => summary::text(plan),
+        (Form::Whole, Verbosity::Brief) => brief::text(plan, ui.style()),
+        (Form::Whole, _) => diff::plan_text(plan, schemas, shown.style(ui)),
+    });
+    if let Some(unread) = plan.unread {
+        ui.out(format!("\n{}\n", wrapped(&unread::text(unread), ui.width())));
     }
-    if shown.verbosity == Verbosity::Brief {
-        return ui.out(brief::text(plan, ui.style()));
-    }
-    ui.out(diff::plan_text(plan, schemas, shown.style(ui)));
 }
 
 /// Returns a horizontal rule, for output of this width.

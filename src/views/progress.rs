@@ -8,10 +8,10 @@ use engine::identity::identity_text;
 use engine::invocation::InvocationTrigger;
 use engine::plan::{Action, ImportedBy};
 
-use crate::query;
 use crate::reporter::{ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 use crate::ui::Ui;
 use crate::words::{bracketed, ephemeral_words, words};
+use crate::{lanes, query};
 
 /// View that shows events as lines of text.
 pub struct Progress {
@@ -206,6 +206,7 @@ impl OperationView for Progress {
             | Event::ActionProgress { .. }
             | Event::ActionComplete { .. }
             | Event::ActionFailed { .. } => self.action(event),
+            Event::Lanes { limits, settled: true } => self.about(&lanes::line(limits)),
             // Failures become diagnostics, which have more to say than an event.
             Event::OperationFailed { .. }
             | Event::EphemeralFailed { .. }
@@ -216,6 +217,7 @@ impl OperationView for Progress {
             | Event::RefreshFailed { .. }
             | Event::ProvisionComplete { .. }
             | Event::ProvisionFailed { .. }
+            | Event::Lanes { .. }
             | Event::Stopping => {}
         }
     }

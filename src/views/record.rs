@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use addrs::AbsResourceInstance;
 use engine::events::Event;
+use engine::lanes::Settled;
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::area::{Line, Size};
+use crate::lanes;
 use crate::progress::{invocation, name};
 use crate::reporter::seconds;
 use crate::words::{ephemeral_words, words};
@@ -56,6 +58,8 @@ pub(crate) struct Record {
     began: Instant,
     done: usize,
     total: usize,
+    /// Adapted limits of operations.
+    lanes: Vec<Settled>,
     stopping: bool,
     /// Running operations in the order of their start, which is that of their duration.
     running: BTreeMap<u64, Running>,
@@ -96,6 +100,7 @@ impl Record {
             began: now,
             done: 0,
             total: 0,
+            lanes: Vec::new(),
             stopping: false,
             running: BTreeMap::new(),
             places: HashMap::new(),
@@ -111,6 +116,7 @@ impl Record {
     pub(crate) fn update(&mut self, event: &Event, now: Instant) -> bool {
         let object = |address: &AbsResourceInstance| Subject::Object(address.clone(), None);
         match event {
+            Event::Lanes { limits, .. } => self.lanes.clone_from(limits),
             Event::RefreshStart { address, .. } => self.start(object(address), "Refreshing state", now),
             Event::RefreshComplete { address, .. } | Event::RefreshFailed { address } => {
                 self.finish(&object(address), now)
@@ -220,6 +226,9 @@ impl Record {
         }
         if !self.running.is_empty() {
             parts.push(format!("{} running", self.running.len()));
+        }
+        if !self.lanes.is_empty() {
+            parts.push(format!("at most {}", lanes::limits(&self.lanes)));
         }
         let elapsed = now.saturating_duration_since(self.began);
         parts.push(format!("{} elapsed", whole_seconds(elapsed)));

@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use addrs::AbsResourceInstance;
 use engine::events::{EphemeralAction, Event};
+use engine::lanes::Settled;
 use engine::plan::{Action, ImportedBy, Mode, PlanView, Reason, ResourceChange};
 use serde_json::{Map, Value as Json, json};
 use state::State;
 use syntax::{Diagnostic, SourceMap};
 
 use crate::json::{self, Object, instance_key};
+use crate::lanes;
 use crate::query;
 use crate::reporter::{Done, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 use crate::ui::Ui;
@@ -156,6 +158,10 @@ impl Stream {
             failed: 0,
         };
         self.summary(&format!("Plan: {totals}"), done, totals.imported, "plan");
+        if let Some(unread) = plan.unread {
+            let counts = json::plan::unread_counts(unread).into();
+            self.info(&crate::unread::text(unread), "unread", [("unread", counts)]);
+        }
         if !plan.outputs.is_empty() {
             let action = |action| json!(action_name(action));
             let outputs: Map<String, Json> = plan
@@ -414,6 +420,17 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// Reports the limits of concurrent operations that were adapted.
+    fn lanes(&self, settled: &[Settled]) {
+        let each = settled
+            .iter()
+            .map(|one| json!({"provider": one.provider.to_string(), "limit": one.limit, "throttled": one.throttled}));
+        let each: Vec<Json> = each.collect();
+        self.info(&lanes::line(settled), "parallelism", [("parallelism", each.into())]);
+    }
+}
+
 impl OperationView for Stream {
     fn event(&self, event: &Event) {
         match event {
@@ -441,7 +458,9 @@ impl OperationView for Stream {
             | Event::ActionProgress { .. }
             | Event::ActionComplete { .. }
             | Event::ActionFailed { .. } => self.action_event(event),
+            Event::Lanes { limits, settled: true } => self.lanes(limits),
             Event::RefreshFailed { .. }
+            | Event::Lanes { .. }
             | Event::EphemeralDeferred { .. }
             | Event::ImportStart { .. }
             | Event::Imported { .. }

@@ -48,6 +48,7 @@ mod markdown;
 mod matrix;
 mod opentofu;
 mod own;
+mod partial_refresh;
 mod reading;
 mod review;
 mod self_check;
@@ -107,6 +108,7 @@ fn main() -> ExitCode {
         .chain(flags::TESTS)
         .chain(graph_page::TESTS)
         .chain(guards::TESTS)
+        .chain(partial_refresh::TESTS)
         .chain(line::TESTS)
         .chain(live_area::TESTS)
         .chain(login::TESTS)

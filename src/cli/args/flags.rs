@@ -77,15 +77,26 @@ impl<'m> Flags<'m> {
     /// Declares or reads a boolean flag that also takes words after `=`. Returns its value as it is written, "false" if it
     /// is not among the arguments.
     pub fn switch_with_words(&mut self, name: &'static str, placeholder: &'static str, help: &'static str) -> String {
+        self.words(name, "false", placeholder, help)
+    }
+
+    /// As [`Flags::switch_with_words`], with another default.
+    pub fn words(
+        &mut self,
+        name: &'static str,
+        default: &'static str,
+        placeholder: &'static str,
+        help: &'static str,
+    ) -> String {
         let declaration = || {
-            switch(name, false, help)
+            switch(name, default == "true", help)
                 .value_name(placeholder)
                 .value_parser(clap::value_parser!(String))
         };
         let found = self
             .pass(declaration)
             .and_then(|matches| matches.try_get_one::<String>(name).ok().flatten().cloned());
-        found.unwrap_or_else(|| "false".to_owned())
+        found.unwrap_or_else(|| default.to_owned())
     }
 
     /// Declares or reads a flag with a value. The last occurrence counts.

@@ -3,27 +3,94 @@
 use std::time::Duration;
 
 use config::values::VariableFlag;
+use engine::lanes::{Bounds, Limit};
 
 use crate::args::flags::{Flags, FromFlags, IGNORE_REMOTE_VERSION};
 
 const PARALLELISM: usize = 10;
 
-/// `-parallelism`: limit of the operations that run at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parallelism(pub usize);
+/// `-parallelism`: limits of the operations that run at the same time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parallelism {
+    /// Limit of the operations on objects of all providers that have none of their own.
+    pub number: usize,
+    /// True if each provider that is not listed has a limit of its own, which is adapted.
+    pub others: Option<Limit>,
+    /// Limits of single providers, by local name or source address.
+    pub listed: Vec<(String, Limit)>,
+}
 
 impl Default for Parallelism {
     fn default() -> Parallelism {
-        Parallelism(PARALLELISM)
+        Parallelism {
+            number: PARALLELISM,
+            others: None,
+            listed: Vec::new(),
+        }
     }
+}
+
+impl Parallelism {
+    /// Reads the value of the flag; `None` if it makes no sense.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Parallelism> {
+        if let Ok(number) = text.parse::<i64>() {
+            // Zero is the default, as in Terraform. Negative numbers are refused before they come here.
+            let number = usize::try_from(number).ok().filter(|n| *n > 0);
+            return Some(Parallelism {
+                number: number.unwrap_or(PARALLELISM),
+                ..Parallelism::default()
+            });
+        }
+        let mut out = Parallelism::default();
+        let mut others = None;
+        for part in text.split(',') {
+            match part.split_once('=') {
+                Some((name, limit)) if !name.is_empty() => out.listed.push((name.to_owned(), limit_of(limit)?)),
+                None if others.is_none() => others = Some(limit_of(part)?),
+                _ => return None,
+            }
+        }
+        match others {
+            Some(Limit::Fixed(number)) => out.number = number,
+            Some(Limit::Auto(_)) => out.others = others,
+            None => {}
+        }
+        Some(out)
+    }
+
+    /// Returns true if the limit is one number for all.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.others.is_none() && self.listed.is_empty()
+    }
+}
+
+/// Reads a limit: a number, `auto`, or `auto:LOWEST-HIGHEST`.
+fn limit_of(text: &str) -> Option<Limit> {
+    let number = |text: &str| text.parse::<usize>().ok().filter(|n| *n > 0);
+    let Some(bounds) = text.strip_prefix("auto") else {
+        return number(text).map(Limit::Fixed);
+    };
+    if bounds.is_empty() {
+        return Some(Limit::Auto(Bounds::default()));
+    }
+    let (lowest, highest) = bounds.strip_prefix(':')?.split_once('-')?;
+    let (lowest, highest) = (number(lowest)?, number(highest)?);
+    (lowest <= highest).then_some(Limit::Auto(Bounds { lowest, highest }))
 }
 
 impl FromFlags for Parallelism {
     fn read(flags: &mut Flags<'_>) -> Parallelism {
-        let text = flags.value_or("parallelism", "N", "10", "How many operations may run at a time.");
-        let number = text.parse::<i64>().ok().and_then(|n| usize::try_from(n).ok());
-        // Zero is the default, as in Terraform. Negative numbers are refused before they come here.
-        Parallelism(number.filter(|n| *n > 0).unwrap_or(PARALLELISM))
+        let text = flags.value_or(
+            "parallelism",
+            "N",
+            "10",
+            "How many operations may run at a time: a number; \"auto\" for a limit for each provider that adapts to how fast it answers, or \
+             \"auto:2-60\" with bounds; and limits of single providers, such as aws=40,github=2.",
+        );
+        // The text is valid: a wrong one has been refused with the other flags.
+        Parallelism::parse(&text).unwrap_or_default()
     }
 }
 
@@ -32,12 +99,54 @@ pub fn input(flags: &mut Flags<'_>) -> bool {
     flags.switch("input", true, "Do not ask for values of variables that are missing.")
 }
 
-pub fn refresh(flags: &mut Flags<'_>) -> bool {
-    flags.switch(
+/// `-refresh`: what a plan reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Refresh {
+    #[default]
+    Everything,
+    Nothing,
+    /// What changes, and what its values come from.
+    Changed,
+    /// What was not read for this time.
+    OlderThan(Age),
+}
+
+/// A duration, with the text that it was written as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Age {
+    pub text: String,
+    pub time: Duration,
+}
+
+impl Refresh {
+    /// Reads the value of the flag; `None` if there is no such value.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Refresh> {
+        Some(match text {
+            "true" => Refresh::Everything,
+            "false" => Refresh::Nothing,
+            "changed" => Refresh::Changed,
+            _ => {
+                let text = text.strip_prefix("older-than=")?;
+                let time = gotext::duration::parse(text).filter(|time| !time.is_zero())?;
+                let text = text.to_owned();
+                Refresh::OlderThan(Age { text, time })
+            }
+        })
+    }
+}
+
+pub fn refresh(flags: &mut Flags<'_>) -> Refresh {
+    let text = flags.words(
         "refresh",
-        true,
-        "Plan with the state as it is, without reading the objects first.",
-    )
+        "true",
+        "PART",
+        "What to read before planning: \"false\" for nothing, so that the plan is made of the state as it is; \"changed\" for the objects \
+         whose configuration has changed, what their new values come from, and the data sources that they use; \"older-than=1h\" for \
+         what was not read for that time.",
+    );
+    // The text is valid: a wrong one has been refused with the other flags.
+    Refresh::parse(&text).unwrap_or_default()
 }
 
 /// `-state` of a command that only reads the state.
@@ -71,7 +180,7 @@ pub fn platforms(flags: &mut Flags<'_>) -> Vec<String> {
 pub struct ModeFlags {
     pub destroy: bool,
     pub refresh_only: bool,
-    pub refresh: bool,
+    pub refresh: Refresh,
     pub replace: Vec<String>,
     pub targets: TargetFlags,
     pub invoke: Vec<String>,
@@ -296,12 +405,46 @@ mod tests {
     }
 
     #[test]
+    fn parallelism_is_one_number_or_limits_of_providers() {
+        let read = |text: &str| Parallelism::parse(text);
+        assert_eq!(read("0"), Some(Parallelism::default()));
+        assert_eq!(read("40").unwrap().number, 40);
+        let auto = read("auto").unwrap();
+        assert!(!auto.is_plain() && auto.others == Some(Limit::Auto(Bounds::default())));
+        let listed = read("aws=40,20,integrations/github=auto:1-5").unwrap();
+        assert_eq!((listed.number, listed.others), (20, None));
+        let bounds = Bounds { lowest: 1, highest: 5 };
+        assert_eq!(
+            listed.listed,
+            [
+                ("aws".to_owned(), Limit::Fixed(40)),
+                ("integrations/github".to_owned(), Limit::Auto(bounds))
+            ]
+        );
+        for wrong in [
+            "",
+            "x",
+            "aws=",
+            "aws=0",
+            "=3",
+            "auto:5-1",
+            "auto:0-3",
+            "auto:",
+            "auto,5",
+            "aws=1,,",
+            "automatic",
+        ] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
     fn defaults_hold_for_flags_that_are_not_written() {
         let command = clap::Command::new("plan").args(flags::declare::<OperationFlags>());
         let matches = command.try_get_matches_from(["plan"]).unwrap();
         let read = flags::read::<OperationFlags>(&matches);
         assert_eq!(read.lock.timeout, Some(Duration::ZERO));
-        assert_eq!(read.parallelism.0, 10);
+        assert_eq!(read.parallelism, Parallelism::default());
         assert!(read.input);
     }
 }

@@ -129,8 +129,20 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
                     ),
                 ));
             }
-            parsed => parsed.is_ok(),
+            Ok(_) => true,
+            Err(_) if groups::Parallelism::parse(text).is_some() => true,
+            Err(_) if text.contains(['=', ',']) || text.starts_with("auto") => {
+                return Err(UsageError::new(
+                    "Invalid parallelism value",
+                    format!(
+                        "The option -{name} has the value {text}, which is no limit. It takes a number, \"auto\", \"auto:2-60\" with bounds, and \
+                         limits of single providers such as aws=40,github=2, with a comma between them."
+                    ),
+                ));
+            }
+            Err(_) => false,
         },
+        "refresh" if flags::takes_words(arg) => return check_refresh(text),
         "run-parallelism" => text.parse::<usize>().is_ok_and(|count| count > 0),
         "lock-timeout" => gotext::duration::parse(text).is_some(),
         _ => true,
@@ -142,6 +154,23 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     Err(UsageError::flag(format!(
         "invalid value \"{text}\" for flag -{name}: parse error"
     )))
+}
+
+fn check_refresh(text: &str) -> Result<(), UsageError> {
+    if groups::Refresh::parse(text).is_some() {
+        return Ok(());
+    }
+    Err(match text.strip_prefix("older-than") {
+        Some(age) => UsageError::new(
+            "Invalid age",
+            format!(
+                "The option -refresh=older-than takes a time such as 30m or 12h, and \"{}\" is none. What was not read for that time is \
+                 read.",
+                age.trim_start_matches('=')
+            ),
+        ),
+        None => UsageError::flag(format!("invalid boolean value \"{text}\" for -refresh: parse error")),
+    })
 }
 
 #[cfg(test)]
@@ -210,11 +239,23 @@ mod tests {
             run(&["-refresh=x"]).unwrap_err(),
             "invalid boolean value \"x\" for -refresh: parse error"
         );
+        assert_eq!(run(&["-refresh=changed"]).unwrap(), ["--refresh=changed"]);
+        assert_eq!(run(&["-refresh=older-than=90m"]).unwrap(), ["--refresh=older-than=90m"]);
+        for wrong in [
+            "-refresh=older-than",
+            "-refresh=older-than=",
+            "-refresh=older-than=0s",
+            "-refresh=older-than=1",
+        ] {
+            assert!(run(&[wrong]).unwrap_err().contains("such as 30m"), "{wrong}");
+        }
         assert_eq!(
             run(&["-parallelism=x"]).unwrap_err(),
             "invalid value \"x\" for flag -parallelism: parse error"
         );
         assert_eq!(run(&["-parallelism=0"]).unwrap(), ["--parallelism=0"]);
+        assert_eq!(run(&["-parallelism=auto,aws=3"]).unwrap(), ["--parallelism=auto,aws=3"]);
+        assert!(run(&["-parallelism=aws=x"]).unwrap_err().contains("is no limit"));
         assert!(run(&["-parallelism=-1"]).unwrap_err().contains("the value -1"));
         assert_eq!(
             run(&["-lock-timeout=5"]).unwrap_err(),

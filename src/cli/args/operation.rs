@@ -1,11 +1,15 @@
 //! Arguments of commands that plan, and the plan options that they select.
 
+use std::sync::Arc;
+
 use addrs::Program;
-use engine::inputs::PlanOptions;
+use engine::inputs::{PartialRefresh, PlanOptions, RefreshPart};
 use engine::plan::Mode;
 
 use crate::args::UsageError;
-use crate::args::groups::{LockFlags, ModeFlags, OperationFlags, Parallelism, StateFlags, TargetFlags};
+use crate::args::groups::{LockFlags, ModeFlags, OperationFlags, Parallelism, Refresh, StateFlags, TargetFlags};
+use crate::last_reads::timestamp;
+use crate::process::now;
 
 /// Arguments of an operation that do not depend on the command.
 #[derive(Debug, Default)]
@@ -25,7 +29,7 @@ impl OperationArguments {
             files,
             lock: operation.lock,
             input: operation.input,
-            parallelism: operation.parallelism,
+            parallelism: operation.parallelism.clone(),
         }
     }
 }
@@ -41,7 +45,7 @@ pub fn plan_options(flags: &ModeFlags, program: Program) -> Result<PlanOptions, 
             "Use either -destroy or -refresh-only: each is a mode of its own.",
         ));
     }
-    if flags.refresh_only && !flags.refresh {
+    if flags.refresh_only && flags.refresh == Refresh::Nothing {
         return Err(UsageError::new(
             "Incompatible refresh options",
             format!(
@@ -60,7 +64,7 @@ pub fn plan_options(flags: &ModeFlags, program: Program) -> Result<PlanOptions, 
         (_, true) => Mode::RefreshOnly,
         _ => Mode::Normal,
     };
-    let mut options = targeted(mode, flags.refresh, &flags.targets)?;
+    let mut options = targeted(mode, &flags.refresh, &flags.targets)?;
     for text in &flags.replace {
         let invalid = |detail: String| UsageError::new(format!("Invalid force-replace address \"{text}\""), detail);
         let address = addrs::parse::resource_instance(text).map_err(|e| invalid(e.detail))?;
@@ -110,18 +114,25 @@ fn invocation_options(flags: &ModeFlags, invoke: Option<addrs::AbsActionInstance
             "The option -invoke changes no objects, so it cannot be used together with -replace.",
         ));
     }
+    if matches!(flags.refresh, Refresh::Changed | Refresh::OlderThan(_)) {
+        return Err(UsageError::new(
+            "Incompatible plan options",
+            "The option -invoke reads what the action refers to, so it cannot be used together with -refresh=changed or \
+             -refresh=older-than.",
+        ));
+    }
     Ok(PlanOptions {
         invoke,
         // An action changes no objects, so its plan only refreshes.
-        ..targeted(Mode::RefreshOnly, flags.refresh, &flags.targets)?
+        ..targeted(Mode::RefreshOnly, &flags.refresh, &flags.targets)?
     })
 }
 
 /// Returns the options of a plan, limited to the targets of flags.
 ///
 /// # Errors
-/// An address cannot be parsed, or a file of addresses cannot be read.
-pub fn targeted(mode: Mode, refresh: bool, flags: &TargetFlags) -> Result<PlanOptions, UsageError> {
+/// An address cannot be parsed, a file of addresses cannot be read, or the mode does not fit what is refreshed.
+pub fn targeted(mode: Mode, refresh: &Refresh, flags: &TargetFlags) -> Result<PlanOptions, UsageError> {
     let targets = addresses(&flags.target, &flags.target_file, "target")?;
     let excludes = addresses(&flags.exclude, &flags.exclude_file, "exclude")?;
     if !targets.is_empty() && !excludes.is_empty() {
@@ -132,12 +143,47 @@ pub fn targeted(mode: Mode, refresh: bool, flags: &TargetFlags) -> Result<PlanOp
     }
     Ok(PlanOptions {
         mode,
-        refresh,
+        refresh: *refresh != Refresh::Nothing,
+        partial_refresh: partial_refresh(mode, refresh)?,
         targets,
         excludes,
         strict_addresses: flags.strict,
         ..PlanOptions::default()
     })
+}
+
+/// Returns the part that a plan of this mode reads, unless it is all or nothing. The operation adds the times of earlier reads.
+fn partial_refresh(mode: Mode, refresh: &Refresh) -> Result<Option<PartialRefresh>, UsageError> {
+    let part = match refresh {
+        Refresh::Everything | Refresh::Nothing => return Ok(None),
+        Refresh::Changed => RefreshPart::Changed,
+        Refresh::OlderThan(age) => {
+            let since = jiff::SignedDuration::try_from(age.time)
+                .ok()
+                .and_then(|time| now().checked_sub(time).ok());
+            RefreshPart::OlderThan {
+                // An age beyond the calendar leaves nothing to read.
+                since: since.map(timestamp).unwrap_or_default(),
+                age: age.text.clone(),
+            }
+        }
+    };
+    let why = match (mode, &part) {
+        (Mode::Destroy, _) => {
+            "A destroy plan changes every object, so all are read: leave the option -refresh out, or use -refresh=false to read none."
+        }
+        (Mode::RefreshOnly, RefreshPart::Changed) => {
+            "With -refresh-only, no configuration is compared with the objects, so nothing counts as changed: leave \
+             -refresh=changed out, or use -refresh=older-than to read a part."
+        }
+        _ => {
+            return Ok(Some(PartialRefresh {
+                part,
+                last_reads: Arc::default(),
+            }));
+        }
+    };
+    Err(UsageError::new("Incompatible refresh options", why))
 }
 
 /// Returns the addresses in a flag and in the files that another flag names: one a line, `#` begins a comment.

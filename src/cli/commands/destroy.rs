@@ -4,7 +4,7 @@ use engine::plan::Mode;
 use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{GuardFlags, OperationFlags, StateFlags, TargetFlags, VariableFlags, refresh};
+use crate::args::groups::{GuardFlags, OperationFlags, Refresh, StateFlags, TargetFlags, VariableFlags, refresh};
 use crate::args::operation::{OperationArguments, targeted};
 use crate::commands::Command;
 use crate::commands::apply::{Work, approval_possible, direct};
@@ -31,7 +31,7 @@ struct Arguments {
     operation: OperationFlags,
     state: StateFlags,
     positional: Vec<String>,
-    refresh: bool,
+    refresh: Refresh,
     guards: GuardFlags,
 }
 
@@ -58,7 +58,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             "The destroy command takes no plan. To destroy by a saved plan, make it with \"plan -destroy -out=FILE\" and apply it.",
         ));
     }
-    let options = targeted(Mode::Destroy, arguments.refresh, &arguments.targets)?;
+    let options = targeted(Mode::Destroy, &arguments.refresh, &arguments.targets)?;
     let guards = Guards::new(&arguments.guards)?;
     // Before the state is locked and read: a run without input cannot be approved, and would fail only at the prompt.
     approval_possible(session, &guards.approval)?;

@@ -89,7 +89,7 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
         files: arguments.state.clone(),
         lock: arguments.lock,
         input: arguments.input,
-        parallelism: arguments.parallelism,
+        parallelism: arguments.parallelism.clone(),
     };
     let operation = Operation::for_import(session, &operation_arguments, project)?;
     // Before the object is read: an import must never replace an object in the state.

@@ -6,7 +6,7 @@ use syntax::Diagnostic;
 use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{OperationFlags, StateFlags, TargetFlags, VariableFlags};
+use crate::args::groups::{OperationFlags, Refresh, StateFlags, TargetFlags, VariableFlags};
 use crate::args::operation::{OperationArguments, targeted};
 use crate::commands::apply::outputs;
 use crate::commands::{Command, no_positional};
@@ -49,7 +49,7 @@ impl FromFlags for Arguments {
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     no_positional(&arguments.positional, "refresh")?;
-    let options = targeted(Mode::RefreshOnly, true, &arguments.targets)?;
+    let options = targeted(Mode::RefreshOnly, &Refresh::Everything, &arguments.targets)?;
     let operation_arguments = OperationArguments::new(arguments.state.clone(), &arguments.operation);
     let remote = remote_run::Request {
         verb: Verb::Refresh,

@@ -74,6 +74,11 @@ pub const TOPICS: &[Topic] = &[
         "Encrypted states and saved plans",
         include_str!("encryption.md"),
     ),
+    guide(
+        "speed",
+        "Plans of large configurations: read less, or more at a time",
+        include_str!("speed.md"),
+    ),
     guide("air-gapped", "Work without a network", include_str!("air-gapped.md")),
     guide("ci", "Check, plan and apply in CI", include_str!("ci.md")),
     guide(

@@ -1,19 +1,34 @@
 //! Decides when an operation on an object may begin.
 
+use std::sync::Arc;
+
 use super::Applier;
 use super::slot::Slot;
 use crate::execgraph::Operation;
+use crate::lanes::Lane;
 use crate::plan::{Action, ResourceChange};
 
 impl Applier<'_> {
     /// Waits until an operation may begin, or may at least be prepared.
     pub(super) async fn admit(&self, operation: Operation, change: &ResourceChange) -> Slot<'_> {
+        if let Some(lane) = self.lane(change) {
+            return self.slots.admit_to(lane.enter().await);
+        }
         let slot = self.slots.admit().await;
         let runs = self.is_local(change) && slot.run_local().await;
         if !runs && !self.is_brief(operation, change) {
             slot.run().await;
         }
         slot
+    }
+
+    /// Returns the lane of an operation, if its provider has one. An object that is in the state alone needs no adapted limit, but
+    /// one that the user has set holds for it, too.
+    fn lane(&self, change: &ResourceChange) -> Option<Arc<Lane>> {
+        let (lanes, provider) = (self.context.inputs.lanes?, &change.provider.provider);
+        lanes
+            .fixed(provider)
+            .or_else(|| lanes.lane(provider).filter(|_| !self.is_local(change)))
     }
 
     /// Returns true if an operation makes only one short request to its provider: its intent may be written before its

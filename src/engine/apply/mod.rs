@@ -78,7 +78,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
         () = inputs.stop.cancelled() => Err(canceled().into()),
     };
     let providers = match needed {
-        Ok(providers) => providers,
+        Ok(providers) => providers.in_lanes(inputs.lanes),
         Err(diagnostics) => return unchanged(diagnostics),
     };
     let (state, diagnostics) = {
@@ -100,6 +100,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
             }
         }
     };
+    inputs.report_settled_lanes();
     // The second interrupt does not wait: plugins that are not closed here are killed when they are dropped.
     tokio::select! {
         () = providers.close() => {}
@@ -219,7 +220,7 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
             applier.report_import(change);
         }
         // More nodes than slots: operations that wait for the disk leave their slot to others.
-        let limit = inputs.parallelism.saturating_add(SETTLING);
+        let limit = inputs.at_once(inputs.parallelism.saturating_add(SETTLING));
         walk(&graph, limit, |node| applier.visit(graph[node])).await;
         applier.finish().await
     };
@@ -493,6 +494,7 @@ impl Applier<'_> {
         let done = self.results.ended.fetch_add(1, Ordering::Relaxed) + 1;
         let total = self.total;
         self.context.inputs.events.event(Event::Progress { done, total });
+        self.context.inputs.report_lanes();
     }
 
     fn note_failed(&self, change: &ResourceChange) {

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::lanes::LanePlace;
+
 /// Number of operations that may wait for their results to be durable, beside those that run. One synchronisation of
 /// the journal is enough for all of them.
 pub(super) const SETTLING: usize = 256;
@@ -60,6 +62,16 @@ impl Slots {
         Slot {
             slots: self,
             permits: Mutex::new((admitted, None)),
+            lane: None,
+        }
+    }
+
+    /// Admits an operation that has a place in a lane: it runs.
+    pub(super) fn admit_to(&self, place: LanePlace) -> Slot<'_> {
+        Slot {
+            slots: self,
+            permits: Mutex::default(),
+            lane: Some(Mutex::new(Some(place))),
         }
     }
 
@@ -124,12 +136,14 @@ type Permits = (Option<OwnedSemaphorePermit>, Option<OwnedSemaphorePermit>);
 pub(super) struct Slot<'a> {
     slots: &'a Slots,
     permits: Mutex<Permits>,
+    /// Place in a lane, which stands for both permits; none after it was returned.
+    lane: Option<Mutex<Option<LanePlace>>>,
 }
 
 impl Slot<'_> {
     /// Waits until the operation may run. Returns false at once if it runs already.
     pub(super) async fn run(&self) -> bool {
-        if self.lock().1.is_some() {
+        if self.lane.is_some() || self.lock().1.is_some() {
             return false;
         }
         let running = self.slots.running.clone().acquire_owned().await.ok();
@@ -150,6 +164,9 @@ impl Slot<'_> {
     /// Returns the permits, so that another operation can run.
     pub(super) fn release(&self) {
         *self.lock() = (None, None);
+        if let Some(lane) = &self.lane {
+            drop(lane.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Permits> {

@@ -30,6 +30,7 @@ fn totals(changes: &[ResourceChange]) -> Totals {
         drift: &[],
         invocations: &[],
         outputs: &BTreeMap::new(),
+        unread: None,
         relevant_attributes: &[],
         generated_config: &BTreeMap::new(),
         errored: false,

@@ -11,7 +11,7 @@ use lang::refs::{references_in_body, references_in_expr};
 use super::visit::PlanResults;
 use super::{PlannedResource, Planner};
 use crate::blocks::Block;
-use crate::data_reads::DataRead;
+use crate::data_reads::{DataRead, ReadAnswer};
 use crate::eval::checks::{Checked, Status};
 use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::eval::{Repetition, Reported};
@@ -53,6 +53,15 @@ impl Planner<'_> {
             return self.deferred_read(p, address, block, (&config, &marks), reason);
         }
         let nested = block.check.as_ref();
+        // A check is about the moment, so its data source is read in any case.
+        if nested.is_none()
+            && let Some(stored) = self.unread_data(p, address, &config)
+        {
+            self.note_unread(address, &stored.object);
+            let value = with_marks(stored.value, &marks, p.schema);
+            evaluator.set_object(address, value.clone());
+            return evaluator.check_postconditions(instance, Some(value), severity);
+        }
         let read = self.read_data(p, address, &config, nested).await?;
         if let Some(check) = nested
             && self.spec.kind.compares_with_configuration()
@@ -192,24 +201,15 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Reads a data source. If it belongs to a check, a failure is one of the check, and there is no object.
-    async fn read_data(
+    /// Requests the result of a data source, or shares one.
+    async fn data_answer(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         config: &Value,
         check: Option<&Arc<str>>,
-    ) -> Result<Option<Value>, Reported> {
-        let written = p.block.map(|block| (&*block.body, p.schema));
+    ) -> Result<ReadAnswer, Reported> {
         let meta = self.context.provider_meta(address, &p.provider_address.provider)?;
-        let start = |event: fn(AbsResourceInstance) -> Event| self.context.inputs.events.event(event(address.clone()));
-        start(|address| Event::OperationStart {
-            address,
-            deposed: None,
-            action: Action::Read,
-            id: None,
-        });
-        let began = Instant::now();
         let ty = &address.resource.resource.ty;
         let read = || p.provider.read_data(ty, config.clone(), meta.clone());
         let answer = if check.is_none() && self.may_share_read(p, address).await {
@@ -221,9 +221,40 @@ impl Planner<'_> {
                 meta: meta.as_ref(),
                 stored: self.stored_data(p, address).map(|stored| stored.value),
             };
-            self.data_reads.answer(self.context.blocks, data, read).await
+            self.reading.data_reads.answer(self.context.blocks, data, read).await
         } else {
             read().await
+        };
+        self.keep_data(address, config, &answer);
+        Ok(answer)
+    }
+
+    /// Reads a data source. If it belongs to a check, a failure is one of the check, and there is no object.
+    async fn read_data(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        config: &Value,
+        check: Option<&Arc<str>>,
+    ) -> Result<Option<Value>, Reported> {
+        let written = p.block.map(|block| (&*block.body, p.schema));
+        let before = self.data_answered_before(address, config);
+        let shown = before.is_none();
+        let event = |event: Event| {
+            if shown {
+                self.context.inputs.events.event(event);
+            }
+        };
+        event(Event::OperationStart {
+            address: address.clone(),
+            deposed: None,
+            action: Action::Read,
+            id: None,
+        });
+        let began = Instant::now();
+        let answer = match before {
+            Some(before) => before,
+            None => self.data_answer(p, address, config, check).await?,
         };
         let (value, mut problems) = match answer {
             Ok(answer) => (Some(answer.value), located(answer.diagnostics, written, address)),
@@ -246,7 +277,8 @@ impl Planner<'_> {
         let (deposed, action) = (None, Action::Read);
         match value.filter(|_| !failed) {
             Some(value) => {
-                self.context.inputs.events.event(Event::OperationComplete {
+                self.note_data_read(&address, config, p.schema);
+                event(Event::OperationComplete {
                     address,
                     deposed,
                     action,
@@ -257,7 +289,7 @@ impl Planner<'_> {
                 Ok(Some(value))
             }
             None => {
-                self.context.inputs.events.event(Event::OperationFailed {
+                event(Event::OperationFailed {
                     address,
                     deposed,
                     action,
@@ -285,7 +317,7 @@ impl Planner<'_> {
     }
 
     /// Returns the result of a data source in the state, if it fits the schema.
-    fn stored_data(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance) -> Option<StoredObject> {
+    pub(super) fn stored_data(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance) -> Option<StoredObject> {
         let stored = self.context.inputs.state.current(address)?;
         decode(p.schema, stored, address).ok()
     }

@@ -1,6 +1,6 @@
 //! Planning of destructions: of instances that are not configured, and of deposed objects.
 
-use provider::{PlanRequest, ReadRequest};
+use provider::PlanRequest;
 use std::sync::Arc;
 
 use addrs::AbsResourceInstance;
@@ -33,10 +33,19 @@ impl Planner<'_> {
         {
             return self.forget(p, address, &object, None, kept.reason(reason)).await;
         }
-        let Some(Refreshed { now: stored, was }) = self.refreshed(p, address).await? else {
+        let refreshed = self.refreshed(p, address, true).await?;
+        let Some(Refreshed {
+            now: stored,
+            was,
+            unread,
+        }) = refreshed
+        else {
             self.context.evaluator.remove_object(address);
             return Ok(());
         };
+        if unread {
+            self.note_unread(address, &stored.object);
+        }
         if self.spec.kind.is_refresh_only() {
             // A refresh-only plan destroys nothing, so references see the refreshed object.
             self.context.evaluator.set_object(address, stored.marked(p.schema));
@@ -113,20 +122,15 @@ impl Planner<'_> {
             .await
             .map_err(|d| self.context.fail(d))?;
         let mut changed = false;
-        if self.spec.options.refresh {
-            let answer = p
-                .provider
-                .read(
-                    ty,
-                    ReadRequest {
-                        current: stored.value.clone(),
-                        private: stored.private.clone(),
-                        identity: stored.identity.clone(),
-                        meta: self.context.provider_meta(address, &p.provider_address.provider)?,
-                    },
-                )
-                .await
-                .map_err(|d| self.context.fail(d))?;
+        if self.reads_deposed() {
+            let answer = match self.answered_before(address, Some(&key)) {
+                Some(answer) => answer,
+                None => self
+                    .read_object(p, address, Some(&key), &stored)
+                    .await
+                    .map_err(|d| self.context.fail(d))?,
+            };
+            self.note_read(address, false);
             self.context.report(located(answer.diagnostics, None, address))?;
             let read = answer.value;
             if read.object.is_null() {

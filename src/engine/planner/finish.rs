@@ -58,7 +58,7 @@ impl Planner<'_> {
         errored: bool,
         skipped: impl Fn(&Block) -> bool,
     ) -> Plan {
-        let results = std::mem::take(&mut *self.results());
+        let mut results = std::mem::take(&mut *self.results());
         // Before the plan takes the prior state.
         self.keep_known_outputs(&outputs);
         // Instances are planned concurrently; sorting makes equal plans equal files.
@@ -72,6 +72,9 @@ impl Planner<'_> {
         let mut graph = self.order(&planned);
         graph.add_invocations(&invocations);
         let dropped_data = self.dropped_data();
+        let unread = self.unread(&mut results.reads);
+        let mut reads = results.reads.read;
+        reads.sort_by(|a, b| a.address.cmp(&b.address));
         let mut relevant_attributes = relevance::attributes(
             self.context.inputs.config,
             self.context.providers.schemas(),
@@ -102,6 +105,8 @@ impl Planner<'_> {
             invocations,
             invoke: self.spec.options.invoke.clone(),
             drift,
+            unread,
+            reads,
             outputs,
             previous_state: self.context.inputs.state.clone(),
             prior_state: self.prior().clone(),

@@ -1,6 +1,6 @@
 //! Plans an instance of a managed resource.
 
-use provider::{ObjectRead, ReadRequest};
+use provider::ObjectRead;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::instance::{
     upgrade, with_marks, without_ephemeral_marks,
 };
 use crate::object_config;
-use crate::plan::{Action, Reason, ResourceChange};
+use crate::plan::{Action, ImportedBy, Reason, ResourceChange};
 
 /// A stored object and the refreshed one.
 pub(super) struct Refreshed {
@@ -29,6 +29,8 @@ pub(super) struct Refreshed {
     pub(super) now: StoredObject,
     /// The stored object, upgraded to the current version of its schema.
     pub(super) was: StoredObject,
+    /// True if a partial refresh has left the object out.
+    pub(super) unread: bool,
 }
 
 /// Returns true if the stored object lacks sensitive paths of its schema: an earlier release has written it, or the
@@ -64,7 +66,9 @@ impl Planner<'_> {
         if self.import_only(p, address).await? {
             return Ok(());
         }
-        let mut stored = self.refreshed_object(p, address).await?;
+        let refreshed = self.refreshed(p, address, false).await?;
+        let unread = refreshed.as_ref().is_some_and(|refreshed| refreshed.unread);
+        let mut stored = refreshed.map(|refreshed| refreshed.now);
         if self.spec.options.import.is_some() {
             // Nothing else is planned: the planned values of this object are not known now.
             let value = match &stored {
@@ -75,14 +79,7 @@ impl Planner<'_> {
             return Ok(());
         }
         let mut importing = None;
-        if stored.is_none()
-            && self.spec.kind.imports()
-            && let Some(target) = self.import_target_of(p, address)?
-        {
-            let imported = self.import(p, address, target).await?;
-            stored = Some(imported.stored);
-            importing = Some(imported.by);
-        }
+        self.import_missing(p, address, (&mut stored, &mut importing)).await?;
         let generated = match &stored {
             Some(stored) if importing.is_some() && self.spec.written.resource(p.address).is_none() => {
                 Some(self.generate(p, address, stored).await?)
@@ -93,9 +90,10 @@ impl Planner<'_> {
         let p = with_generated.as_ref().unwrap_or(p);
         let Some(block) = p.block else { return Err(Reported) };
         if stored.is_some() && importing.is_none() {
-            self.record_dependencies_after_refresh(p, address);
+            self.record_dependencies_after_refresh(p, address, !unread);
         }
         if self.spec.kind.is_refresh_only() {
+            self.conclude_unread(address, stored.as_ref().filter(|_| unread));
             return self.refreshed_only(p, address, block, repetition, stored.as_ref());
         }
         let evaluator = self.context.evaluator;
@@ -109,6 +107,13 @@ impl Planner<'_> {
         let scope = evaluator.instance_scope(instance)?;
         let (config, marks) = self.validated_config(p, address, block, &scope).await?;
         let decision = self.decide(p, address, &repetition, stored.as_ref(), &config).await?;
+        let decision = if unread && self.reads_changed(decision.action) {
+            self.read_changed(p, address, (&mut stored, &mut importing)).await?;
+            self.decide(p, address, &repetition, stored.as_ref(), &config).await?
+        } else {
+            self.conclude_unread(address, stored.as_ref().filter(|_| unread));
+            decision
+        };
         let config_known = config.is_wholly_known();
         let after = with_marks(decision.planned.clone(), &marks, p.schema);
         self.context.evaluator.set_object(address, after.clone());
@@ -131,6 +136,38 @@ impl Planner<'_> {
             repetition: &repetition,
         };
         self.plan_triggers(p, change).await
+    }
+
+    /// Reads an object after all, because it changes. If it is gone, it may be imported.
+    async fn read_changed(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        (stored, importing): (&mut Option<StoredObject>, &mut Option<ImportedBy>),
+    ) -> Result<(), Reported> {
+        *stored = self.refreshed(p, address, true).await?.map(|refreshed| refreshed.now);
+        if stored.is_some() {
+            self.record_dependencies_after_refresh(p, address, true);
+        }
+        self.import_missing(p, address, (stored, importing)).await
+    }
+
+    /// Imports an object that is not there, if an `import` block says so.
+    async fn import_missing(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        (stored, importing): (&mut Option<StoredObject>, &mut Option<ImportedBy>),
+    ) -> Result<(), Reported> {
+        if stored.is_none()
+            && self.spec.kind.imports()
+            && let Some(target) = self.import_target_of(p, address)?
+        {
+            let imported = self.import(p, address, target).await?;
+            *stored = Some(imported.stored);
+            *importing = Some(imported.by);
+        }
+        Ok(())
     }
 
     /// Adds the change of an object, and returns its action. An error means that `prevent_destroy` forbids the change,
@@ -216,10 +253,10 @@ impl Planner<'_> {
 
     /// Records the dependencies of a refreshed object: those of the configuration beside the recorded ones, which are
     /// in effect until the object is changed; and the lifecycle arguments that are in effect when the block is gone.
-    fn record_dependencies_after_refresh(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance) {
+    fn record_dependencies_after_refresh(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, read: bool) {
         let recorded = self.prior().current(address).map(|o| o.dependencies.clone());
         let Some(recorded) = recorded else { return };
-        if !self.spec.options.refresh || p.dependencies.iter().all(|d| recorded.contains(d)) {
+        if !(read && self.spec.options.refresh) || p.dependencies.iter().all(|d| recorded.contains(d)) {
             return self.record(p, address, recorded);
         }
         let mut both: Vec<_> = recorded.iter().chain(&*p.dependencies).cloned().collect();
@@ -283,20 +320,20 @@ impl Planner<'_> {
         Ok(block)
     }
 
-    /// Returns the stored object of an instance, refreshed unless that is disabled. Records drift.
-    pub(super) async fn refreshed_object(
-        &self,
-        p: &PlannedResource<'_>,
-        address: &AbsResourceInstance,
-    ) -> Result<Option<StoredObject>, Reported> {
-        Ok(self.refreshed(p, address).await?.map(|refreshed| refreshed.now))
+    /// Records an object that stays unread.
+    fn conclude_unread(&self, address: &AbsResourceInstance, stored: Option<&StoredObject>) {
+        if let Some(stored) = stored {
+            self.note_unread(address, &stored.object);
+        }
     }
 
-    /// Returns the stored object of an instance before and after refresh.
+    /// Returns the stored object of an instance before and after refresh, unless that is disabled for it. Records drift.
+    /// `changes` is true if the object changes in any case.
     pub(super) async fn refreshed(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
+        changes: bool,
     ) -> Result<Option<Refreshed>, Reported> {
         let Some(object) = self.context.inputs.state.current(address).cloned() else {
             return Ok(None);
@@ -315,15 +352,21 @@ impl Planner<'_> {
                 .await
                 .map_err(|d| self.context.fail(d))?,
         };
-        if !self.spec.options.refresh {
+        // An object in the state alone is up to date; a partial refresh has nothing to read or to leave out.
+        let partly = self.is_partly_refreshed();
+        if (partly && state_only) || !self.reads(address, &object, changes) {
             self.record_refreshed(p, address, &stored, None)?;
             return Ok(Some(Refreshed {
                 now: stored.clone(),
                 was: stored,
+                unread: partly && !state_only,
             }));
         }
-        let id = identity(&stored.marked(p.schema));
-        let refreshing = Refreshing::start(self.context.inputs.events, address, id);
+        let before = self.answered_before(address, None);
+        let refreshing = before.is_none().then(|| {
+            let id = identity(&stored.marked(p.schema));
+            Refreshing::start(self.context.inputs.events, address, id)
+        });
         let read = if state_only {
             ObjectRead {
                 object: stored.value.clone(),
@@ -331,19 +374,13 @@ impl Planner<'_> {
                 identity: stored.identity.clone(),
             }
         } else {
-            let answer = p
-                .provider
-                .read(
-                    ty,
-                    ReadRequest {
-                        current: stored.value.clone(),
-                        private: stored.private.clone(),
-                        identity: stored.identity.clone(),
-                        meta: self.context.provider_meta(address, &p.provider_address.provider)?,
-                    },
-                )
-                .await
-                .map_err(|d| self.context.fail(unanswered(d, None, address)))?;
+            let answer = match before {
+                Some(answer) => answer,
+                None => self
+                    .read_object(p, address, None, &stored)
+                    .await
+                    .map_err(|d| self.context.fail(unanswered(d, None, address)))?,
+            };
             self.context.report(located(answer.diagnostics, None, address))?;
             answer.value
         };
@@ -353,7 +390,10 @@ impl Planner<'_> {
             .report(read_problems(&read.object, p.schema, provider, when, address))?;
         self.check_identity(p, address, read.identity.as_ref(), true)?;
         // Completed here: an invalid answer counts as a failed refresh.
-        refreshing.complete();
+        if let Some(refreshing) = refreshing {
+            refreshing.complete();
+        }
+        self.note_read(address, true);
         let now = StoredObject {
             value: read.object,
             private: read.private,
@@ -361,7 +401,11 @@ impl Planner<'_> {
             ..stored.clone()
         };
         self.record_refreshed(p, address, &now, Some(&stored))?;
-        Ok((!now.value.is_null()).then_some(Refreshed { now, was: stored }))
+        Ok((!now.value.is_null()).then_some(Refreshed {
+            now,
+            was: stored,
+            unread: false,
+        }))
     }
 
     /// Returns true if the provider announces that the objects of this type exist in the state alone, so that

@@ -18,11 +18,13 @@ mod managed;
 mod moves;
 mod objects;
 mod outputs;
+mod reading;
 mod relevance;
 mod relevant_path;
 mod targets;
 mod tasks;
 mod unmatched;
+mod value_sources;
 mod visit;
 
 use std::collections::{BTreeMap, HashSet};
@@ -37,7 +39,6 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::blocks::{Block, Blocks, ProviderBlocks};
 use crate::context::OperationContext;
-use crate::data_reads::DataReads;
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::{Ephemerals, OpenedValues};
 use crate::eval::{Evaluator, Reported};
@@ -52,7 +53,9 @@ use crate::walk::{Outcome, walk};
 
 use actions::ActionSelection;
 use kind::PlanKind;
+use reading::Reading;
 use targets::Selection;
+use value_sources::Sources;
 use visit::{Limits, PlanSpec, PlannedResource, Planner, Progress, ResourceFacts};
 
 /// Result of planning.
@@ -185,7 +188,7 @@ async fn plan_once(
         ..Planning::default()
     };
     let providers = match Providers::start_required(inputs.providers, inputs.config, inputs.state).await {
-        Ok(providers) => providers,
+        Ok(providers) => providers.in_lanes(inputs.lanes),
         Err(diagnostics) => return Err(nothing(Schemas::default(), diagnostics)),
     };
     // Files in arguments of resources may be gone when these are destroyed, which must not prevent the destruction.
@@ -215,13 +218,22 @@ async fn plan_once(
             },
             ..inputs
         };
-        let (plan, found) = with_providers(inputs, written, options, kind, (&providers, &opened)).await;
-        Ok((plan, found, warned))
+        let mut reading = Reading::default();
+        loop {
+            let running = (&providers, &opened, &reading);
+            let (plan, found, required) = with_providers(inputs, written, options, kind, running).await;
+            match required {
+                // Another pass: more must be read.
+                Some(required) if !inputs.stop.is_requested() => reading.required = required,
+                _ => return Ok((plan, found, warned)),
+            }
+        }
     };
     let result = tokio::select! {
         result = work => result,
         () = stopped(inputs, &providers) => Ok((None, interrupted(), Diagnostics::new())),
     };
+    inputs.report_settled_lanes();
     providers.close().await;
     let schemas = providers.schemas().clone();
     match result {
@@ -259,22 +271,23 @@ async fn with_providers(
     written: &config::Config,
     options: &PlanOptions,
     kind: PlanKind,
-    (providers, opened): (&Providers<'_>, &OpenedValues),
-) -> (Option<Plan>, Diagnostics) {
+    (providers, opened, reading): (&Providers<'_>, &OpenedValues, &Reading),
+) -> (Option<Plan>, Diagnostics, Option<Sources>) {
     let removals = Removals::new(inputs.config);
     let still_declared = removals.still_declared(inputs.config);
     if still_declared.has_errors() {
-        return (None, still_declared);
+        return (None, still_declared, None);
     }
     let before = inputs.state;
     let statements = moves::statements(inputs.config, before);
     let mut moved = inputs.state.clone();
     let moves = match moves::apply(&statements, &mut moved, providers).await {
         Ok(moves) => moves,
-        Err(diagnostics) => return (None, diagnostics),
+        Err(diagnostics) => return (None, diagnostics, None),
     };
     if let Some(problem) = moves.outside_of_targets(&options.targets) {
-        return (None, [problem].into_iter().chain(targets::warning(options)).collect());
+        let problems = [problem].into_iter().chain(targets::warning(options)).collect();
+        return (None, problems, None);
     }
     // From here on, objects have the addresses of the configuration.
     let inputs = Inputs {
@@ -287,7 +300,7 @@ async fn with_providers(
     };
     let blocks = match build(inputs.config, providers.schemas(), inputs.state) {
         Ok(blocks) => blocks,
-        Err(diagnostics) => return (None, diagnostics),
+        Err(diagnostics) => return (None, diagnostics, None),
     };
     let prior = Arc::new(Mutex::new(inputs.state.clone()));
     let evaluator = evaluator(inputs, options, kind, providers, prior.clone());
@@ -300,6 +313,10 @@ async fn with_providers(
         evaluator: &evaluator,
     };
     let ephemerals = Ephemerals::new(context, opened, |_| 1);
+    let mut of_providers = Sources::default();
+    if options.partial_refresh.is_some() {
+        value_sources::of_providers(inputs.config, selection.providers(), &mut of_providers);
+    }
     let planner = Planner {
         context,
         spec: PlanSpec {
@@ -314,12 +331,15 @@ async fn with_providers(
         ephemerals: &ephemerals,
         dependency_evaluation: DependencyEvaluation::new(&blocks, false),
         limits: Limits::new(&inputs),
-        data_reads: DataReads::default(),
+        reading,
+        of_providers,
         prior,
         results: Mutex::default(),
         progress: Progress::default(),
     };
-    run(&planner, &statements, before).await
+    let (plan, diagnostics) = run(&planner, &statements, before).await;
+    let required = plan.as_ref().and_then(|plan| planner.sources_to_read(plan));
+    (plan, diagnostics, required)
 }
 
 /// Creates the evaluator of a plan that starts from this state.
@@ -363,7 +383,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
     }
     let visit = |node| planner.visit(&blocks.graph[node]);
     let outcomes = tokio::select! {
-        outcomes = walk(&blocks.graph, blocks_at_once(inputs.parallelism), visit) => outcomes,
+        outcomes = walk(&blocks.graph, inputs.at_once(blocks_at_once(inputs.parallelism)), visit) => outcomes,
         never = planner.ephemerals.renew_until_closed() => match never {},
     };
     if let Some(target) = &planner.spec.options.invoke

@@ -7,10 +7,12 @@ use std::sync::atomic::Ordering;
 use addrs::{AbsResource, AbsResourceInstance, ConfigResource, InstanceKey, Mode as ResourceMode};
 use config::Resource;
 use futures::StreamExt;
+use tokio::sync::SemaphorePermit;
 
 use crate::blocks::Block;
 use crate::eval::Reported;
 use crate::events::Event;
+use crate::lanes::LanePlace;
 use crate::object_config;
 use crate::plan::Reason;
 
@@ -19,6 +21,12 @@ use super::{PlannedResource, Planner, import};
 
 /// Limit of the dependents of a kept object that are named.
 const NAMED_USERS: usize = 3;
+
+/// Place of an object among those that are planned at the same time, held while it is planned.
+enum Place<'s> {
+    Lane { _place: LanePlace },
+    Shared { _permit: SemaphorePermit<'s> },
+}
 
 /// A unit of planning.
 enum Task {
@@ -82,11 +90,19 @@ impl Planner<'_> {
             imports,
         };
         let planning = &planning;
+        let lanes = self.context.inputs.lanes;
+        let provider = &planning.provider_address.provider;
+        let set = lanes.and_then(|lanes| lanes.fixed(provider));
         let local_limit = self.context.inputs.local_parallelism().filter(|_| {
-            address.resource.mode == ResourceMode::Managed && self.is_state_only(planning, &address.resource.ty)
+            set.is_none()
+                && address.resource.mode == ResourceMode::Managed
+                && self.is_state_only(planning, &address.resource.ty)
         });
         let local = local_limit.is_some();
-        let at_once = local_limit.unwrap_or(self.context.inputs.parallelism.max(1));
+        let lane = set.or_else(|| lanes.filter(|_| !local)?.lane(provider));
+        let lane = lane.as_ref();
+        let usual = || self.context.inputs.parallelism.max(1);
+        let at_once = local_limit.unwrap_or_else(|| lane.map_or_else(usual, |lane| lane.highest()));
         let mut results = futures::stream::iter(tasks)
             .map(|task| async move {
                 let slots = if local {
@@ -95,7 +111,14 @@ impl Planner<'_> {
                     &self.limits.slots
                 };
                 // The slots are shared by all resources; the stream below limits this one only.
-                let _slot = slots.acquire().await.map_err(|_| Reported)?;
+                let _slot = match lane {
+                    Some(lane) => Place::Lane {
+                        _place: lane.enter().await,
+                    },
+                    None => Place::Shared {
+                        _permit: slots.acquire().await.map_err(|_| Reported)?,
+                    },
+                };
                 if self.context.inputs.stop.is_requested() {
                     return Err(Reported);
                 }
@@ -108,6 +131,7 @@ impl Planner<'_> {
             let done = self.progress.finished.fetch_add(1, Ordering::Relaxed) + 1;
             let total = self.progress.known.load(Ordering::Relaxed);
             self.context.inputs.events.event(Event::Progress { done, total });
+            self.context.inputs.report_lanes();
         }
         if failed { Err(Reported) } else { Ok(()) }
     }

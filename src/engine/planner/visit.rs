@@ -15,11 +15,12 @@ use tokio::sync::Semaphore;
 use super::import;
 use super::kind::PlanKind;
 use super::moves::Moves;
+use super::reading::{ReadResults, Reading};
 use super::targets::Selection;
+use super::value_sources::Sources;
 use crate::block_visits;
 use crate::blocks::{Block, Blocks, create_before_destroy};
 use crate::context::OperationContext;
-use crate::data_reads::DataReads;
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
 use crate::eval::Reported;
@@ -119,6 +120,7 @@ pub(super) struct PlanResults {
     /// Indexes of the changes that create an object.
     pub(super) created: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
     pub(super) drift: Vec<ResourceChange>,
+    pub(super) reads: ReadResults,
     /// Invocations of actions that changes trigger or the user requests.
     pub(super) invocations: Vec<ActionInvocation>,
     pub(super) generated: BTreeMap<AbsResourceInstance, String>,
@@ -144,7 +146,9 @@ pub(crate) struct Planner<'a> {
     pub(super) ephemerals: &'a Ephemerals<'a>,
     pub(super) dependency_evaluation: DependencyEvaluation<'a>,
     pub(super) limits: Limits,
-    pub(super) data_reads: DataReads,
+    pub(super) reading: &'a Reading,
+    /// Objects and data sources that provider configurations are made of.
+    pub(super) of_providers: Sources,
     /// Prior state: that of the inputs, in which each object is replaced by the refreshed one.
     pub(super) prior: Arc<Mutex<State>>,
     pub(super) results: Mutex<PlanResults>,

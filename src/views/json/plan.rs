@@ -6,7 +6,7 @@ use addrs::{AbsResourceInstance, ModuleInstance};
 use config::Config;
 use cty::{Path, Type, Value};
 use engine::instance::recorded_version;
-use engine::plan::{Action, ImportedBy, OutputChange, Plan, PlanView, Reason, ResourceChange};
+use engine::plan::{Action, ImportedBy, OutputChange, Plan, PlanView, Reason, ResourceChange, Unread, UnreadInstance};
 use provider::Schemas;
 use schema::Schema;
 use schema::marking::mark_sensitive;
@@ -52,6 +52,7 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .with_content("prior_state", prior)
         .with("configuration", configuration(config, schemas))
         .with_content("relevant_attributes", relevant_attributes(view))
+        .with_some("unread", plan.unread.as_ref().map(unread))
         .with_content("checks", checks(&plan.checks))
         .with_content("timestamp", plan.timestamp.clone())
         .with("applyable", plan.is_applyable())
@@ -74,6 +75,25 @@ pub(super) fn relevant_attributes(plan: PlanView<'_>) -> Vec<Json> {
     attributes
         .map(|(address, at)| json!({"resource": address.to_string(), "attribute": path(at)}))
         .collect()
+}
+
+/// Returns the objects and data sources that were not read.
+fn unread(unread: &Unread) -> Json {
+    let instance = |one: &UnreadInstance| {
+        Object::default()
+            .with("address", one.address.to_string())
+            .with_some("last_read", one.last_read.as_deref())
+    };
+    let instances: Vec<Json> = unread.instances.iter().map(instance).map(Json::from).collect();
+    unread_counts(unread).with("instances", instances).into()
+}
+
+/// Returns the numbers of the objects and data sources that were read, and of the others.
+pub(crate) fn unread_counts(unread: &Unread) -> Object {
+    Object::default()
+        .with("refresh", unread.option.as_str())
+        .with("read", unread.read)
+        .with("not_read", unread.instances.len())
 }
 
 pub(super) fn resource_changes(plan: PlanView<'_>) -> Vec<Json> {

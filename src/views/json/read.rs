@@ -327,6 +327,7 @@ impl PlanDocument {
             // Invocations are not read from these documents.
             invocations: &[],
             outputs: &self.outputs,
+            unread: None,
             relevant_attributes: &self.relevant_attributes,
             generated_config: &self.generated_config,
             errored: self.errored,

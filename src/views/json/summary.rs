@@ -51,6 +51,7 @@ pub fn document(plan: PlanView<'_>) -> Json {
         .with("moved", plan.changes.iter().filter(|c| c.is_moved()).count())
         .with("changed_outside", plan.drift.len())
         .with("outputs", outputs.count())
+        .with_some("unread", plan.unread.map(super::plan::unread_counts))
         .into()
 }
 

@@ -150,6 +150,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             "With -watch the tests have no end, so that there is nothing for -json or -junit-xml to report: use it without them.",
         ));
     }
+    if !arguments.parallelism.is_plain() {
+        return Err(Failure::usage(
+            "Option not supported",
+            "The runs of tests share one limit, so -parallelism takes a number here. Limits of single providers are for plan and apply.",
+        ));
+    }
     let only = arguments.rerun_failed.then(|| failed::read(session)).transpose()?;
     if only.as_ref().is_some_and(BTreeSet::is_empty) && session.stream.is_none() {
         session
@@ -278,7 +284,7 @@ fn execute(
                 views.view()
             },
             stop: &stop,
-            parallelism: arguments.parallelism.0,
+            parallelism: arguments.parallelism.number,
             run_parallelism: arguments.run_parallelism,
             verbose: arguments.verbose,
             coverage: coverage.as_deref(),

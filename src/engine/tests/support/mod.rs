@@ -45,6 +45,7 @@ pub struct Case {
     pub variables: Variables,
     pub options: PlanOptions,
     pub parallelism: usize,
+    pub lanes: Option<Arc<engine::lanes::Lanes>>,
     pub stop: Stop,
     /// The results that applies sent to the sink.
     pub results: Results,
@@ -100,6 +101,7 @@ impl Case {
             variables: Variables::default(),
             options: PlanOptions::default(),
             parallelism: 10,
+            lanes: None,
             stop: Stop::new(),
             results: Results::default(),
             completion: Completion::default(),
@@ -154,6 +156,7 @@ impl Case {
             events: &self.events,
             stop: &self.stop,
             parallelism: self.parallelism,
+            lanes: self.lanes.as_ref(),
         }
     }
 

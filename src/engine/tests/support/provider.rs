@@ -165,6 +165,24 @@ impl Drop for InFlight<'_> {
     }
 }
 
+/// Returns true if a read comes too fast for the service.
+fn is_too_fast(w: &mut super::remote::RemoteData) -> bool {
+    let Some(limit) = w.per_second else { return false };
+    let now = std::time::Instant::now();
+    while w
+        .latest_reads
+        .front()
+        .is_some_and(|read| now.duration_since(*read).as_secs() >= 1)
+    {
+        w.latest_reads.pop_front();
+    }
+    let full = w.latest_reads.len() >= limit;
+    if !full {
+        w.latest_reads.push_back(now);
+    }
+    full
+}
+
 /// A validation call: yields once.
 async fn validation(remote: &FakeRemote) {
     let _in_flight = InFlight::new(remote);
@@ -319,6 +337,26 @@ impl Provider for Fake {
                     identity,
                 },
                 diagnostics: error("Cannot read", "Out of order."),
+            });
+        }
+        let (is_throttled, latency) = {
+            let mut w = self.remote.lock();
+            w.reads += 1;
+            let before = w.throttled;
+            w.throttled = before.saturating_sub(1);
+            (before > 0 || is_too_fast(&mut w), w.latency)
+        };
+        if !latency.is_zero() {
+            tokio::time::sleep(latency).await;
+        }
+        if is_throttled {
+            return Ok(Answer {
+                value: ObjectRead {
+                    object: current,
+                    private,
+                    identity,
+                },
+                diagnostics: error("Cannot read", "The service says: 429 Too Many Requests."),
             });
         }
         let id = text(&current, "id").to_owned();

@@ -73,6 +73,14 @@ pub struct RemoteData {
     /// The number of calls in flight, and its maximum.
     pub in_flight: usize,
     pub most_in_flight: usize,
+    /// The time that a read takes, and the number of reads a second beyond which it is refused.
+    pub latency: std::time::Duration,
+    pub per_second: Option<usize>,
+    /// The times of the latest reads that were not refused, and the number of all reads.
+    pub latest_reads: std::collections::VecDeque<std::time::Instant>,
+    pub reads: usize,
+    /// The number of next reads that are refused because they come too fast.
+    pub throttled: usize,
     /// The number of validated configurations.
     pub validated: usize,
 }
