@@ -13,6 +13,7 @@ pub fn options<'o>(session: &'o Session, manifest: &'o Manifest, set: &'o SetVar
     LoadOptions {
         variables: RootVariables::Set(set),
         cwd: session.original_dir.to_str().unwrap_or("."),
+        workspace: session.selected_workspace(),
         ..LoadOptions::new(core_version(), manifest)
     }
 }

@@ -86,6 +86,8 @@ pub struct Session {
     set: Mutex<Option<Arc<SetVariables>>>,
     /// Encryption of states and plans, once it was needed.
     pub(crate) encryption: Mutex<Option<Configured>>,
+    /// The workspace that was selected when the command began.
+    workspace: OnceLock<String>,
 }
 
 impl Session {
@@ -96,6 +98,7 @@ impl Session {
             invocation,
             set: Mutex::default(),
             encryption: Mutex::default(),
+            workspace: OnceLock::new(),
         }
     }
 
@@ -134,6 +137,14 @@ impl Session {
             })
         };
         set.get_or_insert_with(|| Arc::new(read())).clone()
+    }
+
+    /// Returns the workspace that was selected when the command began, for what is evaluated while the configuration is loaded.
+    pub fn selected_workspace(&self) -> &str {
+        // An invalid name is reported where the workspace is opened.
+        let selected =
+            || stores::workspace::selected(&self.stores()).unwrap_or_else(|_| stores::workspace::DEFAULT.to_owned());
+        self.workspace.get_or_init(selected)
     }
 
     /// Has variables read again, for a command that runs again when files change.

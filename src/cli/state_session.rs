@@ -13,8 +13,8 @@ use crate::outcome::{Failure, Outcome, Within as _};
 use crate::session::{Session, Surroundings};
 use crate::workdir::{self, Project};
 
-/// Summary of the error for a configuration that requires another version.
-const VERSION_REFUSED: &str = "Unsupported Terraform Core version";
+/// Summaries of the errors for a configuration that requires another version.
+const VERSION_REFUSED: [&str; 2] = ["Unsupported Terraform Core version", "Incompatible module"];
 
 /// Opens a state for a command that changes it without planning.
 ///
@@ -153,7 +153,7 @@ pub fn backend_of_all(session: &Session) -> Result<StateBackend, Failure> {
 /// Returns true if a diagnostic is that the configuration refuses this version.
 #[must_use]
 pub fn is_refusal(problem: &Diagnostic) -> bool {
-    problem.is_error() && problem.summary == VERSION_REFUSED
+    problem.is_error() && VERSION_REFUSED.iter().any(|summary| problem.summary == *summary)
 }
 
 fn accept_version(project: &Project, problems: &Diagnostics) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use config::files::{Disk, FileSource, Mounted};
 use config::manifest::Manifest;
 use config::model::Variable;
-use config::values::{self, StoredValue, ValueSource, VariableValue};
+use config::values::{self, SetVariables, StoredValue, ValueSource, VariableValue};
 use config::{Config, LoadOptions, Loaded, RootVariables};
 use engine::inputs::{EvaluationEnvironment, Variables};
 use lang::scope::FunctionSettings;
@@ -130,6 +130,7 @@ fn load_by(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> 
         files,
     };
     let mut again = load(&files, dir, &options);
+    settle(session, &mut again.config, &set);
     // An error of the installation says more than that the module is missing.
     if installed.problems.has_errors() {
         again.diagnostics = again.apart_from_missing();
@@ -151,7 +152,15 @@ fn load_installed(session: &Session, files: &dyn FileSource, dir: &str, load: Lo
     };
     let set = session.set_variables();
     let options = loading::options(session, &manifest, &set);
-    (load(files, dir, &options), problems)
+    let mut loaded = load(files, dir, &options);
+    settle(session, &mut loaded.config, &set);
+    (loaded, problems)
+}
+
+/// Evaluates the settings of the backend.
+fn settle(session: &Session, config: &mut Config, set: &SetVariables) {
+    let cwd = session.original_dir.to_str().unwrap_or(".");
+    config::known::settle(config, set, cwd, || session.selected_workspace().to_owned());
 }
 
 /// Loads the configuration in a saved plan, with the values of its variables there.

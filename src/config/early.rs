@@ -1,14 +1,17 @@
 //! Evaluation while the tree of modules is loaded: sources and versions of module calls that are no literals, and the
 //! const variables that they may depend on.
 //!
-//! Only const variables are known here, unless the scope is that of [`crate::known`]. All other objects are unknown, and a source that depends on one is an error.
+//! In the language of Terraform, only const variables are known here, unless the scope is that of [`crate::known`]. In that of
+//! OpenTofu, other variables are known, too, if their values are: they are evaluated when a source needs them, from the called
+//! module up to the root. All other objects are unknown, and a source that depends on one is an error.
 //! Local values are evaluated only when a source, a version or a const variable needs them: a configuration whose
 //! sources are literals costs nothing.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use addrs::Referenceable;
+use addrs::program::Mode;
 use cty::{Type, Value};
 use files::mounts::Mounts;
 use lang::eval::{Context, evaluate, evaluate_as, with_expression};
@@ -20,16 +23,34 @@ use syntax::content::{Near, hint, near};
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::decode;
+use crate::loader::RootVariables;
 use crate::model::{CallAddress, CheckRule, Module, ModuleCall, Variable};
+use crate::values;
 use crate::version::{Constraint, Dialect};
 
 /// Values of a module's const variables. A missing one has been reported, or cannot be known here.
 pub type ConstValues = BTreeMap<Arc<str>, Value>;
 
+/// Source of the values of variables that are not const.
+#[derive(Clone, Copy)]
+pub(crate) enum Others<'m> {
+    /// Nothing is known of them.
+    Unknown,
+    /// The module is the root.
+    Root(RootVariables<'m>),
+    /// The module is called from another one.
+    Call(&'m EarlyModule<'m>, &'m ModuleCall),
+}
+
 /// Evaluation scope of a module while its module calls are loaded.
 pub(crate) struct EarlyModule<'m> {
     module: &'m Module,
     values: ConstValues,
+    others: Others<'m>,
+    /// Values of the variables of a root module, if a source has needed one.
+    of_root: OnceLock<ConstValues>,
+    /// The selected workspace, for sources in the language of OpenTofu.
+    selected: Option<&'m str>,
     /// Working directory, as `path.cwd` returns it.
     cwd: &'m str,
     /// The selected workspace, if all variables are known and everything else is an error.
@@ -58,6 +79,9 @@ impl<'m> EarlyModule<'m> {
         EarlyModule {
             module,
             values,
+            others: Others::Unknown,
+            of_root: OnceLock::new(),
+            selected: None,
             cwd,
             workspace: None,
             functions: FunctionSettings {
@@ -78,6 +102,44 @@ impl<'m> EarlyModule<'m> {
             workspace: Some(workspace),
             functions: FunctionSettings::default(),
             ..EarlyModule::new(module, values, cwd, None)
+        }
+    }
+
+    /// Makes variables that are not const known, in the language of OpenTofu.
+    pub fn with_others(self, others: Others<'m>, workspace: &'m str) -> EarlyModule<'m> {
+        if !Mode::current().has_opentofu() {
+            return self;
+        }
+        EarlyModule {
+            others,
+            selected: Some(workspace),
+            ..self
+        }
+    }
+
+    /// Returns the value of a variable that is not const. Problems of the values of a root module are left to the plan.
+    fn other(&self, variable: &Variable) -> Option<Value> {
+        let default = || variable.default.clone();
+        match self.others {
+            Others::Unknown | Others::Root(RootVariables::None) => None,
+            Others::Root(RootVariables::Known(values)) => values.get(&variable.name).cloned().or_else(default),
+            Others::Root(RootVariables::Set(set)) => {
+                let all = self.of_root.get_or_init(|| {
+                    let found = values::collect(self.module, set).values.into_iter();
+                    found.map(|(name, found)| (name, found.value)).collect()
+                });
+                all.get(&variable.name).cloned()
+            }
+            Others::Call(caller, call) => {
+                let Some(attribute) = call.inputs.attribute(&variable.name) else {
+                    return default();
+                };
+                let (value, problems) = caller.evaluate_as(&attribute.expr, &Type::Dynamic);
+                // The plan evaluates the argument, too, and reports its problems.
+                let failed = problems.has_errors() || caller.locals().problems.has_errors();
+                let known = Some(value).filter(|value| !failed && value.is_wholly_known())?;
+                variable.accept(&known, attribute.expr.range()).ok()
+            }
         }
     }
 
@@ -139,14 +201,19 @@ impl<'m> EarlyModule<'m> {
             let Ok(reference) = lang::refs::whole_reference(traversal) else {
                 continue;
             };
-            if !(argument.allows)(&reference.subject) {
+            let workspace = matches!(&reference.subject, Referenceable::Terraform(name) if &**name == "workspace");
+            if !(argument.allows)(&reference.subject) && !(workspace && self.selected.is_some()) {
                 diagnostics.push(
                     Diagnostic::error(
                         format!("Invalid module {}", argument.name),
                         format!(
                             "The {} of a module is needed before anything of the configuration exists, so it can depend only \
-                             on const variables, and on local values that depend on nothing else.",
-                            argument.name
+                             on {}, and on local values that depend on nothing else.",
+                            argument.name,
+                            match self.selected {
+                                Some(_) => "variables that are known then",
+                                None => "const variables",
+                            }
                         ),
                     )
                     .at(&reference.range),
@@ -169,9 +236,13 @@ impl<'m> EarlyModule<'m> {
         if !value.is_known() {
             if self.is_complete() {
                 diagnostics.push(unknown(format!(
-                    "The {} of a module must be known when the configuration is loaded: only literals, and variables with \
-                     \"const = true\", are known then.",
-                    argument.name
+                    "The {} of a module must be known when the configuration is loaded: only literals, and variables {}, are \
+                     known then.",
+                    argument.name,
+                    match self.selected {
+                        Some(_) => "whose values depend on nothing else",
+                        None => "with \"const = true\"",
+                    }
                 )));
             }
             return Err(Unusable);
@@ -281,6 +352,9 @@ impl<'m> EarlyModule<'m> {
             let (value, problems) = self.evaluate_as(&attribute.expr, &Type::Dynamic);
             if !problems.has_errors() && value.is_wholly_known() {
                 out.insert(attribute.name.clone(), value);
+            } else if self.selected.is_some() {
+                // The default must not take its place.
+                out.insert(attribute.name.clone(), Value::dynamic());
             }
         }
         // The inputs are evaluated again when the module is installed; problems are reported then.
@@ -417,6 +491,16 @@ impl Scope for EarlyModule<'_> {
                         ),
                     ));
                 }
+                if self.selected.is_some() && variable.written.is_const && !variable.is_const {
+                    return Err(error(
+                        reference,
+                        "Unable to use variable in static context",
+                        format!(
+                            "The variable \"{name}\" has \"const = false\", and this value is needed before a plan is made."
+                        ),
+                    ));
+                }
+                let known = known.or_else(|| self.other(variable));
                 let value = known.unwrap_or_else(|| Value::unknown(variable.value_type()));
                 Ok(value.with_marks(variable.marks()))
             }
@@ -456,6 +540,9 @@ impl Scope for EarlyModule<'_> {
             },
             Referenceable::Terraform(name) if &**name == "workspace" && self.workspace.is_some() => {
                 Ok(Value::string(self.workspace.unwrap_or_default()))
+            }
+            Referenceable::Terraform(name) if &**name == "workspace" && self.selected.is_some() => {
+                Ok(Value::string(self.selected.unwrap_or_default()))
             }
             other if self.workspace.is_some() => Err(dynamic(reference, other)),
             _ => Ok(Value::unknown(Type::Dynamic)),

@@ -5,17 +5,19 @@
 
 use std::sync::Arc;
 
+use addrs::program::Mode;
 use cty::Value;
 use lang::body::decode_body;
-use lang::eval::Context;
+use lang::eval::{Context, evaluate};
+use lang::scope::Constant;
 use schema::BlockSchema;
-use syntax::Diagnostics;
-use syntax::ast::Body;
+use syntax::ast::{Body, Expr};
+use syntax::{Diagnostic, Diagnostics};
 
 use crate::early::{ConstValues, EarlyModule};
 use crate::files::FileSource;
 use crate::loader::configuration_files;
-use crate::model::Module;
+use crate::model::{Config, Module};
 use crate::values::{self, SetVariables};
 
 /// Returns true if a file of a root module may have an `encryption` block, by its text alone: to parse every module for a block
@@ -87,6 +89,96 @@ impl KnownRoot {
         scope.take_problems(&mut all);
         all.extend(problems);
         (value, all)
+    }
+}
+
+/// Replaces the settings of the block that says where states are stored by their values, as far as they are no
+/// constants. `workspace` returns the selected workspace; it is called only if there are such settings.
+///
+/// The values stand in the configuration like written ones, so that everything that reads the block knows constants only.
+pub fn settle(config: &mut Config, set: &SetVariables, cwd: &str, workspace: impl FnOnce() -> String) {
+    let root = &config.root.module;
+    let body = match (&root.cloud, &root.backend) {
+        (Some(cloud), _) => &cloud.body,
+        (None, Some(backend)) => &backend.body,
+        (None, None) => return,
+    };
+    if !Mode::current().has_opentofu() || is_constant(body) {
+        return;
+    }
+    let known = KnownRoot::new(root.clone(), set, cwd, &workspace());
+    let mut body = Body::clone(body);
+    let mut problems = known.settle_body(&mut body);
+    problems.0.retain(Diagnostic::is_error);
+    let module = Arc::make_mut(&mut config.root.module);
+    if let Some(cloud) = &mut module.cloud {
+        cloud.body = Arc::new(body);
+        cloud.problems = problems;
+    } else if let Some(backend) = &mut module.backend {
+        backend.body = Arc::new(body);
+        backend.problems = problems;
+    }
+}
+
+/// Returns true if all expressions of a body are constants. Those with errors are left to the decoder.
+fn is_constant(body: &Body) -> bool {
+    let constant = |expr: &Expr| matches!(expr, Expr::Invalid { .. }) || is_evaluated(expr);
+    body.attributes.iter().all(|a| constant(&a.expr)) && body.blocks.iter().all(|b| is_constant(&b.body))
+}
+
+fn is_evaluated(expr: &Expr) -> bool {
+    !evaluate(expr, Context::new(&Constant)).1.has_errors()
+}
+
+impl KnownRoot {
+    /// Replaces expressions that are no constants by their values.
+    fn settle_body(&self, body: &mut Body) -> Diagnostics {
+        let mut problems = Diagnostics::new();
+        for attribute in &mut body.attributes {
+            if !matches!(attribute.expr, Expr::Invalid { .. }) && !is_evaluated(&attribute.expr) {
+                match self.setting(&attribute.expr) {
+                    Ok(value) => {
+                        attribute.expr = Expr::Literal {
+                            value,
+                            range: attribute.expr.range().clone(),
+                        }
+                    }
+                    Err(found) => problems.extend(found),
+                }
+            }
+        }
+        for block in &mut body.blocks {
+            problems.extend(self.settle_body(&mut block.body));
+        }
+        problems
+    }
+
+    /// Evaluates a setting. What is stored in clear text cannot be made of secrets.
+    fn setting(&self, expr: &Expr) -> Result<Value, Diagnostics> {
+        let scope = EarlyModule::of_root(&self.module, self.values.clone(), &self.cwd, &self.workspace);
+        scope.prepare(expr);
+        let (value, problems) = evaluate(expr, Context::new(&scope));
+        let mut all = Diagnostics::new();
+        scope.take_problems(&mut all);
+        all.extend(problems);
+        let value = all.into_result(value)?;
+        let (value, marks) = value.unmark_deep();
+        let refused = |summary: &str, why: &str| {
+            Diagnostics::from(
+                Diagnostic::error(
+                    summary,
+                    format!("The settings of a backend are stored in clear text, so {why} value cannot be used here."),
+                )
+                .at(expr.range()),
+            )
+        };
+        if marks.is_sensitive() {
+            return Err(refused("Sensitive value not allowed", "a sensitive"));
+        }
+        if marks.is_ephemeral() {
+            return Err(refused("Ephemeral value not allowed", "an ephemeral"));
+        }
+        Ok(value)
     }
 }
 

@@ -11,7 +11,7 @@ use files::io_reason;
 use syntax::content;
 use syntax::{Diagnostic, Diagnostics, Range, Severity, SourceMap};
 
-use crate::early::{ConstValues, EarlyModule};
+use crate::early::{ConstValues, EarlyModule, Others};
 use crate::files::{FileSource, clean, join};
 use crate::losses::surrounds;
 use crate::manifest::Manifest;
@@ -36,6 +36,8 @@ pub struct LoadOptions<'o> {
     pub variables: RootVariables<'o>,
     /// Working directory, as `path.cwd` returns it.
     pub cwd: &'o str,
+    /// The selected workspace.
+    pub workspace: &'o str,
 }
 
 impl<'o> LoadOptions<'o> {
@@ -47,6 +49,7 @@ impl<'o> LoadOptions<'o> {
             manifest,
             variables: RootVariables::None,
             cwd: ".",
+            workspace: "default",
         }
     }
 }
@@ -85,7 +88,7 @@ pub struct MissingModule {
     pub path: addrs::Module,
     pub source: ModuleSource,
     pub version: Option<Constraint>,
-    /// The values of the call's arguments that are known, for const variables of the module.
+    /// The values of the call's arguments, for const variables of the module; in the language of OpenTofu for all, with unknown values.
     pub inputs: ConstValues,
     /// Range of the source argument.
     pub range: Range,
@@ -176,7 +179,10 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
     });
     let values = loader.root_values(&module);
     let mut ancestors = vec![dir];
-    let mut root = loader.node(addrs::Module::root(), module, None, values, &mut ancestors);
+    let mut root = {
+        let others = Others::Root(options.variables);
+        loader.node(addrs::Module::root(), module, None, values, others, &mut ancestors)
+    };
     let Loader {
         sources,
         mut diagnostics,
@@ -369,7 +375,8 @@ impl Loader<'_> {
             }
         };
         let of_const = module.variables.values().filter(|v| v.is_const);
-        let value = |v: &Variable| given.get(&v.name).cloned().or_else(|| v.default.clone());
+        let known = |name: &str| given.get(name).filter(|value| value.is_wholly_known());
+        let value = |v: &Variable| known(&v.name).cloned().or_else(|| v.default.clone());
         of_const.filter_map(|v| Some((v.name.clone(), value(v)?))).collect()
     }
 
@@ -380,6 +387,7 @@ impl Loader<'_> {
         module: Arc<Module>,
         from: Option<(&CallAddress, Option<String>)>,
         values: ConstValues,
+        others: Others<'_>,
         ancestors: &mut Vec<String>,
     ) -> ModuleNode {
         let mut node = ModuleNode {
@@ -395,6 +403,7 @@ impl Loader<'_> {
             providers::misplaced(&node, &mut self.diagnostics);
         }
         let early = EarlyModule::new(&module, values, self.options.cwd, self.files.mounts());
+        let early = early.with_others(others, self.options.workspace);
         for call in module.module_calls.values() {
             let path = node.path.child(call.name.clone());
             if let Some(child) = self.child(path, call, &early, ancestors) {
@@ -460,7 +469,10 @@ impl Loader<'_> {
         };
         let values = self.call_values(call, early, &module);
         ancestors.push(dir);
-        let node = self.node(path, module, Some((&address, version)), values, ancestors);
+        let node = {
+            let others = Others::Call(early, call);
+            self.node(path, module, Some((&address, version)), values, others, ancestors)
+        };
         ancestors.pop();
         Some(node)
     }

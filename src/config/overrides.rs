@@ -282,6 +282,7 @@ fn call(base: &mut ModuleCall, by: ModuleCall) {
     replace(&mut base.version, by.version);
     replace(&mut base.count, by.count);
     replace(&mut base.for_each, by.for_each);
+    replace(&mut base.enabled, by.enabled);
     replace(&mut base.providers, by.providers);
     body(&mut base.inputs, by.inputs);
 }
@@ -305,8 +306,10 @@ fn resource(base: &mut Resource, by: Resource) {
         &mut base.lifecycle.create_before_destroy,
         lifecycle.create_before_destroy,
     );
-    if lifecycle.prevent_destroy.is_some() {
+    replace(&mut base.lifecycle.enabled, lifecycle.enabled);
+    if lifecycle.prevent_destroy_range.is_some() {
         base.lifecycle.prevent_destroy = lifecycle.prevent_destroy;
+        base.lifecycle.prevent_destroy_if = lifecycle.prevent_destroy_if;
         base.lifecycle.prevent_destroy_range = lifecycle.prevent_destroy_range;
     }
     match (&base.lifecycle.ignore_changes, lifecycle.ignore_changes) {

@@ -96,7 +96,7 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
         let Some(call) = caller.module_calls.get(name) else {
             continue;
         };
-        let counted = call.count.as_ref().or(call.for_each.as_ref()).map(|e| e.range());
+        let counted = call.repetition().next().map(|e| e.range());
         let repeats = counted.or(call.depends_on.first().map(|r| &r.range)).or(repeats);
         // Lowest precedence first: defaults of the caller flow down, the module's own blocks replace them, and passed
         // ones replace both.

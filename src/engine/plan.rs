@@ -50,6 +50,8 @@ pub enum Reason {
     DeleteBecauseCountIndex,
     /// The key is not in `for_each`.
     DeleteBecauseEachKey,
+    /// `enabled` is false.
+    DeleteBecauseEnabledFalse,
     /// The configuration has no such module instance.
     DeleteBecauseNoModule,
     /// The configuration does not have the target of a move.
@@ -78,6 +80,7 @@ impl Reason {
             Reason::DeleteBecauseWrongRepetition => "delete_because_wrong_repetition",
             Reason::DeleteBecauseCountIndex => "delete_because_count_index",
             Reason::DeleteBecauseEachKey => "delete_because_each_key",
+            Reason::DeleteBecauseEnabledFalse => "delete_because_enabled_false",
             Reason::DeleteBecauseNoModule => "delete_because_no_module",
             Reason::DeleteBecauseNoMoveTarget => "delete_because_no_move_target",
             Reason::ForgetBecauseState => "forgot_because_lifecycle_destroy_in_state",

@@ -64,7 +64,7 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
             called(provider_functions_in_body(&provider.body));
         }
         for resource in module.resources.values() {
-            for expr in resource.count.iter().chain(&resource.for_each) {
+            for expr in resource.repetition().chain(&resource.lifecycle.prevent_destroy_if) {
                 called(provider_functions(expr));
             }
             let listing = resource.list.iter().flat_map(|l| [&l.limit, &l.include_resource]);
@@ -98,7 +98,7 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
             }
         }
         for call in module.module_calls.values() {
-            for expr in call.count.iter().chain(&call.for_each) {
+            for expr in call.repetition() {
                 called(provider_functions(expr));
             }
             called(provider_functions_in_body(&call.inputs));

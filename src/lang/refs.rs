@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use addrs::program::Mode as Tool;
 use addrs::{Action, InstanceKey, Mode, Referenceable, Resource};
 use cty::Value;
 use syntax::ast::{Body, Expr, ObjectKey, TemplatePart, Traversal, TraversalStep};
@@ -110,6 +111,7 @@ pub fn whole_reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
         "each" => single(Referenceable::Each),
         "path" => single(Referenceable::Path),
         "terraform" => single(Referenceable::Terraform),
+        "tofu" if Tool::current().has_opentofu() => single(Referenceable::Terraform),
         "module" => single(Referenceable::Module),
         "self" => Ok(Reference {
             subject: Referenceable::SelfRef,

@@ -241,8 +241,7 @@ fn of_module(module: &Module, seen: &Seen, out: &mut Vec<Item>) {
             _ => seen.resources.get(&place(&resource.range)).copied().unwrap_or(0),
         };
         items.add(Kind::Resource, address.to_string(), &resource.range, hits);
-        let repetition = resource.count.iter().chain(&resource.for_each);
-        repetition.for_each(|expr| items.branches(expr));
+        resource.repetition().for_each(|expr| items.branches(expr));
         items.body(&resource.body);
         let lifecycle = &resource.lifecycle;
         items.rules(&lifecycle.preconditions, &address.to_string());
@@ -252,8 +251,7 @@ fn of_module(module: &Module, seen: &Seen, out: &mut Vec<Item>) {
         items.rules(&check.asserts, &format!("check.{}", check.name));
     }
     for call in module.module_calls.values() {
-        let repetition = call.count.iter().chain(&call.for_each);
-        repetition.for_each(|expr| items.branches(expr));
+        call.repetition().for_each(|expr| items.branches(expr));
         items.body(&call.inputs);
     }
 }

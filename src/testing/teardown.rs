@@ -23,12 +23,13 @@ use crate::walk::walk;
 fn unprotected(config: &Arc<Config>) -> Arc<Config> {
     fn is_protected(node: &ModuleNode) -> bool {
         let mut resources = node.module.resources.values();
-        resources.any(|r| r.lifecycle.prevent_destroy.is_some()) || node.children.values().any(is_protected)
+        resources.any(|r| r.lifecycle.may_prevent_destroy()) || node.children.values().any(is_protected)
     }
     fn remove(node: &mut ModuleNode) {
         let mut module = Module::clone(&node.module);
         for resource in module.resources.values_mut() {
             resource.lifecycle.prevent_destroy = None;
+            resource.lifecycle.prevent_destroy_if = None;
         }
         node.module = Arc::new(module);
         node.children.values_mut().for_each(remove);

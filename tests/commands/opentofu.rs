@@ -17,6 +17,30 @@ pub const TESTS: &[(&str, fn())] = &[
         "opentofu::each_mode_reads_its_files_and_its_version_constraints",
         each_mode_reads_its_files_and_its_version_constraints,
     ),
+    (
+        "opentofu::disabled_resources_and_modules_are_null_and_destroyed",
+        disabled_resources_and_modules_are_null_and_destroyed,
+    ),
+    (
+        "opentofu::prevent_destroy_depends_on_variables",
+        prevent_destroy_depends_on_variables,
+    ),
+    (
+        "opentofu::language_block_selects_versions",
+        language_block_selects_versions,
+    ),
+    (
+        "opentofu::removed_block_without_lifecycle_has_the_meaning_of_the_mode",
+        removed_block_without_lifecycle_has_the_meaning_of_the_mode,
+    ),
+    (
+        "opentofu::settings_of_a_backend_depend_on_variables",
+        settings_of_a_backend_depend_on_variables,
+    ),
+    (
+        "opentofu::sources_of_modules_depend_on_variables",
+        sources_of_modules_depend_on_variables,
+    ),
 ];
 
 /// Runs the program through a link with the name of OpenTofu's.
@@ -112,4 +136,278 @@ fn each_mode_reads_its_files_and_its_version_constraints() {
         in_mode(&w, mode, &["plan", "-no-color"]).fails_with(&["Incompatible module", "answers as version 1.12.6"]);
     }
     in_mode(&w, "terraform", &["plan"]).ok();
+}
+
+/// Returns the workspace of a configuration, planned or applied in the mode of OpenTofu and under the own name.
+fn both(files: &[(&str, &str)], check: impl Fn(&Workspace, &dyn Fn(&[&str]) -> Ran)) {
+    for mode in ["opentofu", "monoform"] {
+        let w = Workspace::with(files);
+        check(&w, &|args| in_mode(&w, mode, args));
+    }
+}
+
+const ENABLED: &str = r#"
+variable "on" {
+  default = true
+}
+resource "terraform_data" "a" {
+  input = 1
+  lifecycle {
+    enabled = var.on
+  }
+}
+module "m" {
+  source = "./m"
+  lifecycle {
+    enabled = var.on
+  }
+}
+output "a" {
+  value = try(terraform_data.a.output, "none")
+}
+output "m" {
+  value = module.m != null ? module.m.x : "none"
+}
+"#;
+
+fn disabled_resources_and_modules_are_null_and_destroyed() {
+    let child = "resource \"terraform_data\" \"b\" {\n  input = \"x\"\n}\noutput \"x\" {\n  value = terraform_data.b.input\n}\n";
+    both(&[("main.tf", ENABLED), ("m/main.tf", child)], |w, run| {
+        run(&["apply", "-auto-approve", "-no-color"]).ok();
+        let ran = run(&["plan", "-no-color", "-out=p", "-var=on=false"]).ok();
+        for text in [
+            "# terraform_data.a will be destroyed\n  # (because enabled is false)",
+            "# (because module.m is not in configuration)",
+            "~ a = 1 -> \"none\"",
+            "~ m = \"x\" -> \"none\"",
+            "Plan: 0 to add, 0 to change, 2 to destroy.",
+        ] {
+            assert!(ran.stdout.contains(text), "{text}\n{}", ran.all());
+        }
+        let ran = run(&["show", "-json", "p"]).ok();
+        assert!(
+            ran.stdout.contains("\"delete_because_enabled_false\""),
+            "{}",
+            ran.stdout
+        );
+        run(&["apply", "p"]).ok();
+        assert!(
+            !w.read("terraform.tfstate").contains("terraform_data"),
+            "objects remain"
+        );
+        let ran = run(&["plan", "-no-color", "-var=on=false"]).ok();
+        assert!(ran.stdout.contains("No changes."), "{}", ran.all());
+        // A resource with count keeps its object when it gets enabled.
+        run(&["apply", "-auto-approve", "-no-color"]).ok();
+        w.write(
+            "main.tf",
+            &ENABLED
+                .replacen("  lifecycle {\n    enabled = var.on\n  }", "  count = 1", 1)
+                .replace("terraform_data.a.", "terraform_data.a[0]."),
+        );
+        let ran = run(&["apply", "-auto-approve", "-no-color"]).ok();
+        assert!(ran.stdout.contains("0 added, 0 changed, 0 destroyed"), "{}", ran.all());
+        w.write("main.tf", ENABLED);
+        let ran = run(&["plan", "-no-color"]).ok();
+        assert!(
+            ran.stdout.contains("terraform_data.a[0] has moved to terraform_data.a"),
+            "{}",
+            ran.all()
+        );
+        run(&["destroy", "-auto-approve", "-no-color"]).ok();
+    });
+    for (value, text) in [
+        ("null", "is null"),
+        ("sensitive(true)", "is sensitive"),
+        ("[]", "is true or false"),
+        ("terraform_data.b.id == \"a\"", "is not known before apply"),
+    ] {
+        let main = format!(
+            "resource \"terraform_data\" \"b\" {{}}\nresource \"terraform_data\" \"a\" {{\n  lifecycle {{\n    enabled = {value}\n  }}\n}}\n"
+        );
+        both(&[("main.tf", &main)], |_, run| {
+            run(&["plan", "-no-color"]).fails_with(&["Invalid enabled argument", text]);
+        });
+    }
+    let main = "resource \"terraform_data\" \"a\" {\n  count = 1\n  lifecycle {\n    enabled = true\n  }\n}\n";
+    both(&[("main.tf", main)], |w, run| {
+        run(&["validate", "-no-color"]).fails_with(&["Invalid combination of \"count\" and \"enabled\""]);
+        in_mode(w, "terraform", &["validate", "-no-color"]).fails_with(&["Unsupported argument", "\"enabled\""]);
+    });
+}
+
+fn prevent_destroy_depends_on_variables() {
+    let main = r#"
+variable "protected" {
+  default = true
+}
+resource "terraform_data" "a" {
+  input            = 1
+  triggers_replace = [tofu.workspace, var.n]
+  lifecycle {
+    prevent_destroy = var.protected && var.n > 0
+  }
+}
+variable "n" {
+  default = 1
+}
+"#;
+    both(&[("main.tf", main)], |w, run| {
+        run(&["apply", "-auto-approve", "-no-color"]).ok();
+        assert!(w.read("terraform.tfstate").contains("\"default\""), "the workspace");
+        run(&["plan", "-no-color", "-var=n=2"]).fails_with(&["Instance cannot be destroyed", "Change its value"]);
+        run(&["destroy", "-auto-approve", "-no-color"]).fails_with(&["Instance cannot be destroyed"]);
+        run(&["plan", "-no-color", "-var=n=2", "-var=protected=false"]).ok();
+        run(&["destroy", "-auto-approve", "-no-color", "-var=protected=false"]).ok();
+        for (value, text) in [
+            ("\"x\"", "Invalid value for prevent_destroy"),
+            ("sensitive(true)", "Invalid value for prevent_destroy"),
+            ("each.key == \"\"", "Invalid reference in prevent_destroy"),
+        ] {
+            let main = format!(
+                "resource \"terraform_data\" \"a\" {{\n  for_each = toset([\"a\"])\n  lifecycle {{\n    prevent_destroy = {value}\n  }}\n}}\n"
+            );
+            w.write("main.tf", &main);
+            run(&["validate", "-no-color"]).fails_with(&[text]);
+        }
+        w.write("main.tf", main);
+        in_mode(w, "terraform", &["validate", "-no-color"]).fails_with(&["Variables not allowed"]);
+    });
+}
+
+fn language_block_selects_versions() {
+    let checked = |text: &str, summary: &str| {
+        both(&[("main.tf", text)], |w, run| {
+            let ran = run(&["validate", "-no-color"]);
+            match summary {
+                "" => assert!(!ran.ok().all().contains("Warning"), "{text}"),
+                _ => assert!(ran.all().contains(summary), "{text}\n{}", ran.all()),
+            }
+            in_mode(w, "terraform", &["validate", "-no-color"]).fails_with(&["Unsupported block type"]);
+        });
+    };
+    for (body, summary) in [
+        (
+            "compatible_with {\n    opentofu = \">= 1.12, < 2.0\"\n    other = 5\n  }\n  edition = tofu2024\n  experiments = []",
+            "",
+        ),
+        (
+            "compatible_with {\n    opentofu = \">= 1.13\"\n  }\n  nonsense = 1",
+            "Incompatible module",
+        ),
+        (
+            "compatible_with {\n    opentofu = \">= 1.10\"\n  }",
+            "Ineffective version constraint",
+        ),
+        ("edition = tofu2025", "Unsupported language edition"),
+        ("edition = \"tofu2024\"", "Invalid language edition"),
+        ("experiments = [x]", "Unknown experiment keyword"),
+        (
+            "compatible_with {\n    opentofu = \">= 1.12\"\n  }\n  compatible_with {\n    opentofu = \">= 1.12\"\n  }",
+            "Duplicate compatible_with block",
+        ),
+    ] {
+        checked(&format!("language {{\n  {body}\n}}\n"), summary);
+    }
+    both(&[("main.tf", ""), ("override.tf", "language {}\n")], |_, run| {
+        run(&["validate", "-no-color"]).fails_with(&["Language selections in override file"]);
+    });
+    let json = "{\"language\": {\"compatible_with\": {\"opentofu\": \">= 1.13\"}}}";
+    both(&[("main.tf.json", json)], |_, run| {
+        run(&["validate", "-no-color"]).fails_with(&["Incompatible module"]);
+    });
+}
+
+fn removed_block_without_lifecycle_has_the_meaning_of_the_mode() {
+    for (mode, total, warned) in [
+        ("opentofu", "will no longer be managed by OpenTofu", true),
+        ("monoform", "0 to add, 0 to change, 1 to destroy", true),
+        ("terraform", "0 to add, 0 to change, 1 to destroy", false),
+    ] {
+        let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
+        in_mode(&w, mode, &["apply", "-auto-approve"]).ok();
+        w.write("main.tf", "removed {\n  from = terraform_data.a\n}\n");
+        let ran = in_mode(&w, mode, &["plan", "-no-color"]).ok();
+        assert!(ran.stdout.contains(total), "{mode}\n{}", ran.all());
+        let text = "Missing lifecycle from the removed block";
+        assert_eq!(ran.all().contains(text), warned, "{mode}\n{}", ran.all());
+    }
+}
+
+fn settings_of_a_backend_depend_on_variables() {
+    let main = |path: &str| {
+        format!(
+            "variable \"name\" {{\n  default = \"one\"\n}}\nvariable \"secret\" {{\n  default   = \"x\"\n  sensitive = true\n}}\n\
+             variable \"unset\" {{\n  type = string\n}}\nlocals {{\n  path = \"${{var.name}}-${{terraform.workspace}}.tfstate\"\n}}\n\
+             resource \"terraform_data\" \"a\" {{}}\nterraform {{\n  backend \"local\" {{\n    path = {path}\n  }}\n}}\n"
+        )
+    };
+    let unset = "-var=unset=u";
+    both(&[("main.tf", &main("local.path"))], |w, run| {
+        run(&["init", "-no-color"]).ok();
+        run(&["apply", "-auto-approve", unset]).ok();
+        assert!(w.exists("one-default.tfstate"), "the state is elsewhere");
+        assert!(run(&["state", "list"]).ok().stdout.contains("terraform_data.a"));
+        // Another value is another backend.
+        run(&["plan", "-no-color", unset, "-var=name=two"]).fails_with(&["Backend initialization required"]);
+        run(&["state", "list", "-var=name=two", unset]).fails_with(&["Backend initialization required"]);
+        for (path, summary) in [
+            ("var.secret", "Sensitive value not allowed"),
+            ("var.unset", "Required variable not set"),
+            ("terraform_data.a.id", "Dynamic value in static context"),
+            ("var.none", "Reference to undeclared input variable"),
+        ] {
+            w.write("main.tf", &main(path));
+            run(&["state", "list"]).fails_with(&[summary]);
+        }
+        w.write("main.tf", &main("\"${lower(\"ONE\")}-default.tfstate\""));
+        run(&["plan", "-no-color", unset]).ok();
+        in_mode(w, "terraform", &["plan", "-no-color", unset]).fails_with(&["Function calls not allowed"]);
+    });
+}
+
+fn sources_of_modules_depend_on_variables() {
+    let main = r#"
+variable "which" {
+  default = "a"
+}
+locals {
+  dir = "./${var.which}"
+}
+module "outer" {
+  source = "./outer"
+  dir    = upper(local.dir) == "" ? "" : "../${var.which}"
+}
+module "direct" {
+  source = local.dir
+}
+output "all" {
+  value = "${module.outer.name} ${module.direct.name}"
+}
+"#;
+    let outer = "variable \"dir\" {}\nmodule \"inner\" {\n  source = var.dir\n}\noutput \"name\" {\n  value = module.inner.name\n}\n";
+    let named = |name: &str| format!("output \"name\" {{\n  value = \"{name}\"\n}}\n");
+    let (a, b) = (named("first"), named("second"));
+    let files = [
+        ("main.tf", main),
+        ("outer/main.tf", outer),
+        ("a/main.tf", &*a),
+        ("b/main.tf", &*b),
+    ];
+    both(&files, |w, run| {
+        let ran = run(&["plan", "-no-color"]).ok();
+        assert!(ran.stdout.contains("all = \"first first\""), "{}", ran.all());
+        let ran = run(&["plan", "-no-color", "-var=which=b", "-out=p"]).ok();
+        assert!(ran.stdout.contains("all = \"second second\""), "{}", ran.all());
+        run(&["apply", "p"]).ok();
+        assert!(run(&["output", "-var=which=b"]).ok().stdout.contains("second second"));
+        in_mode(w, "terraform", &["plan", "-no-color"]).fails_with(&["Unknown module source"]);
+        w.write(
+            "main.tf",
+            &main.replacen("default = \"a\"", "default = \"a\"\n  const   = false", 1),
+        );
+        run(&["plan", "-no-color"]).fails_with(&["Unable to use variable in static context"]);
+        w.write("main.tf", "resource \"terraform_data\" \"a\" {}\nmodule \"outer\" {\n  source = \"./outer\"\n  dir    = terraform_data.a.id\n}\n");
+        run(&["plan", "-no-color"]).fails_with(&["Unknown module source"]);
+    });
 }

@@ -104,7 +104,8 @@ fn workspace(case: &Case) -> Workspace {
         .iter()
         .filter(|(n, t)| n != "main.tf" || !t.trim().is_empty());
     let files: Vec<(&str, &str)> = written.map(|(n, t)| (&**n, &**t)).collect();
-    Workspace::with(&files)
+    // What was recorded is Terraform's: under its own name, the program also has the language of OpenTofu.
+    Workspace::with(&files).env("MONOFORM_MODE", "terraform")
 }
 
 /// Returns the compared part of a document of `validate -json`: severity, summary and position of each diagnostic.

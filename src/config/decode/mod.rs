@@ -6,6 +6,7 @@
 mod action;
 pub(crate) mod address;
 mod check;
+mod language;
 mod module_call;
 mod moved;
 pub(crate) mod parts;
@@ -17,6 +18,7 @@ mod state_store;
 mod terraform;
 pub(crate) mod variable;
 
+pub(crate) use language::compatible_versions;
 pub(crate) use module_call::{call_address, literal_address};
 pub(crate) use query::{query_file, resolve_query};
 pub(crate) use variable::convert_default;
@@ -24,6 +26,7 @@ pub(crate) use variable::convert_default;
 use std::sync::Arc;
 
 use addrs::Mode;
+use addrs::program::Mode as Tool;
 use syntax::ast::Body;
 use syntax::content::{self, BodySpec};
 use syntax::{Diagnostic, Diagnostics, Range};
@@ -77,6 +80,8 @@ pub(crate) struct Decoder<'d> {
 const TOP: BodySpec<'static> = BodySpec {
     attributes: &[],
     blocks: &[
+        // Only OpenTofu has it; see `top`.
+        ("language", &[]),
         ("terraform", &[]),
         ("required_providers", &[]),
         ("provider", &["name"]),
@@ -95,16 +100,27 @@ const TOP: BodySpec<'static> = BodySpec {
     ],
 };
 
+/// Returns the outermost blocks in the language of the mode.
+fn top() -> BodySpec<'static> {
+    match Tool::current().has_opentofu() {
+        true => TOP,
+        false => BodySpec {
+            blocks: &TOP.blocks[1..],
+            ..TOP
+        },
+    }
+}
+
 /// Separates blocks from arguments in the body of a JSON file, whose syntax does not distinguish them.
 pub(crate) fn resolve(body: Arc<Body>, diagnostics: &mut Diagnostics) -> Arc<Body> {
-    Arc::new(content::resolve(Arc::unwrap_or_clone(body), TOP, diagnostics))
+    Arc::new(content::resolve(Arc::unwrap_or_clone(body), top(), diagnostics))
 }
 
 /// Decodes the body of a file.
 pub(crate) fn file(body: Arc<Body>, overriding: bool, diagnostics: &mut Diagnostics) -> FileBlocks {
     let mut out = FileBlocks::default();
     let body = Arc::unwrap_or_clone(body);
-    let taken = parts::exact(body, TOP, diagnostics);
+    let taken = parts::exact(body, top(), diagnostics);
     let mut decoder = Decoder {
         overriding,
         diagnostics,
@@ -112,6 +128,7 @@ pub(crate) fn file(body: Arc<Body>, overriding: bool, diagnostics: &mut Diagnost
     for block in taken.blocks {
         match &*block.ty {
             "terraform" => decoder.terraform(block, &mut out),
+            "language" => decoder.language_block(block),
             "required_providers" => decoder.diagnostics.push(
                 Diagnostic::error(
                     "Invalid required_providers block",

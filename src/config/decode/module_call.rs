@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use addrs::program::Mode;
 use lang::eval::{Context, evaluate};
 use lang::scope::Constant;
-use syntax::ast::{Block, Expr, ObjectKey};
+use syntax::ast::{Attribute, Block, Expr, ObjectKey};
 use syntax::content::BodySpec;
 use syntax::{Diagnostic, Diagnostics, Range};
 
@@ -39,6 +40,11 @@ const MODULE_OVERRIDE: BodySpec<'static> = BodySpec {
     ..MODULE
 };
 
+const LIFECYCLE: BodySpec<'static> = BodySpec {
+    attributes: &[("enabled", false)],
+    blocks: &[],
+};
+
 impl Decoder<'_> {
     pub(super) fn module_call(&mut self, block: Block) -> Option<ModuleCall> {
         let range = parts::header(&block);
@@ -51,7 +57,8 @@ impl Decoder<'_> {
 
         let (source, version) = (taken.expr("source"), taken.expr("version"));
         let (count, for_each) = (taken.attribute("count"), taken.attribute("for_each"));
-        self.count_and_for_each(count.as_ref(), for_each.as_ref());
+        let enabled = self.call_lifecycle(&mut taken.blocks);
+        self.one_repetition([count.as_ref(), enabled.as_ref(), for_each.as_ref()]);
         let depends_on = taken.attribute("depends_on");
         if self.overriding {
             self.no_depends_on_override(depends_on.as_ref());
@@ -71,11 +78,28 @@ impl Decoder<'_> {
             inputs: Arc::new(taken.rest),
             count: count.map(|a| a.expr),
             for_each: for_each.map(|a| a.expr),
+            enabled: enabled.map(|a| a.expr),
             depends_on: parts::depends_on(depends_on, self.diagnostics),
             providers,
             ignore_nested_deprecations,
             range,
         })
+    }
+
+    /// Takes the `lifecycle` block, which only OpenTofu has, and returns its argument `enabled`.
+    fn call_lifecycle(&mut self, blocks: &mut Vec<Block>) -> Option<Attribute> {
+        if !Mode::current().has_opentofu() {
+            return None;
+        }
+        let (found, others): (Vec<Block>, Vec<Block>) = blocks.drain(..).partition(|block| &*block.ty == "lifecycle");
+        *blocks = others;
+        let mut found = found.into_iter();
+        let first = found.next()?;
+        for block in found {
+            self.diagnostics
+                .push(parts::duplicate_block("lifecycle", "module", &first.header, &block));
+        }
+        parts::exact(first.body, LIFECYCLE, self.diagnostics).attribute("enabled")
     }
 
     /// Reads a literal bool: unlike in other flags, strings are not converted.

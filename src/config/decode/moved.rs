@@ -1,5 +1,6 @@
 //! `moved`, `removed` and `import` blocks.
 
+use addrs::program::Mode as Tool;
 use addrs::{Mode, Provider, Target, parse};
 use syntax::ast::{Block, Expr};
 use syntax::content::BodySpec;
@@ -124,6 +125,21 @@ impl Decoder<'_> {
                 .at(&provisioner),
             );
         }
+        if lifecycle_at.is_none() {
+            destroy = self.removed_without_lifecycle(&range);
+        }
+        if destroy == Some(false)
+            && Tool::current().has_opentofu()
+            && let Some(provisioner) = provisioners.first()
+        {
+            self.diagnostics.push(
+                Diagnostic::warning(
+                    "Removed block provisioners will not be executed",
+                    "The block has \"destroy = false\": nothing is destroyed, and provisioners run at destruction only.",
+                )
+                .at(&provisioner.range),
+            );
+        }
         Some(Removed {
             from: target,
             from_range,
@@ -132,6 +148,30 @@ impl Decoder<'_> {
             connection,
             range,
         })
+    }
+
+    /// Returns what a removed block without `lifecycle` means: Terraform destroys the object, OpenTofu forgets it.
+    fn removed_without_lifecycle(&mut self, range: &Range) -> Option<bool> {
+        let mode = Tool::current();
+        let (destroy, what) = match mode {
+            Tool::Terraform => return None,
+            Tool::Monoform => (
+                None,
+                "The object is destroyed, as in Terraform. OpenTofu would only forget it.",
+            ),
+            Tool::OpenTofu => (
+                Some(false),
+                "The object leaves the state and is not destroyed. Terraform would destroy it.",
+            ),
+        };
+        self.diagnostics.push(
+            Diagnostic::warning(
+                "Missing lifecycle from the removed block",
+                format!("{what} Add a \"lifecycle\" block with the argument \"destroy\" to say what is meant."),
+            )
+            .at(range),
+        );
+        destroy
     }
 
     /// Reads how an import block names its object: by exactly one of `id` and `identity`.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use addrs::program::Mode as Tool;
 use addrs::{Mode, Provider, Referenceable};
 use cty::{Path, Step};
 use syntax::ast::{Attribute, Block, Expr, Traversal, TraversalStep};
 use syntax::content::BodySpec;
-use syntax::{Diagnostic, Range};
+use syntax::{Diagnostic, Diagnostics, Range};
 
 use super::{Decoder, address, parts};
 use crate::model::{CheckRule, IgnoreChanges, Lifecycle, Resource};
@@ -37,6 +38,8 @@ const READ: BodySpec<'static> = BodySpec {
 
 const LIFECYCLE: BodySpec<'static> = BodySpec {
     attributes: &[
+        // Only OpenTofu has it; see `lifecycle_spec`.
+        ("enabled", false),
         ("create_before_destroy", false),
         ("prevent_destroy", false),
         ("destroy", false),
@@ -75,7 +78,9 @@ impl Decoder<'_> {
         parts::unescape(&mut taken.blocks, &mut taken.rest, owner, self.diagnostics);
 
         let (count, for_each) = (taken.attribute("count"), taken.attribute("for_each"));
-        self.count_and_for_each(count.as_ref(), for_each.as_ref());
+        let lifecycle = taken.blocks.iter().find(|block| &*block.ty == "lifecycle");
+        let enabled = lifecycle.and_then(|block| block.body.attribute("enabled"));
+        self.one_repetition([count.as_ref(), enabled, for_each.as_ref()]);
         let provider_ref = taken
             .attribute("provider")
             .and_then(|a| parts::provider_ref(&a.expr, "provider", self.diagnostics));
@@ -182,9 +187,81 @@ impl Decoder<'_> {
         }
     }
 
+    /// Reports `count`, `enabled` and `for_each` beside each other, at the last of them.
+    pub(super) fn one_repetition(&mut self, all: [Option<&Attribute>; 3]) {
+        let [count, enabled, for_each] = all;
+        if enabled.filter(|_| Tool::current().has_opentofu()).is_none() {
+            self.count_and_for_each(count, for_each);
+            return;
+        }
+        let written: Vec<&Attribute> = all.into_iter().flatten().collect();
+        let Some(last) = written
+            .iter()
+            .max_by_key(|a| a.name_range.start)
+            .filter(|_| written.len() > 1)
+        else {
+            return;
+        };
+        let names: Vec<String> = written.iter().map(|a| format!("\"{}\"", a.name)).collect();
+        let names = match names.as_slice() {
+            [one, other] => format!("{one} and {other}"),
+            _ => "\"count\", \"enabled\", and \"for_each\"".to_owned(),
+        };
+        self.diagnostics.push(
+            Diagnostic::error(
+                format!("Invalid combination of {names}"),
+                format!("{names} exclude each other: use the one that says best how many instances there are."),
+            )
+            .at(&last.name_range),
+        );
+    }
+
+    /// Returns the arguments of the tool whose language is read.
+    fn lifecycle_spec() -> BodySpec<'static> {
+        match Tool::current().has_opentofu() {
+            true => LIFECYCLE,
+            false => BodySpec {
+                attributes: &LIFECYCLE.attributes[1..],
+                ..LIFECYCLE
+            },
+        }
+    }
+
+    /// Reads `prevent_destroy`. A value that is not constant is evaluated when the object would be destroyed.
+    fn prevent_destroy(&mut self, attribute: Attribute, lifecycle: &mut Lifecycle) {
+        let constant = parts::constant_bool(&attribute.expr, &mut Diagnostics::new());
+        if constant.is_some() || !Tool::current().has_opentofu() || matches!(attribute.expr, Expr::Invalid { .. }) {
+            lifecycle.prevent_destroy = parts::constant_bool(&attribute.expr, self.diagnostics);
+            lifecycle.prevent_destroy_range = Some(attribute.range);
+            return;
+        }
+        for traversal in lang::refs::traversals(&attribute.expr) {
+            let subject = lang::refs::whole_reference(traversal).map(|r| r.subject);
+            if matches!(
+                subject,
+                Ok(Referenceable::Each(_) | Referenceable::Count(_) | Referenceable::SelfRef)
+            ) {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Invalid reference in prevent_destroy",
+                        "The value holds for all instances, also for those that are not configured any more: it cannot \
+                         depend on count.index, each.key, each.value or self.",
+                    )
+                    .at(&traversal.range),
+                );
+                return;
+            }
+        }
+        lifecycle.prevent_destroy_if = Some(attribute.expr);
+        lifecycle.prevent_destroy_range = Some(attribute.range);
+    }
+
     fn lifecycle(&mut self, block: Block, resource: &addrs::Resource) -> Lifecycle {
-        let mut taken = parts::exact(block.body, LIFECYCLE, self.diagnostics);
-        let mut lifecycle = Lifecycle::default();
+        let mut taken = parts::exact(block.body, Self::lifecycle_spec(), self.diagnostics);
+        let mut lifecycle = Lifecycle {
+            enabled: taken.expr("enabled"),
+            ..Lifecycle::default()
+        };
         if resource.mode != Mode::Managed {
             let what = if resource.mode == Mode::Data {
                 "data"
@@ -211,8 +288,7 @@ impl Decoder<'_> {
             lifecycle.create_before_destroy = parts::constant_bool(&a.expr, self.diagnostics);
         }
         if let Some(a) = taken.attribute("prevent_destroy") {
-            lifecycle.prevent_destroy = parts::constant_bool(&a.expr, self.diagnostics);
-            lifecycle.prevent_destroy_range = Some(a.range);
+            self.prevent_destroy(a, &mut lifecycle);
         }
         if let Some(a) = taken.attribute("destroy") {
             lifecycle.destroy = parts::constant_bool(&a.expr, self.diagnostics);

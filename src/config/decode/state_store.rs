@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use addrs::Provider;
-use syntax::Diagnostic;
 use syntax::ast::Block;
 use syntax::content::BodySpec;
+use syntax::{Diagnostic, Diagnostics};
 
 use super::{Decoder, parts};
 use crate::model::{Backend, StoreProvider};
@@ -65,6 +65,7 @@ impl Decoder<'_> {
         }
         let name = provider.address.name.clone();
         Some(Backend {
+            problems: Diagnostics::new(),
             ty: label.text,
             body: Arc::new(taken.rest),
             range,

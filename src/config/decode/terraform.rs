@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use addrs::Provider;
+use addrs::program::Mode;
 use syntax::ast::{Attribute, Block, Expr, ObjectKey};
 use syntax::content::BodySpec;
-use syntax::{Diagnostic, Range};
+use syntax::{Diagnostic, Diagnostics, Range};
 
 use super::{Decoder, FileBlocks, constraint, invalid_constraint, parts};
+use crate::file_names::is_of_opentofu;
 use crate::model::{Backend, Cloud, Encryption, ProviderMeta, ProviderRef, RequiredProvider};
 use crate::version::{Constraint, Dialect};
 
@@ -30,10 +32,12 @@ impl Decoder<'_> {
             out.required_versions
                 .extend(constraint(&a.expr, Dialect::Module, self.diagnostics));
         }
-        if let Some(a) = taken.attribute("experiments") {
+        // OpenTofu leaves these to Terraform in Terraform's files.
+        let heeded = !Mode::current().is_opentofu() || is_of_opentofu(&block.header.file);
+        if let Some(a) = taken.attribute("experiments").filter(|_| heeded) {
             self.experiments(&a);
         }
-        if let Some(a) = taken.attribute("language") {
+        if let Some(a) = taken.attribute("language").filter(|_| heeded) {
             self.language(&a);
         }
         for block in taken.blocks {
@@ -44,6 +48,7 @@ impl Decoder<'_> {
                     out.required_providers.push((range, entries));
                 }
                 "cloud" => out.clouds.push(Cloud {
+                    problems: Diagnostics::new(),
                     body: Arc::new(block.body),
                     range,
                 }),
@@ -59,6 +64,7 @@ impl Decoder<'_> {
                     };
                     let body = Arc::new(block.body);
                     out.backends.push(Backend {
+                        problems: Diagnostics::new(),
                         ty: label.text,
                         body,
                         range,

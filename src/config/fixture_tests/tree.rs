@@ -46,11 +46,11 @@ fn inputs_are_checked_against_variables() {
     // Missing arguments of a call are reported only if each module is valid by itself.
     check_files(
         &[
-            ("main.tf", "module \"c\" {\n source = \"./c\"\n lifecycle {}\n}\n"),
+            ("main.tf", "module \"c\" {\n source = \"./c\"\n locals {}\n}\n"),
             ("c/main.tf", "variable \"foo\" {}\n"),
         ],
         "error main.tf:1,12-12 Missing required argument
-         error main.tf:3,2-11 Reserved block type name in module block",
+         error main.tf:3,2-8 Reserved block type name in module block",
     );
     let loaded = loaded(&[
         ("main.tf", "module \"c\" {\n source = \"./c\"\n fooo = 1\n}\n"),
@@ -252,5 +252,7 @@ fn modules_that_are_missing_have_the_inputs_that_are_known() {
     )]);
     let missing = &loaded.missing[0];
     assert_eq!(missing.version.as_ref().map(|v| v.text.as_str()), Some("~> 1.0"));
-    assert_eq!(missing.inputs.keys().map(|k| &**k).collect::<Vec<_>>(), ["x"]);
+    // The default of a variable must not take the place of a value that is not known.
+    let inputs = missing.inputs.iter().map(|(k, v)| (&**k, v.is_wholly_known()));
+    assert_eq!(inputs.collect::<Vec<_>>(), [("x", true), ("y", false)]);
 }

@@ -146,9 +146,20 @@ impl Loader<'_> {
             });
             all.collect()
         };
+        let compatible = || {
+            let bodies = bodies.iter().filter(|(kind, _)| !kind.query && !kind.overriding);
+            let constraints = bodies.flat_map(|(_, body)| decode::compatible_versions(body));
+            constraints.map(|constraint| Unmet {
+                constraint,
+                opentofu: true,
+            })
+        };
         let mut unmet = required(true);
         if unmet.is_empty() {
             unmet = required(false);
+        }
+        if Mode::current().has_opentofu() {
+            unmet.extend(compatible());
         }
         unmet.retain(|unmet| !self.allows_tool(unmet));
         unmet

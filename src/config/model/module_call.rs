@@ -27,6 +27,8 @@ pub struct ModuleCall {
     pub count: Option<Expr>,
     /// One instance for each element; excludes `count`.
     pub for_each: Option<Expr>,
+    /// If false, there is no instance, and the module is null; excludes `count` and `for_each`.
+    pub enabled: Option<Expr>,
     /// Dependencies of everything in the module.
     pub depends_on: Vec<Reference>,
     /// Provider configurations passed to the module; `None` without the argument.
@@ -38,6 +40,11 @@ pub struct ModuleCall {
 }
 
 impl ModuleCall {
+    /// Returns the expressions that decide which instances there are.
+    pub fn repetition(&self) -> impl Iterator<Item = &Expr> {
+        self.count.iter().chain(&self.for_each).chain(&self.enabled)
+    }
+
     /// Range of the source argument; the header of the block if it is missing.
     #[must_use]
     pub fn source_range(&self) -> &Range {

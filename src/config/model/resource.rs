@@ -51,6 +51,11 @@ pub struct ListArguments {
 }
 
 impl Resource {
+    /// Returns the expressions that decide which instances there are.
+    pub fn repetition(&self) -> impl Iterator<Item = &Expr> {
+        self.count.iter().chain(&self.for_each).chain(&self.lifecycle.enabled)
+    }
+
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.address.mode
@@ -87,8 +92,12 @@ impl Resource {
 pub struct Lifecycle {
     /// Creates a replacement before the old object is destroyed.
     pub create_before_destroy: Option<bool>,
+    /// If false, there is no instance, and the resource is null; excludes `count` and `for_each`.
+    pub enabled: Option<Expr>,
     /// Makes destroying the object an error.
     pub prevent_destroy: Option<bool>,
+    /// As `prevent_destroy`, if the value is not constant.
+    pub prevent_destroy_if: Option<Expr>,
     /// If false, an object that is no longer needed only leaves the state.
     pub destroy: Option<bool>,
     pub ignore_changes: IgnoreChanges,
@@ -105,6 +114,12 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
+    /// Returns true if destroying the object can be an error.
+    #[must_use]
+    pub fn may_prevent_destroy(&self) -> bool {
+        self.prevent_destroy.is_some() || self.prevent_destroy_if.is_some()
+    }
+
     /// Returns true if an object that is no longer needed only leaves the state.
     #[must_use]
     pub fn keeps_object(&self) -> bool {

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use addrs::Provider;
-use syntax::Range;
 use syntax::ast::Body;
+use syntax::{Diagnostics, Range};
 
 /// A `backend` block, or a `state_store` block.
 #[derive(Clone, Debug)]
 pub struct Backend {
     pub ty: Arc<str>,
-    /// Settings, which can only be constants.
+    /// Settings: constants, or what is known before a plan (see [`crate::known::settle`]).
     pub body: Arc<Body>,
+    /// Errors of settings that cannot be evaluated. Nothing can be stored with them.
+    pub problems: Diagnostics,
     /// The header of the block.
     pub range: Range,
     /// Range of the type label.
@@ -56,8 +58,10 @@ pub struct Encryption {
 /// A `cloud` block.
 #[derive(Clone, Debug)]
 pub struct Cloud {
-    /// Settings, which can only be constants.
+    /// Settings, as those of a [`Backend`].
     pub body: Arc<Body>,
+    /// Errors of settings that cannot be evaluated.
+    pub problems: Diagnostics,
     /// The header of the block.
     pub range: Range,
 }

@@ -175,7 +175,7 @@ impl<'a> Edges<'a> {
 
     /// Adds the edges of a module call, and those of the module that it calls.
     fn module_call(&mut self, config: &ModuleNode, node: NodeIndex, called: &ModuleCall, inherited: &[NodeIndex]) {
-        self.exprs(config, node, called.count.iter().chain(&called.for_each));
+        self.exprs(config, node, called.repetition());
         let mut waits = inherited.to_vec();
         for reference in &called.depends_on {
             let first = self.resolve(config, reference, true);
@@ -206,7 +206,11 @@ impl<'a> Edges<'a> {
     }
 
     fn resource(&mut self, config: &ModuleNode, node: NodeIndex, resource: &Resource) {
-        self.exprs(config, node, resource.count.iter().chain(&resource.for_each));
+        self.exprs(
+            config,
+            node,
+            resource.repetition().chain(&resource.lifecycle.prevent_destroy_if),
+        );
         let reported = self.diagnostics.0.len();
         let address = resource.address.in_module(&config.path);
         let provider = self.root.provider_for(&address);

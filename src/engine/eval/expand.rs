@@ -31,6 +31,7 @@ impl Expansion {
     ) -> Result<Value, Reported> {
         Ok(match self {
             Expansion::Single => instance(InstanceKey::None)?,
+            Expansion::Disabled => Value::null(ty),
             Expansion::Unknown { counted: true } => Value::unknown(Type::list(ty)),
             Expansion::Unknown { counted: false } => Value::unknown(Type::map(ty)),
             Expansion::Count(n) => {
@@ -63,7 +64,7 @@ impl Expansion {
                     keys.filter_map(|(name, key)| Some((name, objects.get(&key)?.clone()))),
                 ))
             }
-            Expansion::Single | Expansion::Unknown { .. } => self.gather(value),
+            Expansion::Single | Expansion::Disabled | Expansion::Unknown { .. } => self.gather(value),
         }
     }
 
@@ -88,6 +89,10 @@ impl Expansion {
                 }))
             }
             Expansion::Single => objects.get(&InstanceKey::None).cloned().unwrap_or_else(Value::dynamic),
+            Expansion::Disabled => {
+                let object = objects.get(&InstanceKey::None).cloned();
+                object.unwrap_or_else(|| Value::null(Type::Dynamic))
+            }
         }
     }
 }
@@ -103,7 +108,14 @@ impl Evaluator<'_> {
         let key = Repeated::Call(module.clone(), call.clone());
         // Evaluated once, even if several blocks ask for it at the same time.
         slot(&self.expansions, &key)
-            .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
+            .get_or_init(|| {
+                self.expand(
+                    module,
+                    block.count.as_ref(),
+                    block.for_each.as_ref(),
+                    block.enabled.as_ref(),
+                )
+            })
             .clone()
     }
 
@@ -116,7 +128,10 @@ impl Evaluator<'_> {
             .ok_or(Reported)?;
         let key = Repeated::Resource(module.clone(), resource.clone());
         slot(&self.expansions, &key)
-            .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
+            .get_or_init(|| {
+                let enabled = block.lifecycle.enabled.as_ref();
+                self.expand(module, block.count.as_ref(), block.for_each.as_ref(), enabled)
+            })
             .clone()
     }
 
@@ -133,7 +148,7 @@ impl Evaluator<'_> {
             .ok_or(Reported)?;
         let key = Repeated::Action(module.clone(), action.clone());
         slot(&self.expansions, &key)
-            .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
+            .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref(), None))
             .clone()
     }
 
@@ -163,12 +178,14 @@ impl Evaluator<'_> {
         module: &ModuleInstance,
         count: Option<&Expr>,
         for_each: Option<&Expr>,
+        enabled: Option<&Expr>,
     ) -> Result<Arc<Expansion>, Reported> {
         let scope = self.scope(module).ok_or(Reported)?;
-        let expansion = match (count, for_each) {
-            (Some(expr), _) => self.count(expr, &scope)?,
-            (None, Some(expr)) => self.for_each(expr, &scope)?,
-            (None, None) => Expansion::Single,
+        let expansion = match (count, for_each, enabled) {
+            (Some(expr), _, _) => self.count(expr, &scope)?,
+            (None, Some(expr), _) => self.for_each(expr, &scope)?,
+            (None, None, Some(expr)) => self.enabled(expr, &scope)?,
+            (None, None, None) => Expansion::Single,
         };
         Ok(Arc::new(expansion))
     }
@@ -180,6 +197,15 @@ impl Evaluator<'_> {
             scope,
         };
         count.count(self.evaluate_used(expr, scope)?)
+    }
+
+    fn enabled(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Expansion, Reported> {
+        let enabled = RepetitionArgument {
+            name: "enabled",
+            expr,
+            scope,
+        };
+        enabled.enabled(self.evaluate_used(expr, scope)?)
     }
 
     /// Expands a `for_each` expression.
@@ -282,6 +308,41 @@ impl RepetitionArgument<'_> {
             ))),
             Some(n) => Ok(Expansion::Count(n)),
             None => Err(self.invalid("The value of \"count\" is not a whole number, or too large.")),
+        }
+    }
+
+    fn enabled(&self, value: Value) -> Result<Expansion, Reported> {
+        let (value, marks) = value.unmark();
+        if marks.contains(Marks::SENSITIVE) {
+            return Err(self.invalid_because(
+                Extra::CausedBySensitive,
+                "The value of \"enabled\" is sensitive. Whether there is an instance is shown, and would disclose it.",
+            ));
+        }
+        if marks.contains(Marks::EPHEMERAL) {
+            return Err(self.invalid(
+                "The value of \"enabled\" depends on an ephemeral value, which is not stored in the plan. Choose a value \
+                 that does not depend on ephemeral values.",
+            ));
+        }
+        let enabled = cty::convert(&value, &Type::Bool)
+            .map_err(|e| self.invalid(format!("The value of \"enabled\" is true or false: {}.", e.message)))?;
+        if !enabled.is_known() {
+            // Validation knows no objects, so any value may be right.
+            if self.is_static() {
+                return Ok(Expansion::Single);
+            }
+            return Err(self.invalid_because(
+                Extra::CausedByUnknown,
+                "Whether there is an instance is not known before apply, because \"enabled\" depends on attributes of \
+                 resources that are not created yet. Leave this block out of the plan with the -exclude option, or apply \
+                 those resources first, with the -target option, and plan again.",
+            ));
+        }
+        match enabled.as_bool() {
+            Some(true) => Ok(Expansion::Single),
+            Some(false) => Ok(Expansion::Disabled),
+            None => Err(self.invalid("The value of \"enabled\" is null, where true or false is required.")),
         }
     }
 

@@ -13,6 +13,8 @@ use super::Reported;
 pub enum Expansion {
     /// One instance without key: the block has no repetition argument.
     Single,
+    /// No instance, and null as the value: `enabled = false`.
+    Disabled,
     /// The number of instances: the value of `count`.
     Count(u64),
     /// Keys and values of the instances: the value of `for_each`.
@@ -66,6 +68,7 @@ impl Expansion {
     pub fn keys(&self) -> Vec<InstanceKey> {
         match self {
             Expansion::Single | Expansion::Unknown { .. } => vec![InstanceKey::None],
+            Expansion::Disabled => Vec::new(),
             Expansion::Count(n) => (0..*n).map(InstanceKey::Int).collect(),
             Expansion::ForEach(items) => items.keys().cloned().map(InstanceKey::String).collect(),
         }
@@ -116,6 +119,7 @@ impl Expansion {
     pub fn gather(&self, mut instance: impl FnMut(InstanceKey) -> Result<Value, Reported>) -> Result<Value, Reported> {
         Ok(match self {
             Expansion::Single => instance(InstanceKey::None)?,
+            Expansion::Disabled => Value::null(Type::Dynamic),
             Expansion::Unknown { .. } => Value::dynamic(),
             Expansion::Count(n) => Value::tuple(
                 (0..*n)

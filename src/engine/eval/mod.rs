@@ -16,6 +16,7 @@ mod expansion;
 pub mod instance_conditions;
 mod memo;
 pub mod objects;
+mod prevent_destroy;
 mod reported;
 pub mod scope;
 

@@ -76,6 +76,7 @@ impl ReferencedResource<'_> {
         match (&self.block.count, &self.block.for_each) {
             (Some(_), _) => Expansion::Count(0),
             (None, Some(_)) => Expansion::ForEach(BTreeMap::new()),
+            (None, None) if self.block.lifecycle.enabled.is_some() => Expansion::Disabled,
             (None, None) => Expansion::Single,
         }
     }
@@ -93,6 +94,10 @@ impl ReferencedResource<'_> {
         let Some(schema) = schemas.resource(&provider, resource.mode, &resource.ty) else {
             return Value::dynamic();
         };
+        if self.block.lifecycle.enabled.is_some() {
+            // It may be null.
+            return Value::unknown(schema.block.implied_type());
+        }
         unknown_attributes(schema)
     }
 

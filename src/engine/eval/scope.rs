@@ -105,7 +105,7 @@ impl ModuleScope<'_> {
                 .within(&reference.range.to(range))
                 .into())
             }
-            (Expansion::Single, Some(TraversalStep::Index { range, .. })) => Err(Diagnostic::error(
+            (Expansion::Single | Expansion::Disabled, Some(TraversalStep::Index { range, .. })) => Err(Diagnostic::error(
                 format!("Unexpected {what} instance key"),
                 format!(
                     "{subject} has neither \"count\" nor \"for_each\", so there is one instance of this {what} and no \
@@ -178,7 +178,10 @@ impl ModuleScope<'_> {
         self.check_key(reference, &expansion, "module")?;
         // Only the output that is referred to is evaluated: another one may depend on the block with the reference.
         let only = match (reference.remaining.as_slice(), &*expansion) {
-            ([TraversalStep::Attribute { name, .. }, ..], Expansion::Single | Expansion::Unknown { .. }) => Some(name),
+            (
+                [TraversalStep::Attribute { name, .. }, ..],
+                Expansion::Single | Expansion::Disabled | Expansion::Unknown { .. },
+            ) => Some(name),
             ([TraversalStep::Index { .. }, TraversalStep::Attribute { name, .. }, ..], _) => Some(name),
             _ => None,
         };

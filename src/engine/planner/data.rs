@@ -347,7 +347,7 @@ impl Planner<'_> {
             return true;
         }
         let (mut references, _) = references_in_body(&block.body, &p.schema.block);
-        for expression in [&block.count, &block.for_each].into_iter().flatten() {
+        for expression in block.repetition() {
             references.extend(references_in_expr(expression).0);
         }
         references.retain(|r| match &r.subject {

@@ -505,21 +505,41 @@ impl Planner<'_> {
             .map_err(|d| self.context.fail(d))
     }
 
+    /// Reports an error if `prevent_destroy` forbids to destroy an instance.
     pub(super) fn check_prevent_destroy(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
     ) -> Result<(), Reported> {
         let Some(block) = p.block else { return Ok(()) };
-        if block.lifecycle.prevent_destroy != Some(true) || !self.spec.kind.enforces_prevent_destroy() {
+        if !block.lifecycle.may_prevent_destroy() || !self.spec.kind.enforces_prevent_destroy() {
             return Ok(());
         }
+        let evaluator = &self.context.evaluator;
+        let why = match &block.lifecycle.prevent_destroy_if {
+            None if block.lifecycle.prevent_destroy == Some(true) => {
+                "which its lifecycle argument prevent_destroy forbids. Remove the argument if the object may go, or leave"
+            }
+            None => return Ok(()),
+            Some(expr) => match evaluator.prevents_destroy(&address.module, expr) {
+                Some(Ok(Some(false))) => return Ok(()),
+                Some(Ok(Some(true))) => {
+                    "which its lifecycle argument prevent_destroy forbids. Change its value if the object may go, or leave"
+                }
+                Some(Ok(None)) => {
+                    "and whether its lifecycle argument prevent_destroy forbids that is known only after apply. Leave"
+                }
+                Some(Err(Reported)) => return Err(Reported),
+                // The values of a module instance that is not configured any more do not exist.
+                None => {
+                    "and its lifecycle argument prevent_destroy cannot be evaluated, because the configuration does not \
+                     have its module instance any more. Remove the argument if the object may go, or leave"
+                }
+            },
+        };
         let diagnostic = Diagnostic::error(
             "Instance cannot be destroyed",
-            format!(
-                "The plan would destroy {address}, which its lifecycle argument prevent_destroy forbids. Remove the \
-                 argument if the object may go, or leave the resource out of the plan with -exclude or -target."
-            ),
+            format!("The plan would destroy {address}, {why} the resource out of the plan with -exclude or -target."),
         )
         .at(&block.range)
         .about(address);

@@ -185,7 +185,7 @@ impl<'s> Search<'s> {
             }
             Referenceable::Count(_) | Referenceable::Each(_) => {
                 let block = found.within.as_ref().and_then(|r| node.module.resources.get(r));
-                for expr in block.into_iter().flat_map(|b| b.count.iter().chain(&b.for_each)) {
+                for expr in block.into_iter().flat_map(|b| b.repetition()) {
                     self.expression(module, expr);
                 }
             }

@@ -286,6 +286,7 @@ fn orphan_reason(expansion: Option<&crate::eval::Expansion>, key: &InstanceKey) 
         (None, _) => Reason::DeleteBecauseNoResourceConfig,
         (Some(Expansion::Count(_)), InstanceKey::Int(_)) => Reason::DeleteBecauseCountIndex,
         (Some(Expansion::ForEach(_)), InstanceKey::String(_)) => Reason::DeleteBecauseEachKey,
+        (Some(Expansion::Disabled), InstanceKey::None) => Reason::DeleteBecauseEnabledFalse,
         _ => Reason::DeleteBecauseWrongRepetition,
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn is_left_to_plan(
     let may_have_no_instance = match expansion {
         Some(Expansion::Count(n)) => *n == 0,
         Some(Expansion::ForEach(items)) => items.is_empty(),
-        Some(Expansion::Unknown { .. }) => true,
+        Some(Expansion::Disabled | Expansion::Unknown { .. }) => true,
         Some(Expansion::Single) | None => false,
     };
     may_have_no_instance && refers_to_modules(config, address, block, schema)

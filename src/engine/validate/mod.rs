@@ -372,6 +372,10 @@ impl Validator<'_> {
                 .chain(warnings.into_iter().map(|d| d.about(address))),
         );
         self.ignored_changes(block, &schema.block);
+        if let Some(expr) = &block.lifecycle.prevent_destroy_if {
+            // An error is reported, and nothing else depends on the value.
+            let _ = self.evaluator.prevent_destroy_in(expr, &scope);
+        }
         // As in Terraform, `self` is an object with unknown attributes: references to attributes that it does not have
         // are found now.
         let own = match address.resource.mode {

@@ -166,7 +166,7 @@ impl Change<'_> {
         let kind = Kind::of_block(context, self.config, block)?;
         let provider = kind.owner().map(|owner| owner.saved.clone());
         let schema = kind.schema();
-        let in_block = settings::decode(&block.body, &schema)?;
+        let in_block = settings::decode_block(block, &schema)?;
         let hash = kind.hash(&block.ty, &in_block);
         let merged = settings::with_overrides(&block.ty, &schema, in_block, self.options.settings, sources)?;
         let connect = |kind: Kind, config: Value| kind.configure(config, Some(&block.body));

@@ -57,7 +57,7 @@ pub fn current(context: &Context<'_>, config: Option<&Config>) -> Result<StateBa
     }
     let kind = kind?;
     let schema = kind.schema();
-    let config = settings::decode(&block.body, &schema)?;
+    let config = settings::decode_block(block, &schema)?;
     let recorded = saved.value(&schema)?;
     let provider_change = kind.change(&saved);
     // A different hash alone is no change: the block may have been written differently, or the hash computed by another
@@ -100,7 +100,7 @@ fn first_use(context: &Context<'_>, block: &Backend, kind: Kind) -> Result<State
         let reason = format!("Initial configuration of the requested backend \"{}\"", block.ty);
         return Err(needs_init(context, ',', &reason).into());
     }
-    let config = settings::decode(&block.body, &kind.schema())?;
+    let config = settings::decode_block(block, &kind.schema())?;
     kind.configure(config, Some(&block.body))
 }
 

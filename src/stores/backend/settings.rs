@@ -25,6 +25,7 @@ pub fn block(config: Option<&Config>) -> Option<Backend> {
     let cloud = root.cloud.as_ref().map(|cloud| Backend {
         ty: CLOUD.into(),
         body: cloud.body.clone(),
+        problems: cloud.problems.clone(),
         range: cloud.range.clone(),
         type_range: cloud.range.clone(),
         provider: None,
@@ -44,6 +45,15 @@ fn lenient(block: &BlockSchema) -> BlockSchema {
         nested.block = lenient(&nested.block);
     }
     block
+}
+
+/// Decodes the settings of a block as an object of the schema's type, in which nothing is required.
+///
+/// # Errors
+/// A setting cannot be evaluated, is not in the schema, or has a value that does not fit.
+pub fn decode_block(block: &Backend, schema: &Schema) -> Result<Value, Diagnostics> {
+    block.problems.clone().into_result(())?;
+    decode(&block.body, schema)
 }
 
 /// Decodes a body as an object of the schema's type, in which nothing is required.

@@ -234,6 +234,7 @@ fn why_destroyed(text: &mut Text, change: &ResourceChange) {
             InstanceKey::String(_) => "resource does not use for_each".to_owned(),
         },
         Reason::DeleteBecauseCountIndex => format!("index {key} is out of range for count"),
+        Reason::DeleteBecauseEnabledFalse => "enabled is false".to_owned(),
         Reason::DeleteBecauseEachKey => match key {
             InstanceKey::String(key) => format!("key [{}] is not in for_each map", quote(key)),
             key => format!("key {key} is not in for_each map"),

@@ -225,7 +225,7 @@ fn action(json: &Json) -> Action {
     }
 }
 
-const REASONS: [Reason; 14] = [
+const REASONS: [Reason; 15] = [
     Reason::ReplaceBecauseCannotUpdate,
     Reason::ReplaceBecauseTainted,
     Reason::ReplaceByRequest,
@@ -234,6 +234,7 @@ const REASONS: [Reason; 14] = [
     Reason::DeleteBecauseWrongRepetition,
     Reason::DeleteBecauseCountIndex,
     Reason::DeleteBecauseEachKey,
+    Reason::DeleteBecauseEnabledFalse,
     Reason::DeleteBecauseNoModule,
     Reason::DeleteBecauseNoMoveTarget,
     Reason::ForgetBecauseState,

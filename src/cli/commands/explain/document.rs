@@ -136,6 +136,7 @@ pub(super) fn why(reason: Reason) -> Option<&'static str> {
         Reason::DeleteBecauseWrongRepetition => "The kind of its key does not go with count or for_each of the block.",
         Reason::DeleteBecauseCountIndex => "Its number is beyond what count is now.",
         Reason::DeleteBecauseEachKey => "Its key is not in for_each any more.",
+        Reason::DeleteBecauseEnabledFalse => "Its block has enabled = false now.",
         Reason::DeleteBecauseNoModule => "The configuration does not have its module instance any more.",
         Reason::DeleteBecauseNoMoveTarget => "It was moved to an address that the configuration does not have.",
         Reason::ForgetBecauseState => {

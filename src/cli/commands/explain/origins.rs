@@ -74,7 +74,11 @@ impl<'t> Tracer<'t> {
     /// Returns the origins of a resource's values: its repetition, arguments and computed attributes.
     pub(super) fn resource(&mut self, node: &ModuleNode, resource: &Resource, schema: &BlockSchema) -> Vec<Origin> {
         let mut out = Vec::new();
-        for (name, expr) in [("count", &resource.count), ("for_each", &resource.for_each)] {
+        for (name, expr) in [
+            ("count", &resource.count),
+            ("for_each", &resource.for_each),
+            ("enabled", &resource.lifecycle.enabled),
+        ] {
             if let Some(expr) = expr {
                 out.push(self.expression(node, name.to_owned(), expr, false, &[]));
             }
@@ -314,18 +318,13 @@ pub(super) fn uses(
         add(format!("output.{}", output.name), &[&output.expr], None);
     }
     for call in module.module_calls.values() {
-        let exprs: Vec<&Expr> = call.count.iter().chain(&call.for_each).collect();
+        let exprs: Vec<&Expr> = call.repetition().collect();
         add(format!("module.{}", call.name), &exprs, Some((&call.inputs, &nothing)));
     }
     // References of the resource to itself tell nothing new.
     for resource in module.resources.values().filter(|resource| resource.address != *wanted) {
         let triggers = &resource.lifecycle.replace_triggered_by;
-        let exprs: Vec<&Expr> = resource
-            .count
-            .iter()
-            .chain(&resource.for_each)
-            .chain(triggers)
-            .collect();
+        let exprs: Vec<&Expr> = resource.repetition().chain(triggers).collect();
         let schema = schema_of(resource);
         add(resource.address.to_string(), &exprs, Some((&resource.body, &schema)));
     }
