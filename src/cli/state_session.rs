@@ -131,7 +131,7 @@ pub fn location(session: &Session) -> Result<StateLocation, Failure> {
     backend::selected(&session.stores(), Some(&project.config)).within(&project.sources)
 }
 
-/// Refuses a configuration with errors if variables are set on the command line, since the errors matter only then.
+/// Reports the errors of the configuration if variables are set on the command line: only then do they matter.
 fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Result<(), Failure> {
     let errors: Diagnostics = problems.into_iter().filter(Diagnostic::is_error).collect();
     if session.invocation.variables.is_empty() || errors.is_empty() {
@@ -150,7 +150,7 @@ pub fn backend_of_all(session: &Session) -> Result<StateBackend, Failure> {
     backend::current(&session.stores(), Some(&project.config)).within(&project.sources)
 }
 
-/// Returns true if a diagnostic is that the configuration refuses this version.
+/// Returns true if a diagnostic reports that the configuration refuses this version.
 #[must_use]
 pub fn is_refusal(problem: &Diagnostic) -> bool {
     problem.is_error() && VERSION_REFUSED.iter().any(|summary| problem.summary == *summary)

@@ -1,4 +1,4 @@
-//! From a directory to a tree of modules.
+//! Loading: reads a directory and the modules that it calls, and builds the tree of modules.
 
 mod directory;
 mod file_kind;
@@ -22,7 +22,7 @@ use crate::version::{Constraint, Version};
 use crate::{decode, file_names, providers};
 use file_kind::FileKind;
 
-/// Depth limit of the module tree, which symbolic links could make infinite.
+/// Depth limit of the module tree. Symbolic links could make it infinite.
 const MAX_DEPTH: usize = 64;
 
 /// Inputs of loading other than files.
@@ -36,7 +36,6 @@ pub struct LoadOptions<'o> {
     pub variables: RootVariables<'o>,
     /// Working directory, as `path.cwd` returns it.
     pub cwd: &'o str,
-    /// The selected workspace.
     pub workspace: &'o str,
 }
 
@@ -59,7 +58,7 @@ impl<'o> LoadOptions<'o> {
 pub enum RootVariables<'o> {
     /// Defaults only. A variable without a default has no value, and that is not reported.
     None,
-    /// Values that are known already, such as those of a saved plan. A missing one has its default.
+    /// Values that are already known, such as those of a saved plan. A missing one has its default.
     Known(&'o ConstValues),
     /// Values set by the environment, files and flags. A missing one is an error.
     Set(&'o SetVariables),
@@ -68,7 +67,7 @@ pub enum RootVariables<'o> {
 /// A loaded configuration with its sources and diagnostics.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The configuration, as far as it could be understood. Whole if there are no errors.
+    /// The configuration, as far as it could be read; complete if there are no errors.
     pub config: Config,
     /// Text of every file that was read.
     pub sources: SourceMap,
@@ -97,7 +96,7 @@ pub struct MissingModule {
 }
 
 impl Loaded {
-    /// Returns the problems, without those of modules that must be installed first.
+    /// Returns the diagnostics, without those about modules that must be installed first.
     #[must_use]
     pub fn apart_from_missing(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
@@ -131,22 +130,22 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
     load_files(files, dir, options, Purpose::Operation)
 }
 
-/// As [`load`], with the query files of the directory: their `list` blocks are resources of the root module.
+/// Loads as [`load`] does, with the query files of the directory: their `list` blocks are resources of the root module.
 #[must_use]
 pub fn load_with_queries(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
     load_files(files, dir, options, Purpose::Query)
 }
 
-/// As [`load`], for tests: provider configurations are not checked, because those of test files are not known yet (see
+/// Loads as [`load`] does, for tests: provider configurations are not checked, because those of test files are not known yet (see
 /// [`Config::with_root_providers`]), and outputs may be ephemeral, because no state is stored.
 #[must_use]
 pub fn load_for_tests(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
     load_files(files, dir, options, Purpose::Tests)
 }
 
-/// As [`load`], to install what the configuration needs. Missing provider configurations and ephemeral outputs of the
-/// root are not reported: tests bring their own configurations, and other commands report both. Terraform's `init` does
-/// the same.
+/// Loads as [`load`] does, to install the modules and providers that the configuration needs. Missing provider configurations and
+/// ephemeral outputs of the root are not reported: tests bring their own configurations, and other commands report both. Terraform's
+/// `init` does the same.
 #[must_use]
 pub fn load_for_installation(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
     load_files(files, dir, options, Purpose::Installation)
@@ -211,7 +210,7 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
         root_outputs(&root.module, &mut judged);
     }
     let config = Config { root };
-    // Nothing is reported about what a syntax error may have garbled.
+    // Parts that a syntax error may have garbled are not reported again.
     let broken = config.broken_parts();
     let garbled = |d: &Diagnostic| {
         d.subject
@@ -274,8 +273,8 @@ pub fn load_root(files: &dyn FileSource, dir: &str, tool_version: &str) -> std::
     })
 }
 
-/// Lists the files of a directory that the mode of the process reads, and OpenTofu's files that it leaves out although
-/// it reads such files.
+/// Lists the files of a directory that the mode of the process reads, and those of OpenTofu that it leaves out in favour of Terraform's
+/// files.
 fn listed(files: &dyn FileSource, dir: &str) -> std::io::Result<(Vec<(FileKind, String)>, Vec<String>)> {
     let mut names = files.list(dir)?;
     let left_out = file_names::select(&mut names, Mode::current());
@@ -286,7 +285,7 @@ fn listed(files: &dyn FileSource, dir: &str) -> std::io::Result<(Vec<(FileKind, 
     Ok((kinds.collect(), left_out.collect()))
 }
 
-/// Lists the configuration files of a directory, and if they are JSON.
+/// Lists the configuration files of a directory, each with true if it is JSON.
 pub(crate) fn configuration_files(files: &dyn FileSource, dir: &str) -> std::io::Result<Vec<(String, bool)>> {
     let (kinds, _) = listed(files, dir)?;
     let own = kinds.into_iter().filter(|(kind, _)| !kind.query);
@@ -313,13 +312,13 @@ struct Loader<'l> {
     diagnostics: Diagnostics,
     /// Problems between modules that are each valid by itself.
     between: Diagnostics,
-    /// Errors that matter to evaluation only ([`Loaded::judged`]), and warnings of that kind. They join `between` in
-    /// the end.
+    /// Errors that matter only to commands that evaluate ([`Loaded::judged`]), and warnings of that kind. They join `between` in the
+    /// end.
     judged: Diagnostics,
     missing: Vec<MissingModule>,
     /// Errors of modules that are not installed or not readable.
     unavailable: Diagnostics,
-    /// True if provider configurations of modules have errors.
+    /// True if provider configurations of modules have errors, so that others may be consequences.
     providers_in_doubt: bool,
     /// True if the configuration is loaded for tests.
     tests: bool,
@@ -489,8 +488,8 @@ impl Loader<'_> {
         early.into_values()
     }
 
-    /// Returns the directory and version of an installed remote module. A module that is not installed, or not as the
-    /// call requires it, is reported.
+    /// Returns the directory and version of an installed remote module. Reports a module that is not installed, or not with the source
+    /// and version that the call requires.
     fn installed(
         &mut self,
         path: &addrs::Module,

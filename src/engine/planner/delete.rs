@@ -311,7 +311,7 @@ impl Planner<'_> {
     }
 }
 
-/// Source of the decision that an object leaves the state without being destroyed.
+/// Block or record that decides that an object leaves the state without being destroyed.
 #[derive(Clone, Copy)]
 enum Kept {
     ByConfiguration,
