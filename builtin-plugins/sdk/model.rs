@@ -1,8 +1,8 @@
 //! Rust types for values of the configuration language, so that no plugin walks maps by hand.
 //!
-//! [`Cty`] ties a Rust type to a type of the language. [`Attr`] says whether a value is known, null or unknown;
-//! [`Any`] is a value whose type is only known at run time. A struct becomes a [`Model`] by
-//! [`#[derive(Model)]`](derive@crate::Model), or, in fewer lines, by [`model!`](crate::model!).
+//! [`Cty`] ties a Rust type to a type of the language. An [`Attr`] is known, null or unknown; [`Any`] is a value whose type is
+//! only known at run time. A struct becomes a [`Model`] by [`#[derive(Model)]`](derive@crate::Model), or, in fewer lines, by
+//! [`model!`](crate::model!).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,7 +34,7 @@ impl ModelError {
         }
     }
 
-    /// The error as a person sees it whose configuration has the value.
+    /// Converts the error to diagnostics for the user whose configuration has the value.
     pub(crate) fn of_configuration(self) -> Diagnostics {
         let detail = format!("This value cannot be used: {}.", self.message);
         Diagnostic::error("Configuration Read Error", detail)
@@ -42,7 +42,8 @@ impl ModelError {
             .into()
     }
 
-    /// The error for a value that is not known before other objects are applied, where the Rust type can only hold known ones.
+    /// Builds the error for a value that is unknown until other objects are applied, although the Rust type can only hold known
+    /// values.
     fn not_known_yet(self) -> Diagnostics {
         let detail = format!(
             "This cannot be planned before the value is known: {}. Apply what the value comes from first, with -target. (To the \
@@ -52,7 +53,7 @@ impl ModelError {
         Diagnostic::error("Value not known yet", detail).at(self.path).into()
     }
 
-    /// Puts a step in front of the path: the error as the surrounding value sees it.
+    /// Prepends a step to the path, for the error of the enclosing value.
     #[must_use]
     pub fn under(mut self, step: Step) -> ModelError {
         // Paths are built from the inside out, while the error travels up.
@@ -79,9 +80,9 @@ impl From<ModelError> for Diagnostics {
     }
 }
 
-/// A Rust type that stands for a type of the language.
+/// Rust type that represents a type of the language.
 pub trait Cty: Sized {
-    /// The type of the language.
+    /// Returns the type of the language.
     fn ty() -> Type;
     /// Reads a value of that type.
     fn from_cty(value: &Value) -> Result<Self, ModelError>;
@@ -100,12 +101,12 @@ pub enum Attr<T> {
     /// Null: the value is absent.
     #[default]
     Null,
-    /// A result that is not there yet.
+    /// A result that is not known yet.
     Unknown,
 }
 
 impl<T> Attr<T> {
-    /// The value, if it is there and known.
+    /// Returns the value if it is known and not null.
     pub fn known(&self) -> Option<&T> {
         match self {
             Attr::Known(value) => Some(value),
@@ -113,7 +114,7 @@ impl<T> Attr<T> {
         }
     }
 
-    /// The value itself, if it is there and known.
+    /// Returns the value by move if it is known and not null.
     pub fn into_known(self) -> Option<T> {
         match self {
             Attr::Known(value) => Some(value),
@@ -121,7 +122,7 @@ impl<T> Attr<T> {
         }
     }
 
-    /// The value, or this one where it is null or unknown.
+    /// Returns the value, or `other` if it is null or unknown.
     pub fn or(self, other: T) -> T {
         self.into_known().unwrap_or(other)
     }
@@ -138,12 +139,12 @@ impl<T> Attr<T> {
 }
 
 impl Attr<String> {
-    /// The text, if it is there and known.
+    /// Returns the text if it is known and not null.
     pub fn as_str(&self) -> Option<&str> {
         self.known().map(String::as_str)
     }
 
-    /// The text, or nothing at all where it is null or unknown.
+    /// Returns the text; empty if it is null or unknown.
     pub fn text(&self) -> &str {
         self.as_str().unwrap_or_default()
     }
@@ -176,7 +177,7 @@ impl<T: Cty> Cty for Attr<T> {
             Ok(Attr::Null)
         } else if value.is_known() {
             match T::from_cty(value) {
-                // Something inside is not known yet, and `T` cannot say so: the whole is not.
+                // A part is unknown, which `T` cannot represent, so the whole counts as unknown.
                 Err(error) if error.unknown => Ok(Attr::Unknown),
                 other => other.map(Attr::Known),
             }
@@ -193,7 +194,7 @@ impl<T: Cty> Cty for Attr<T> {
     }
 }
 
-/// A value of any type, as it is: known, null or unknown.
+/// A value of any type: known, null or unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Any(pub Value);
 
@@ -215,14 +216,14 @@ impl Cty for Any {
     }
 }
 
-/// The elements of a set. Neither their order nor how often one is there says anything: sets with the same elements are equal.
+/// The elements of a set. Their order and repetitions are ignored: sets with the same elements are equal.
 #[derive(Clone, Debug, Default)]
 pub struct Set<T>(pub Vec<T>);
 
 impl<T: PartialEq> PartialEq for Set<T> {
     fn eq(&self, other: &Set<T>) -> bool {
         let within = |some: &[T], all: &[T]| some.iter().all(|item| all.contains(item));
-        // Sets mostly come in the same order, and are then compared in one pass.
+        // Sets usually have the same order, and are then compared in one pass.
         self.0 == other.0 || within(&self.0, &other.0) && within(&other.0, &self.0)
     }
 }
@@ -360,9 +361,9 @@ impl<T: Cty> Cty for BTreeMap<String, T> {
     }
 }
 
-/// Returns the type of a collection's elements: the declared one, or, where that is open ([`Any`]), the type
-/// that all elements have. `None` if the elements have different types: no collection can hold them, which `wire::encode` reports.
-/// Blocks whose content has an open type form tuples and objects in any case, as in the protocol.
+/// Returns the type of a collection's elements: the declared one or, if that is open ([`Any`]), the common type of the elements.
+/// `None` if the elements have different types: no collection can hold them, which `wire::encode` reports. Blocks whose content
+/// has an open type form tuples and objects in any case, as in the protocol.
 fn element_type(declared: Type, items: &mut [Value]) -> Option<Type> {
     if !declared.has_dynamic() {
         return Some(declared);
@@ -375,7 +376,7 @@ fn element_type(declared: Type, items: &mut [Value]) -> Option<Type> {
     let Some(found) = items.iter().find(|item| !open(item)).map(|item| item.ty().clone()) else {
         return Some(declared);
     };
-    // Null and unknown say nothing about their type.
+    // Null and unknown elements do not determine a type.
     for item in items.iter_mut().filter(|item| open(item)) {
         *item = match item.is_known() {
             true => Value::null(found.clone()),
@@ -385,18 +386,18 @@ fn element_type(declared: Type, items: &mut [Value]) -> Option<Type> {
     items.iter().all(|item| *item.ty() == found).then_some(found)
 }
 
-/// A struct that stands for a block: derived, never written by hand.
+/// Struct that represents a block; implemented by derive only.
 pub trait Model: Cty + Clone + Default + Send + Sync + 'static {
-    /// The attributes and nested blocks, in the order they were declared.
+    /// Returns the attributes and nested blocks, in the order of declaration.
     fn members() -> Vec<Member>;
-    /// The comment on the struct: what a block with this content is for.
+    /// Returns the doc comment of the struct: the purpose of a block with this content.
     fn description() -> &'static str {
         ""
     }
-    /// The value of the attribute or block of this name.
+    /// Returns the value of the attribute or block of this name.
     fn field(&self, name: &str) -> Option<Value>;
 
-    /// The object of this type (which must be the block's own) that has the values of this struct.
+    /// Builds the object of this type, which must be the block's own, with the values of this struct.
     fn to_object(&self, ty: &Arc<ObjectType>) -> Value {
         let values = ty
             .attributes()
@@ -466,7 +467,8 @@ macro_rules! model {
     };
 }
 
-/// The type of an object of these attributes; those without a name bring all of their own.
+/// Returns the type of an object with these attributes. A part without a name is a flattened model, whose attributes are all
+/// included.
 #[doc(hidden)]
 #[must_use]
 pub fn object_type(parts: Vec<(Option<&'static str>, Type)>) -> Type {

@@ -1,4 +1,4 @@
-//! The steps that an attribute's planned value goes through.
+//! Modifiers: steps in the planning of an attribute's value.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use crate::diag::Diagnostics;
 /// A step in the planning of an attribute's value.
 #[derive(Clone)]
 pub enum Modifier {
-    /// Keeps the prior value if the planned one is unknown only because nothing sets it.
+    /// Keeps the prior value if the planned one is unknown only because the configuration does not set it.
     Keep,
-    /// A planned value that differs from the one of before means that the object is replaced.
+    /// Replaces the object if the planned value differs from the prior one.
     RequiresReplace,
-    /// For a map: a changed value, a removed key, or a new key with a value means that the object is replaced; a new key
-    /// with null, or an empty map where there was none, does not.
+    /// For a map: replaces the object if a value changes, a key is removed, or a key with a value is added; not for a
+    /// new key with null, or for an empty map in place of none.
     RequiresReplaceIfValuesChange,
-    /// A step written as a function.
+    /// Step that is implemented by a function.
     Custom(Arc<dyn Fn(&mut Change<'_>) + Send + Sync>),
 }
 
 impl Modifier {
-    /// A step written as a function.
+    /// Creates a step that is implemented by a function.
     pub fn custom(step: impl Fn(&mut Change<'_>) + Send + Sync + 'static) -> Modifier {
         Modifier::Custom(Arc::new(step))
     }
@@ -39,7 +39,7 @@ impl fmt::Debug for Modifier {
     }
 }
 
-/// One attribute's change, as its modifiers see it.
+/// Change of one attribute, as input and output of its modifiers.
 pub struct Change<'a> {
     /// Path of the attribute.
     pub path: Path,
@@ -51,7 +51,7 @@ pub struct Change<'a> {
     pub planned: Value,
     /// Set if this change requires the replacement of the object.
     pub replace: bool,
-    /// The configuration of the block around it.
+    /// Configuration of the block that contains the attribute.
     pub config_block: &'a Value,
     /// Receiver of errors and warnings.
     pub diagnostics: &'a mut Diagnostics,
@@ -62,7 +62,8 @@ impl Change<'_> {
     pub(crate) fn apply(&mut self, modifier: &Modifier) {
         match modifier {
             Modifier::Keep => {
-                // An unknown value of the configuration is a new value: only what nobody sets keeps the prior one.
+                // An unknown value of the configuration counts as a new value: the prior one is kept only if the
+                // configuration sets none.
                 if let Some(prior) = self.prior
                     && !self.planned.is_known()
                     && self.config.is_known()

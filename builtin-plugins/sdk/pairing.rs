@@ -5,7 +5,7 @@ use cty::{Type, Value};
 
 use crate::schema::{CompiledMember, Nesting};
 
-/// The configured and the prior object that belong to one planned object of a set, by position.
+/// The configured and the prior object that match one planned object of a set, by position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub config: Option<usize>,
@@ -36,7 +36,7 @@ pub(crate) fn pair(members: &[CompiledMember], planned: &[Value], config: &[Valu
     pairs
 }
 
-/// Finds a configured object for each object, equal ones first, then those that set most values.
+/// Finds a configured object for each object, equal ones first, then those that set the most values.
 fn assign(objects: &[Value], config: &[Value], agree: impl Fn(&Value, &Value) -> bool) -> Vec<Option<usize>> {
     let mut taken = vec![false; config.len()];
     let mut found: Vec<Option<usize>> = (objects.iter())
@@ -54,7 +54,7 @@ fn assign(objects: &[Value], config: &[Value], agree: impl Fn(&Value, &Value) ->
     found
 }
 
-/// Takes the first that fits and is still free.
+/// Takes the first free object that fits.
 fn take(taken: &mut [bool], fits: impl Fn(usize) -> bool) -> Option<usize> {
     let found = (0..taken.len()).find(|i| !taken[*i] && fits(*i))?;
     taken[found] = true;
@@ -72,7 +72,7 @@ fn specificity(value: &Value) -> usize {
     }
 }
 
-/// Returns true if an object can be the result of this configured one: they differ only in what the plugin computes.
+/// Returns true if an object can be the result of this configured one: they differ only in computed attributes.
 pub fn came_from(members: &[CompiledMember], object: &Value, config: &Value) -> bool {
     object.is_present()
         && config.is_present()
@@ -122,7 +122,7 @@ fn all_came_from(nesting: Nesting, members: &[CompiledMember], result: &Value, c
     }
 }
 
-/// The value of an attribute or block, null if there is none.
+/// Returns the value of an attribute or block; null if there is none.
 pub fn inside(object: &Value, name: &str) -> Value {
     object.get(name).cloned().unwrap_or_else(|| Value::null(Type::Dynamic))
 }

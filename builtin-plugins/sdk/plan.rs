@@ -19,18 +19,18 @@ pub use crate::modifier::{Change, Modifier};
 use crate::pairing::{Pair, pair};
 use crate::schema::{Attribute, Compiled, CompiledMember, Nesting};
 
-/// A plan, before the resource's own hook.
+/// A plan before the resource's own [`Resource::plan`](crate::Resource::plan).
 #[derive(Debug)]
 pub struct Planned {
     /// The planned object so far.
     pub state: Value,
-    /// The attributes whose change means that the object is replaced.
+    /// Attributes whose change requires replacement.
     pub requires_replace: Vec<Path>,
     /// Errors and warnings found while planning.
     pub diagnostics: Diagnostics,
 }
 
-/// Makes the plan for an object to be created (`prior` is `None`) or kept.
+/// Computes the plan for an object that is created (`prior` is `None`) or kept.
 #[must_use]
 pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, proposed: &Value) -> Planned {
     let place = Position {
@@ -38,7 +38,7 @@ pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, propo
         prior,
         planned: proposed,
     };
-    // A pass of its own: whether anything changes is known only when all defaults are in.
+    // A separate pass, because whether anything changes is only known when all defaults are set.
     let with_defaults = walk(&schema.members, &place, &Path::root(), &mut Defaults);
     let place = Position {
         planned: &with_defaults,
@@ -77,8 +77,8 @@ impl Pass for Defaults {
     }
 }
 
-/// Steps 2 and 3. They are one pass because an object of a set that has become partly unknown can no longer be found among the
-/// objects of before: each is correlated once, as it was proposed.
+/// Steps 2 and 3. They are one pass because an object of a set that has become partly unknown can no longer be found among the objects
+/// of before: each object is matched once, in its proposed form.
 struct Results {
     /// Set if anything differs from the prior object.
     change: bool,
@@ -139,7 +139,7 @@ struct Position<'a> {
     planned: &'a Value,
 }
 
-/// The block around a member.
+/// Block that contains a member.
 struct Parent<'a> {
     path: &'a Path,
     config: Option<&'a Value>,
@@ -147,15 +147,15 @@ struct Parent<'a> {
 
 /// One pass over the members of a planned object.
 trait Pass {
-    /// Returns the value of a member if its inner members do not matter.
+    /// Returns the new value of a member if its inner members need not be visited.
     fn enter(&self, member: &CompiledMember, at: &Position<'_>) -> Option<Value>;
-    /// Returns the value of a member whose inner members have been rebuilt.
+    /// Returns the new value of a member whose inner members have been rebuilt.
     fn leave(&mut self, member: &CompiledMember, at: &Position<'_>, parent: &Parent<'_>) -> Value;
 }
 
-/// Rebuilds a block's planned object with what a pass makes of each member, innermost first.
+/// Rebuilds a block's planned object from the values that a pass returns for each member, innermost first.
 fn walk(members: &[CompiledMember], place: &Position<'_>, path: &Path, pass: &mut dyn Pass) -> Value {
-    // What is null, unknown or no object has no members to rebuild.
+    // Null, unknown values and other types have no members to rebuild.
     let (Some(ty), Some(_)) = (place.planned.ty().as_object(), place.planned.entries()) else {
         return place.planned.clone();
     };
@@ -175,7 +175,7 @@ fn walk(members: &[CompiledMember], place: &Position<'_>, path: &Path, pass: &mu
             config: place.config,
         };
         let decided = pass.enter(member, &at);
-        // An attribute that became unknown has nothing inside to walk through.
+        // An attribute that became unknown has no inner members to visit.
         at.planned = decided.as_ref().unwrap_or(at.planned);
         let inner = match member.inside() {
             Some((nesting, members)) if at.planned.is_present() => {
@@ -257,7 +257,7 @@ fn walk_map(members: &[CompiledMember], at: &Position<'_>, path: &Path, pass: &m
     }
 }
 
-/// The plan as the resource's own hook ([`Resource::plan`](crate::Resource::plan)) sees and changes it.
+/// The plan in the form for [`Resource::plan`](crate::Resource::plan), which can change it.
 pub struct Plan<'a, M> {
     pub(crate) schema: &'a Compiled,
     pub(crate) config: &'a Value,
@@ -267,8 +267,8 @@ pub struct Plan<'a, M> {
 }
 
 impl<M: Model> Plan<'_, M> {
-    /// Returns the configuration. Fails where a value is not known yet and the model cannot express that: a `Vec` of blocks whose number
-    /// depends on another object (`dynamic`) is such a place, an `Attr<Vec<_>>` is not.
+    /// Returns the configuration. Fails if a value is unknown and the model cannot represent that: a `Vec` of blocks cannot if their
+    /// number depends on another object (`dynamic`), an `Attr<Vec<_>>` can.
     pub fn config(&self) -> Result<M> {
         Ok(M::from_cty(self.config)?)
     }
@@ -293,7 +293,7 @@ impl<M: Model> Plan<'_, M> {
     /// model cannot express, such as a list of which one element is unknown.
     pub fn set(&mut self, planned: &M) {
         let state = &self.planned.state;
-        // Compared as models, since a model may be unable to say what the value has.
+        // Compared as models, since a model may be unable to represent the exact value.
         let before = M::from_cty(state).ok();
         let values = self.schema.object.attributes().iter().map(|a| {
             let new = planned.field(&a.name).unwrap_or_else(|| Value::null(a.ty.clone()));
@@ -308,8 +308,8 @@ impl<M: Model> Plan<'_, M> {
         self.planned.state = Value::object_of(&self.schema.object, values.collect());
     }
 
-    /// Says that an attribute will have a value, where it is not known yet which: expressions that ask whether it is null are
-    /// decided before the object exists. Comes after [`Plan::set`], which knows nothing of this.
+    /// Declares that an unknown attribute will not be null, so that comparisons with null can be evaluated before the object exists.
+    /// Must be called after [`Plan::set`], which does not preserve this.
     pub fn never_null(&mut self, attribute: &str) {
         self.planned.state = self.planned.state.map_parts(|part, value| match part {
             cty::value::Part::Attribute(name) if &**name == attribute && !value.is_known() => {
@@ -319,12 +319,12 @@ impl<M: Model> Plan<'_, M> {
         });
     }
 
-    /// Says that a change of this attribute means that the object is replaced.
+    /// Declares that a change of this attribute requires replacement.
     pub fn replace(&mut self, attribute: &str) {
         self.replace_at(Path::root().attribute(attribute));
     }
 
-    /// As [`Plan::replace`], for a change of what is at this path: an attribute of a nested block, say.
+    /// Declares that a change at this path, such as an attribute of a nested block, requires replacement.
     pub fn replace_at(&mut self, path: Path) {
         self.planned.requires_replace.push(path);
     }
@@ -334,7 +334,7 @@ impl<M: Model> Plan<'_, M> {
         self.planned.diagnostics.push(diagnostic);
     }
 
-    /// The values behind the models, for resources with attributes of any type: configuration, object of before.
+    /// Returns the values behind the models, for resources with attributes of any type: configuration and prior object.
     #[must_use]
     pub fn values(&self) -> (&Value, Option<&Value>) {
         (self.config, self.prior)
@@ -378,7 +378,7 @@ mod tests {
     fn plan(config: &Outer, prior: Option<&Outer>) -> (Outer, Vec<String>) {
         let schema = Compiled::new(Schema::of::<Outer>());
         let object = |m: &Outer| m.to_object(&schema.object);
-        // What the core proposes: the configuration, with the values of before for what is computed.
+        // The core's proposal: the configuration, with prior values for computed attributes.
         let mut proposed = config.clone();
         if let Some(prior) = prior {
             proposed.made = prior.made.clone();

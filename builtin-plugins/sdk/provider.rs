@@ -1,4 +1,4 @@
-//! Providers: what an author writes, and the table of what a provider has.
+//! Providers: the trait that an author implements, and the table of a provider's members.
 
 use std::collections::BTreeMap;
 
@@ -37,24 +37,24 @@ pub trait Provider: Send + Sync + 'static {
         None
     }
 
-    /// Set if some code of this provider may block its thread, outside of [`blocking`](crate::blocking): reads files, asks
-    /// servers with a client that waits, computes for long. Then each call runs on a thread of its own, so that one that blocks
-    /// does not hold up the others. Where nothing blocks, calls are a little cheaper on one thread.
+    /// True if code of this provider may block its thread outside of [`blocking`](crate::blocking): by reading files, by a blocking
+    /// client, or by long computations. Each call then runs on a thread of its own, so that one that blocks does not hold up the
+    /// others. Where nothing blocks, calls are a little cheaper on one thread.
     const BLOCKS: bool = true;
 
-    /// Lists everything the provider has.
+    /// Adds all members of the provider to a table.
     fn members(&self, members: &mut Members<Self::Client>);
 
-    /// Checks a configuration beyond what the rules of its attributes say.
+    /// Checks rules that the schema's validators cannot express.
     fn validate(&self, _config: &Self::Config) -> Diagnostics {
         Diagnostics::new()
     }
 
-    /// Makes the configuration into what resources use.
+    /// Creates the client from the configuration.
     async fn configure(&self, config: Self::Config, terraform_version: &str) -> Result<Self::Client>;
 }
 
-/// A provider without configuration: its members, and nothing else.
+/// A provider without configuration, which has only members.
 ///
 /// ```
 /// use monoform_sdk::{Function, Parameter, Plain, Provider};
@@ -85,7 +85,7 @@ impl Provider for Plain {
     }
 }
 
-/// A provider of which no code ever blocks its thread: see [`Provider::BLOCKS`].
+/// A provider whose code never blocks its thread: see [`Provider::BLOCKS`].
 pub struct NeverBlocks<P: Provider>(pub P);
 
 #[async_trait]
@@ -115,17 +115,17 @@ impl<P: Provider> Provider for NeverBlocks<P> {
     }
 }
 
-/// Several providers as one: it has the members of both, and hands its configuration, which both understand, to each.
+/// Two providers combined into one with the members of both. Each gets the configuration, whose type both share.
 ///
-/// A provider that has grown can be taken apart by it into crates, each with its own client; see [`Both::new`].
+/// A large provider can thereby be split into crates, each with its own client; see [`Both::new`].
 pub struct Both<A: Provider, B: Provider> {
     one: (A, ClientCell<A::Client>),
     other: (B, ClientCell<B::Client>),
 }
 
 impl<A: Provider, B: Provider<Config = A::Config>> Both<A, B> {
-    /// Combines two providers; a third is added by `Both::new(Both::new(a, b), c)`. The schema of the configuration, if there is
-    /// more to it than its model, is the one of the first, and so is that of `provider_meta` blocks.
+    /// Combines two providers; a third is added by `Both::new(Both::new(a, b), c)`. The schemas of the configuration and of
+    /// `provider_meta` blocks are those of the first.
     pub fn new(one: A, other: B) -> Both<A, B> {
         Both {
             one: (one, ClientCell::new()),
@@ -160,7 +160,7 @@ impl<A: Provider, B: Provider<Config = A::Config>> Provider for Both<A, B> {
     }
 
     async fn configure(&self, config: A::Config, terraform_version: &str) -> Result<()> {
-        // One after the other, so that the errors of the first are reported alone.
+        // Configured one after the other, so that errors of the first are reported once.
         let client = self.one.0.configure(config.clone(), terraform_version).await?;
         self.one.1.set(client);
         let client = self.other.0.configure(config, terraform_version).await?;
@@ -176,7 +176,7 @@ pub(crate) trait AnyProvider: Send + Sync {
     async fn configure(&self, config: &Value, terraform_version: &str) -> Result<()>;
 }
 
-/// A provider, and where its client is kept.
+/// A provider, with the cell of its client.
 pub(crate) struct ProviderEntry<P: Provider>(pub P, pub ClientCell<P::Client>);
 
 #[async_trait]
@@ -197,7 +197,7 @@ impl<P: Provider> AnyProvider for ProviderEntry<P> {
     }
 }
 
-/// The table of what a provider has, by type name (or function name).
+/// Table of a provider's members, by type name or function name.
 pub struct Members<C> {
     pub(crate) client: ClientCell<C>,
     pub(crate) resources: BTreeMap<&'static str, Box<dyn AnyResource>>,
@@ -207,9 +207,9 @@ pub struct Members<C> {
     pub(crate) actions: BTreeMap<&'static str, Box<dyn AnyAction>>,
     pub(crate) functions: BTreeMap<&'static str, Function>,
     pub(crate) state_stores: BTreeMap<&'static str, AnyStateStore>,
-    /// Names that more than one member of a kind has.
+    /// Names that several members of one kind have.
     pub(crate) duplicates: Vec<&'static str>,
-    /// Set if descriptions of the members that follow are plain text.
+    /// True if descriptions of the following members are plain text.
     plain: bool,
 }
 
@@ -229,7 +229,7 @@ impl<C: Send + Sync + 'static> Members<C> {
         }
     }
 
-    /// Adds all that another provider has, whose client is kept there.
+    /// Adds all members of another provider, whose client is in this cell.
     fn include<P: Provider>(&mut self, provider: &P, client: &ClientCell<P::Client>) {
         let mut members = Members::new(client.clone());
         provider.members(&mut members);
@@ -243,8 +243,7 @@ impl<C: Send + Sync + 'static> Members<C> {
         add(&mut self.state_stores, members.state_stores, &mut self.duplicates);
     }
 
-    /// The descriptions of all members that are added after this are plain text: see
-    /// [`Schema::plain`](crate::Schema::plain).
+    /// Makes the descriptions of all members that are added later plain text: see [`Schema::plain`](crate::Schema::plain).
     pub fn plain(&mut self) -> &mut Members<C> {
         self.plain = true;
         self
@@ -305,14 +304,14 @@ impl<C: Send + Sync + 'static> Members<C> {
     }
 }
 
-/// Adds to a table; notes the names it had already.
+/// Adds an entry to a table, and records duplicate names.
 fn add<T>(
     table: &mut BTreeMap<&'static str, T>,
     more: impl IntoIterator<Item = (&'static str, T)>,
     duplicates: &mut Vec<&'static str>,
 ) {
     for (name, entry) in more {
-        // Reported when the provider starts; the table itself has no way to say it.
+        // Reported when the provider starts, because the table has no way to return errors.
         if table.insert(name, entry).is_some() {
             duplicates.push(name);
         }

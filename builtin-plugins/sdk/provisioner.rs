@@ -1,4 +1,4 @@
-//! Provisioners: what an author writes.
+//! Provisioners: the trait that an author implements.
 
 use async_trait::async_trait;
 use cty::Value;
@@ -9,7 +9,7 @@ use crate::model::Model;
 use crate::schema::Schema;
 use crate::stop::Stop;
 
-/// The variables of the handshake. A plugin that starts other programs for the person should not hand them on.
+/// The variables of the handshake. A plugin that starts other programs for the user should not pass them on.
 pub const HANDSHAKE_VARIABLES: &[&str] = &[
     "TF_PLUGIN_MAGIC_COOKIE",
     "PLUGIN_PROTOCOL_VERSIONS",
@@ -27,7 +27,7 @@ pub trait Provisioner: Send + Sync + 'static {
     /// The arguments, declared by [`model!`](crate::model!).
     type Config: Model;
 
-    /// Set if some code of this provisioner may block its thread; see [`Provider::BLOCKS`](crate::Provider::BLOCKS).
+    /// True if code of this provisioner may block its thread; see [`Provider::BLOCKS`](crate::Provider::BLOCKS).
     const BLOCKS: bool = true;
 
     /// The schema. By default, it is that of the model.
@@ -35,13 +35,13 @@ pub trait Provisioner: Send + Sync + 'static {
         Schema::of::<Self::Config>()
     }
 
-    /// Checks the arguments beyond what the rules of each say.
+    /// Checks rules that the schema's validators cannot express.
     fn validate(&self, _config: &Self::Config) -> Diagnostics {
         Diagnostics::new()
     }
 
-    /// Runs the provisioner. `connection` is the block as the program sends it: a map of strings, or null.
-    /// When `stop` is requested, the provisioner should end soon.
+    /// Runs the provisioner. `connection` is the block in the form of the protocol: a map of strings, or null. When
+    /// `stop` is requested, the provisioner should end soon.
     async fn run(&self, config: Self::Config, connection: Value, output: Output, stop: Stop) -> Result<()>;
 }
 
@@ -58,7 +58,8 @@ impl Output {
         (Output(sender), receiver)
     }
 
-    /// Shows this text: a line, or several. Waits until the host takes it; if the host is gone, the text is dropped.
+    /// Shows a text of one or more lines. Waits until the host takes it; if the host has disconnected, the text is
+    /// dropped.
     pub async fn show(&self, text: impl Into<String>) {
         drop(self.0.send(text.into()).await);
     }

@@ -1,4 +1,4 @@
-//! Managed resources: what an author writes, and how the server calls it.
+//! Managed resources: the trait that an author implements, and its calls by the server.
 
 use async_trait::async_trait;
 use cty::json::Json;
@@ -20,8 +20,8 @@ use crate::wire::Wire;
 
 /// A type of managed resource.
 ///
-/// Only `create` must be written: an object that is all in the state needs no more. `read` then finds it as it was,
-/// `update` takes over the plan, `delete` forgets it.
+/// Only `create` must be implemented, which is enough for an object that exists in the state alone: by default, `read` returns it
+/// unchanged, `update` returns the plan, and `delete` does nothing.
 #[async_trait]
 pub trait Resource: Send + Sync + 'static {
     /// The object's attributes, declared by [`model!`](crate::model!).
@@ -34,12 +34,12 @@ pub trait Resource: Send + Sync + 'static {
         Schema::of::<Self::Model>()
     }
 
-    /// Attributes that together say which object this is, wherever its state is.
+    /// Returns the attributes that together identify the object, independently of its state.
     fn identity(&self) -> Vec<IdentityAttribute> {
         Vec::new()
     }
 
-    /// The version of what [`Resource::identity`] says. A provider that changes its attributes raises it.
+    /// Version of the attributes in [`Resource::identity`], raised when they change.
     const IDENTITY_VERSION: i64 = 0;
 
     /// Upgrades a stored identity of an earlier version to [`Resource::IDENTITY_VERSION`]. Takes and returns the JSON object of its
@@ -56,37 +56,37 @@ pub trait Resource: Send + Sync + 'static {
         .into())
     }
 
-    /// The upgraders of states with earlier schema versions.
+    /// Returns the upgraders of states with earlier schema versions.
     fn upgraders(&self) -> Vec<Upgrader<Self::Model>> {
         Vec::new()
     }
 
-    /// Set if [`Resource::plan_destroy`] is implemented: it is called only then.
+    /// True if [`Resource::plan_destroy`] is implemented. It is called only then.
     const PLANS_DESTROY: bool = false;
 
-    /// Set if the object is all in the state: [`Resource::read`] would always return its argument, and a state of
-    /// the current schema version is the object as it stands. This is announced to the host, beside the
-    /// protocol; a host that understands it need not call.
+    /// True if the object exists in the state alone: [`Resource::read`] would always return its argument, and a state of the
+    /// current schema version needs no refresh. This is announced to the host, beside the protocol; a host that understands it need
+    /// not call.
     const STATE_ONLY: bool = false;
 
-    /// Set if [`Resource::generate_config`] is implemented. If one resource of a provider has it, all are asked.
+    /// True if [`Resource::generate_config`] is implemented. If it is true for one resource of a provider, the host calls it for
+    /// all.
     const GENERATES_CONFIG: bool = false;
 
-    /// Set if answers have the identity of the object. Otherwise the identity is in the schema only, for types whose provider
-    /// does that: their objects have none in the state.
+    /// True if answers have the identity of the object. If false, only the schema has the identity, for compatibility with types of
+    /// an official provider: their objects have none in the state.
     const ANSWERS_IDENTITY: bool = true;
 
-    /// Asks for the leniency that hosts have for resources of the old SDK in Go: their plans may say more than the
-    /// configuration does, and what becomes of them may differ from the plan. It is for types whose schema is fixed by a
-    /// provider that was written with it.
+    /// True to request the leniency of hosts for resources of the old Go SDK: plans may deviate from the configuration, and results
+    /// from the plan. It is for types whose schema is fixed by a provider that was written with it.
     const LENIENT: bool = false;
 
-    /// Checks a configuration beyond what the rules of its attributes say.
+    /// Checks rules that the schema's validators cannot express.
     fn validate(&self, _config: &Self::Model) -> Diagnostics {
         Diagnostics::new()
     }
 
-    /// Adjusts the plan for an object to be created or kept, as its last step.
+    /// Adjusts the plan of an object that is created or kept, as the last step of planning.
     async fn plan(&self, _plan: &mut Plan<'_, Self::Model>, _cx: &mut Context<Self::Client>) -> Result<()> {
         Ok(())
     }
@@ -99,7 +99,7 @@ pub trait Resource: Send + Sync + 'static {
     /// Creates the object. The plan's unknown attributes must be known in the result.
     async fn create(&self, plan: Self::Model, cx: &mut Context<Self::Client>) -> Result<Self::Model>;
 
-    /// Refreshes the object; `None` if it is gone.
+    /// Refreshes the object; `None` if it no longer exists.
     async fn read(&self, state: Self::Model, _cx: &mut Context<Self::Client>) -> Result<Option<Self::Model>> {
         Ok(Some(state))
     }
@@ -114,14 +114,13 @@ pub trait Resource: Send + Sync + 'static {
         Ok(plan)
     }
 
-    /// Destroys the object that this state describes.
+    /// Destroys the object with this state.
     async fn delete(&self, _state: Self::Model, _cx: &mut Context<Self::Client>) -> Result<()> {
         Ok(())
     }
 
-    /// Finds an object that exists already, by the identity a person gave: a model with the attributes of
-    /// [`Resource::identity`], in which everything else is null. An identity of one attribute is handed on to
-    /// [`Resource::import`] as text, unless this is written.
+    /// Finds an existing object by the identity that a user set: a model with the attributes of [`Resource::identity`], in which
+    /// everything else is null. An identity of one attribute is passed on to [`Resource::import`] as text, unless this is written.
     async fn import_identity(&self, identity: Self::Model, cx: &mut Context<Self::Client>) -> Result<Self::Model> {
         let attributes = self.identity();
         let [attribute] = attributes.as_slice() else {
@@ -132,7 +131,7 @@ pub trait Resource: Send + Sync + 'static {
             .into());
         };
         let value = identity.field(attribute.name);
-        // `import` takes text, and an identity of one attribute says the same as that.
+        // `import` takes text, and an identity with one attribute can be converted to it.
         let text = value.as_ref().and_then(|value| match value.ty() {
             Type::Number => value.as_number().map(ToString::to_string),
             Type::Bool => value.as_bool().map(|b| b.to_string()),
@@ -151,7 +150,7 @@ pub trait Resource: Send + Sync + 'static {
         }
     }
 
-    /// Finds an object that exists already, by the text a person gave.
+    /// Finds an existing object by the import ID that a user set.
     async fn import(&self, _id: &str, _cx: &mut Context<Self::Client>) -> Result<Self::Model> {
         Err(Diagnostic::error(
             "Resource Import Not Implemented",
@@ -160,19 +159,19 @@ pub trait Resource: Send + Sync + 'static {
         .into())
     }
 
-    /// The configuration that describes an object, for objects that are imported without one. What cannot be set is taken
-    /// out of it afterwards; what need not be said may be made null here.
+    /// Returns the configuration of an object, for objects that are imported without one. Attributes that cannot be set are removed
+    /// afterwards; those that need not be set may be made null here.
     async fn generate_config(&self, state: Self::Model, _cx: &mut Context<Self::Client>) -> Result<Self::Model> {
         Ok(state)
     }
 
-    /// Takes over the state of a resource of another type; `None` if this type is not one it knows.
+    /// Converts the state of a resource of another type; `None` if this type is not supported.
     async fn move_from(&self, _source: MoveSource, _cx: &mut Context<Self::Client>) -> Result<Option<Self::Model>> {
         Ok(None)
     }
 }
 
-/// Reads the state of an earlier schema version.
+/// Function that reads the state of an earlier schema version.
 type Upgrade<M> = Box<dyn Fn(&Json) -> Result<M> + Send + Sync>;
 
 /// Conversion of states with an earlier schema version.
@@ -182,8 +181,8 @@ pub struct Upgrader<M> {
 }
 
 impl<M: Model> Upgrader<M> {
-    /// From this version, whose attributes were those of `Old`. Attributes it does not know are dropped, those the state
-    /// does not have are null.
+    /// Creates an upgrader from this version, whose attributes were those of `Old`. Unknown attributes are dropped, missing ones
+    /// are null.
     pub fn from<Old: Model>(version: i64, run: impl Fn(Old) -> Result<M> + Send + Sync + 'static) -> Upgrader<M> {
         let schema = Compiled::new(Schema::of::<Old>());
         let run = move |json: &Json| run(Old::from_cty(&state::read_object(json, &schema)?)?);
@@ -197,17 +196,17 @@ impl<M: Model> Upgrader<M> {
 /// The state of a resource of another type.
 #[derive(Clone, Debug)]
 pub struct MoveSource {
-    /// The full address of the provider that kept it.
+    /// Full address of the provider that stored the state.
     pub provider: String,
-    /// The resource type that the state was kept for.
+    /// Resource type of the stored state.
     pub type_name: String,
-    /// The version of the state's form.
+    /// Schema version of the state.
     pub schema_version: i64,
-    /// The attributes, as the state file has them. [`MoveSource::read`] reads them as a model.
+    /// The attributes, in the form of the state file. [`MoveSource::read`] reads them as a model.
     pub state: Json,
-    /// The identity, as the state file has it; none if the object has none there.
+    /// Identity, in the form of the state file; none if the object has none there.
     pub identity: Option<Json>,
-    /// The version of the identity's form.
+    /// Schema version of the identity.
     pub identity_schema_version: i64,
 }
 
@@ -227,7 +226,7 @@ pub(crate) struct Answer {
     pub diagnostics: Diagnostics,
 }
 
-/// A managed resource behind a pointer: values instead of models.
+/// Object-safe form of [`Resource`]: takes values instead of the resource's models.
 #[async_trait]
 pub(crate) trait AnyResource: Send + Sync {
     fn schema(&self) -> &Compiled;
@@ -239,7 +238,7 @@ pub(crate) trait AnyResource: Send + Sync {
     fn is_lenient(&self) -> bool;
     fn generates_config(&self) -> bool;
     fn answers_identity(&self) -> bool;
-    /// Returns the faults of the upgraders, such as a missing version.
+    /// Returns the errors in the declaration of the upgraders, such as a missing version.
     fn upgrade_problems(&self) -> Vec<String>;
     fn validate(&self, config: &Value) -> Diagnostics;
     fn upgrade(&self, version: i64, state: &Json) -> Result<Value>;
@@ -292,12 +291,12 @@ impl<R: Resource> Entry<R> {
         Context::new(self.client.get(), options, private)
     }
 
-    /// Puts the result of an operation and what its context collected together. What was saved is kept after a panic, too.
+    /// Combines the result of an operation with the data of its context. A saved object is kept after a panic, too.
     fn answer(&self, result: Result<Option<R::Model>>, mut cx: Context<R::Client>) -> Answer {
         let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;
         let state = match result {
-            // Models usually hand back the plan that they were given, and the host refuses states with write-only values.
+            // Models often return the plan that they were given, and the host rejects states with write-only values.
             Ok(model) => model.map(|m| self.schema.without_write_only(m.to_object(&self.schema.object))),
             Err(errors) => {
                 diagnostics.append(errors);
@@ -482,7 +481,7 @@ impl<R: Resource> AnyResource for Entry<R> {
         let failed = result.is_err();
         let mut answer = self.answer(result, cx);
         if failed {
-            // What could not be destroyed is still there.
+            // An object that could not be destroyed still exists.
             answer.state.get_or_insert_with(|| state.clone());
         }
         answer

@@ -1,4 +1,4 @@
-//! Reading a state file's attributes with a schema they were perhaps not written with.
+//! Reading of a state file's attributes with a schema that may be newer or older.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use cty::{Type, Value};
 use crate::diag::{Diagnostic, Result};
 use crate::schema::{Compiled, CompiledMember, Nesting};
 
-/// Reads the object of a schema. Attributes the schema does not have are dropped, those the JSON lacks are null, and
-/// blocks it lacks are none.
+/// Reads the object of a schema. Attributes that the schema does not have are dropped, missing ones are null, and
+/// missing blocks are empty.
 pub(crate) fn read_object(json: &Json, schema: &Compiled) -> Result<Value> {
     let mut json = json.clone();
     complete(&mut json, &schema.members);
     read(&json, &schema.ty)
 }
 
-/// Adds the empty lists of blocks that were not there when the state was written.
+/// Adds the empty collections of blocks that did not exist when the state was written.
 fn complete(json: &mut Json, members: &[CompiledMember]) {
     let Json::Object(object) = json else { return };
     for member in members {
@@ -42,7 +42,7 @@ fn complete(json: &mut Json, members: &[CompiledMember]) {
     }
 }
 
-/// Reads an object of this type. Attributes the type does not have are dropped, and those the JSON lacks are null.
+/// Reads an object of this type. Attributes that the type does not have are dropped, and missing ones are null.
 pub(crate) fn read(json: &Json, ty: &Type) -> Result<Value> {
     // Releases add and remove attributes without raising the schema version.
     fitted(json, ty).to_value(ty).map_err(|error| {

@@ -1,9 +1,9 @@
-//! The signal by which a call is asked to end early.
+//! Stop signal of a call.
 
 use tokio::sync::watch;
 
-/// The signal to end a call early. Each call has a signal of its own: it is set when the user asks to stop while
-/// the call is in progress, or when its caller is gone. Later calls begin with a fresh one.
+/// The signal to end a call early. Each call has a signal of its own: it is set when the user requests a stop
+/// during the call, or when the caller disconnects. Later calls have new signals.
 #[derive(Clone, Debug)]
 pub struct Stop(pub(crate) watch::Receiver<bool>);
 
@@ -38,10 +38,10 @@ impl Stop {
         *self.0.borrow()
     }
 
-    /// Waits until the call should end early; perhaps for ever.
+    /// Waits until a stop is requested, possibly forever.
     pub async fn requested(&mut self) {
         if self.0.wait_for(|stop| *stop).await.is_err() {
-            // The sender is gone: no request can come any more.
+            // The sender is dropped: no request can arrive any more.
             std::future::pending::<()>().await;
         }
     }

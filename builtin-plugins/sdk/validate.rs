@@ -1,7 +1,7 @@
-//! Rules for what a configuration may say, beside what its schema's types say.
+//! Rules for configured values, in addition to the types of the schema.
 //!
-//! Summaries and details follow a fixed vocabulary, because people search for them and tests match on them. Rules are
-//! about what is known: an unknown value satisfies every rule, and is validated again when it is known.
+//! Summaries and details follow a fixed vocabulary, because people search for them and tests match on them. Rules apply to
+//! known values: an unknown value satisfies every rule, and is validated again when it is known.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,55 +10,55 @@ use cty::{Number, Path, Step, Type, Value};
 
 use crate::diag::{Diagnostic, Diagnostics};
 
-/// A rule written as a function: nothing, or what is wrong.
+/// Rule that is implemented by a function: returns the error, if there is one.
 pub type Rule = Arc<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>;
 
 /// A rule for one attribute. Names of other attributes are those of the same block, or else of the outermost one; the
 /// attribute's own name may be among them.
 ///
-/// A rule that does not fit the attribute's type, or names what is not there, is refused when the plugin starts. For an
-/// attribute of any type, a value of the wrong type is an error of the configuration.
+/// A rule that does not fit the attribute's type, or names an attribute that does not exist, is refused when the plugin
+/// starts. For an attribute of any type, a value of the wrong type is an error of the configuration.
 #[derive(Clone)]
 pub enum Validator {
-    /// Exactly one of this attribute and these must be set.
+    /// Exactly one of this attribute and these attributes must be set.
     ExactlyOneOf(&'static [&'static str]),
-    /// If this attribute is set, none of these may be.
+    /// If this attribute is set, none of these attributes may be set.
     ConflictsWith(&'static [&'static str]),
-    /// If this attribute is set, all of these must be.
+    /// If this attribute is set, all of these attributes must be set.
     AlsoRequires(&'static [&'static str]),
-    /// The text is one of these.
+    /// The text must be one of these.
     OneOf(&'static [&'static str]),
-    /// The number is at least this.
+    /// The number must be at least this.
     AtLeast(i64),
-    /// The number is at least the sum of these attributes; one that is not set counts nothing.
+    /// The number must be at least the sum of these attributes; an attribute that is not set counts as zero.
     AtLeastSumOf(&'static [&'static str]),
-    /// The list, set or map has at least so many elements, and at most so many.
+    /// Minimum and maximum number of elements of the list, set or map.
     Size(usize, usize),
-    /// The text has at least so many bytes.
+    /// Minimum length of the text in bytes.
     LengthAtLeast(usize),
-    /// The nested block must be there.
+    /// The nested block must be present.
     Required,
-    /// Every element of the list, set or map obeys this rule.
+    /// Every element of the list, set or map must satisfy this rule.
     Each(Box<Validator>),
-    /// A rule written as a function.
+    /// Rule that is implemented by a function.
     Custom(Rule),
 }
 
 impl Validator {
-    /// A rule written as a function. It runs for values that are known and set: not null, and with elements if it is a
-    /// collection.
+    /// Creates a rule that is implemented by a function. It is called for values that are known and set: not null, and
+    /// with elements if it is a collection.
     pub fn custom(rule: impl Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync + 'static) -> Validator {
         Validator::Custom(Arc::new(rule))
     }
 
-    /// A rule for every element of a list, set or map.
+    /// Creates a rule for every element of a list, set or map.
     #[must_use]
     pub fn each(rule: Validator) -> Validator {
         Validator::Each(Box::new(rule))
     }
 }
 
-/// The types of values that a rule is about: in words, and whether a type is one of them.
+/// Types that a rule applies to: their description, and a predicate.
 type Subject = (&'static str, fn(&Type) -> bool);
 
 /// Returns the types of values that a rule applies to; `None` for any.
@@ -78,7 +78,8 @@ fn subject(rule: &Validator) -> Option<Subject> {
 }
 
 impl Validator {
-    /// Returns the reason why this rule does not apply to values of this type. `exists` returns true for names of members.
+    /// Returns the reason why this rule cannot apply to an attribute of this type. `exists` returns true for names of
+    /// members.
     pub(crate) fn problem(&self, ty: &Type, exists: &dyn Fn(&str) -> bool) -> Option<String> {
         if let Some((subject, fits)) = subject(self)
             // An attribute of any type is checked by its values.
@@ -124,7 +125,7 @@ impl fmt::Debug for Validator {
     }
 }
 
-/// One attribute's configuration, as a rule sees it.
+/// Configuration of one attribute, as the input of a rule.
 pub struct Check<'a> {
     /// Path of the attribute.
     pub path: Path,
@@ -137,7 +138,7 @@ pub struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// The value of another attribute: of the same block, or else of the outermost one.
+    /// Returns the value of another attribute: of the same block, or else of the outermost one.
     #[must_use]
     pub fn other(&self, name: &str) -> Option<&Value> {
         self.block.get(name).or_else(|| self.config.get(name))
@@ -147,7 +148,7 @@ impl Check<'_> {
         path_text(&self.path)
     }
 
-    /// The other attributes among these.
+    /// Returns these attributes without the rule's own one.
     fn others<'n>(&self, names: &'n [&'static str]) -> impl Iterator<Item = &'n &'static str> {
         // A rule is often declared on each member of a group, with the same names.
         let own = self.path.0.iter().rev().find_map(|step| match step {
@@ -170,19 +171,19 @@ impl Check<'_> {
     }
 }
 
-/// A path as these messages write it: `part[0].content`.
+/// Formats a path for messages: `part[0].content`.
 fn path_text(path: &Path) -> String {
     path.to_string().trim_start_matches('.').to_owned()
 }
 
-/// A block collection without blocks counts as absent.
+/// Returns true if a value counts as absent: null, or a block collection without blocks.
 pub(crate) fn is_absent(value: &Value) -> bool {
     let is_collection = !matches!(value.ty(), Type::Object(_));
     value.is_null() || (is_collection && value.len() == Some(0))
 }
 
 impl Validator {
-    /// Runs the rule, for each element if it is one for elements.
+    /// Runs the rule, or runs it for each element if it is a rule for elements.
     pub(crate) fn run_into(&self, check: Check<'_>, out: &mut Diagnostics) {
         let Validator::Each(rule) = self else {
             out.0.extend(self.run(&check));
@@ -214,7 +215,8 @@ impl Validator {
         }
     }
 
-    /// The error for a value that this rule is not about. The schema allows it where it says nothing about the type.
+    /// Returns the error for a value of a type to which this rule does not apply, which is possible if the schema leaves
+    /// the type open.
     fn wrong_type(&self, check: &Check<'_>) -> Option<Diagnostic> {
         let (wanted, fits) = subject(self)?;
         if !check.value.is_present() || fits(check.value.ty()) {
@@ -229,7 +231,7 @@ impl Validator {
 
     fn run(&self, check: &Check<'_>) -> Option<Diagnostic> {
         let value = check.value;
-        // It is checked again when the value is known.
+        // The value is checked again when it is known.
         if !value.is_known() {
             return None;
         }
@@ -271,7 +273,7 @@ impl Validator {
         }
     }
 
-    /// Runs a rule that is about the value alone, or about sums.
+    /// Runs a rule about the value alone, or about a sum.
     fn run_on_value(&self, check: &Check<'_>) -> Option<Diagnostic> {
         let value = check.value;
         match self {
@@ -298,7 +300,7 @@ impl Validator {
                 let number = value.as_number()?;
                 let mut sum = Number::from(0);
                 for name in names.iter() {
-                    // A sum with an unknown part can still be anything.
+                    // A sum with an unknown part is undetermined.
                     let other = check.other(name)?;
                     if !other.is_known() {
                         return None;
@@ -337,7 +339,7 @@ impl Validator {
     }
 }
 
-/// The one rule about absence: it is attached to each member of the group.
+/// Checks the only rule about absent values, which is attached to each member of a group.
 fn exactly_one_of(names: &[&'static str], check: &Check<'_>) -> Option<Diagnostic> {
     let mut count = usize::from(!is_absent(check.value));
     for name in check.others(names) {

@@ -1,18 +1,18 @@
-//! Reports that a server is waited for. How a host learns of it is a matter of the protocol, so whoever serves the plugin installs
-//! the function that sends them.
+//! Reports to the host that the plugin is waiting for a server. The report depends on the protocol, so the server of the plugin
+//! installs the function that sends it.
 
 use std::sync::OnceLock;
 
 static SEND: OnceLock<fn(&str)> = OnceLock::new();
 
-/// Installs the function that reports to the host which server is waited for. The first one stays.
+/// Installs the function that reports to the host which server the plugin is waiting for. Later calls have no effect.
 pub fn report_waiting_with(send: fn(&str)) {
     // One process serves one plugin.
     SEND.get_or_init(|| send);
 }
 
-/// Tells the user that a server has not answered for a while: "Waiting for HOST to answer...". Other programs than Monoform find it in
-/// their log. A store that waits in silence looks like one that hangs.
+/// Tells the user that a server has not answered for a while: "Waiting for HOST to answer...". Other programs than Monoform write it
+/// to their log. Without the report, a waiting store looks as if it hung.
 pub fn report_waiting(host: &str) {
     if let Some(send) = SEND.get() {
         send(host);

@@ -1,4 +1,4 @@
-//! Values as the protocol carries them, and reading and writing them with the type of a schema.
+//! Encoded values of the protocol, and their conversion by the type of a schema.
 
 use cty::json::Json;
 use cty::{Path, Step, Type, Value};
@@ -6,7 +6,7 @@ use cty::{Path, Step, Type, Value};
 use crate::diag::{Diagnostic, Result};
 use crate::model::ModelError;
 
-/// An encoded value: msgpack or JSON, the other one empty; both empty stand for null.
+/// An encoded value: msgpack or JSON, the other one is empty; null if both are empty.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
     pub msgpack: Vec<u8>,
@@ -20,9 +20,9 @@ pub struct RawState {
     pub is_flat: bool,
 }
 
-/// Decodes a value of this type. Nothing stands for null.
+/// Decodes a value of this type. An empty one is null.
 pub fn decode(wire: &Wire, ty: &Type) -> Result<Value> {
-    // Hosts send msgpack; JSON is in the protocol for callers that have nothing else.
+    // Hosts send msgpack; the protocol has JSON for callers that only support that.
     let result = if !wire.msgpack.is_empty() {
         cty::msgpack::decode(&wire.msgpack, ty).map_err(|e| (e.path, e.message))
     } else if !wire.json.is_empty() {
@@ -68,10 +68,10 @@ pub fn encode(value: &Value, ty: &Type) -> Result<Wire> {
     }
 }
 
-/// Fails for a collection of elements of several types. Where the type of its elements is open, encoding would convert them all to
-/// one, and the state would hold other values than the plugin returned.
+/// Returns an error for a collection with elements of several types. If the element type is open, encoding would convert them all
+/// to one, and the state would hold other values than the plugin returned.
 fn one_type(value: &Value, ty: &Type) -> std::result::Result<(), ModelError> {
-    // Where no type is open, all elements have the declared one.
+    // If no type is open, all elements have the declared one.
     if !ty.has_dynamic() {
         return Ok(());
     }
@@ -120,7 +120,7 @@ fn same_type<'a>(items: impl Iterator<Item = &'a Value>) -> std::result::Result<
     }
 }
 
-/// The JSON text of a state.
+/// Parses the JSON text of a state.
 pub fn read_json(state: &RawState) -> Result<Json> {
     // The types of the flat form are lost, so it cannot be converted without the provider that wrote it.
     if state.is_flat {
@@ -175,7 +175,7 @@ mod tests {
         let ty = Vec::<Any>::ty();
         let one = vec![Any("a".into()), Any::default(), Any(Value::unknown(Type::Dynamic))].to_cty();
         assert_eq!(decode(&encode(&one, &ty).unwrap(), &ty).unwrap(), one);
-        // What an attribute of any type holds is not a collection.
+        // The value of an attribute of any type is not a collection.
         let tuple = Value::tuple(vec!["a".into(), Value::number(1)]);
         let read = decode(&encode(&tuple, &Type::Dynamic).unwrap(), &Type::Dynamic).unwrap();
         assert_eq!(read, tuple);

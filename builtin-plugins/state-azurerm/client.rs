@@ -308,7 +308,7 @@ impl Client {
         })
     }
 
-    /// Makes a diagnostic of an error, with advice for its code.
+    /// Builds the diagnostic for an error, with advice for its code.
     fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
         let Settings {
             container,
@@ -395,7 +395,7 @@ impl LockedStore for Client {
         }
     }
 
-    /// Writes the state under the lease that is held: the service refuses every other write of a leased blob.
+    /// Writes the state under the held lease: the service refuses every other write of a leased blob.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let blob = self.blob(workspace);
         let what = self.what("Writing", &blob);
@@ -497,7 +497,7 @@ impl LockRecord for LockLease<'_> {
             ..info.clone()
         };
         if let Err(mut problems) = client.put_holder(about, blob, &id, Some(&info)).await {
-            // A lease without a holder would keep others out without naming anybody.
+            // A lease without a holder would block others without naming anybody.
             let released = client.release_lease(about, blob, &id).await;
             client.hold(blob, None);
             if let Err(more) = released {
@@ -546,7 +546,7 @@ impl LockRecord for LockLease<'_> {
 }
 
 impl Client {
-    /// Creates an empty blob if none exists. Of several programs that do this at the same time, each gets the same result.
+    /// Creates an empty blob if none exists. Several programs that do this at the same time get the same result.
     async fn make_empty(&self, about: About<'_>, blob: &str) -> Result<()> {
         let headers = [
             ("x-ms-blob-type", "BlockBlob"),

@@ -48,7 +48,7 @@ pub(crate) fn named(name: &str) -> Option<Cloud> {
     }
 }
 
-/// Reason why a server describes no cloud.
+/// Reason why the metadata of a server describe no cloud.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CloudError {
     #[error("{host:?} is not the name of a server: {source}")]
@@ -81,7 +81,7 @@ pub(crate) async fn described(http: &HttpClient, host: &str) -> Result<Cloud, Cl
 
 fn of_json(text: &[u8]) -> Option<Cloud> {
     let json: Json = serde_json::from_slice(text).ok()?;
-    // Azure Stack returns one cloud, the public servers a list whose first entry is meant.
+    // Azure Stack returns one cloud. The public servers return a list, whose first entry is used.
     let json = json.as_array().map_or(Some(&json), |clouds| clouds.first())?;
     let trimmed = |text: &Json| Some(text.as_str()?.trim_end_matches('/').to_owned());
     Some(Cloud {

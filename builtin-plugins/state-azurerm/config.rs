@@ -1,4 +1,4 @@
-//! The arguments, and what is wrong with them.
+//! Arguments of the backend, and their validation.
 
 use monoform_sdk::schema::{optional, required};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model};
@@ -104,7 +104,7 @@ pub struct Config {
 
 pub(crate) const SUMMARY: &str = "Invalid azurerm backend configuration";
 
-/// Makes the error for an invalid argument.
+/// Builds the error for an invalid argument.
 pub(crate) fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic {
     Diagnostic::error(SUMMARY, detail).at_attribute(attribute)
 }
@@ -127,7 +127,7 @@ fn is_container(name: &str) -> bool {
 }
 
 impl Config {
-    /// Returns the mistakes that can be found without a request.
+    /// Returns the errors in the arguments that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         if let Some(name) = self.storage_account_name.as_str()

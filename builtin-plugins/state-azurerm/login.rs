@@ -52,7 +52,7 @@ impl Certificate {
         })
     }
 
-    /// Makes the signed client assertion of the application.
+    /// Builds the signed client assertion of the application.
     fn statement(&self, client: &str, audience: &str) -> std::result::Result<String, KeyError> {
         let now = oauth::now();
         let claims = json!({
@@ -185,7 +185,7 @@ impl Login {
         }
     }
 
-    /// Returns the subscription of the Azure CLI, if it is the method.
+    /// Returns the subscription that is selected in the Azure CLI, if the CLI is the authentication method.
     pub async fn usual_subscription(&self) -> Result<Option<String>> {
         match &self.way {
             Some(Way::CommandLine { .. }) => Ok(az(&["account", "show"]).await?["id"].as_str().map(str::to_owned)),
@@ -391,7 +391,7 @@ async fn of_command_line(tenant: Option<&str>, scope: &str) -> Result<Token> {
     let in_cloud_shell = env::var("AZUREPS_HOST_ENVIRONMENT").is_some_and(|text| text.starts_with("cloud-shell/"));
     let tenant = tenant.or_else(|| account["tenantId"].as_str()).unwrap_or_default();
     let mut words = vec!["account", "get-access-token", "--scope", scope];
-    // These identities belong to one tenant, and the CLI refuses another in the option.
+    // These identities belong to one tenant, and the CLI rejects another one in the option.
     if !is_machine && !in_cloud_shell {
         words.extend(["--tenant", tenant]);
     }

@@ -72,7 +72,7 @@ fn file(attribute: &str, path: &str) -> Result<String> {
     Ok(content.trim().to_owned())
 }
 
-/// Value that may come from several sources, which must agree.
+/// Value that several sources may set, which must agree.
 struct Value {
     what: &'static str,
     known: Option<(String, String)>,

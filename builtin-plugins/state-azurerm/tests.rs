@@ -19,7 +19,8 @@ use crate::settings::{How, Settings};
 const RESOURCE: &str = "https://storage.azure.com";
 const KEY: &str = "a2V5";
 
-/// Starts one server that is Entra ID, an identity provider, a metadata service, and a Resource Manager with an account.
+/// Starts one server that acts as Entra ID, an identity provider, a metadata service, and a Resource Manager with an
+/// account.
 async fn azure() -> Server {
     Server::start(|asked| match asked.path() {
         "/login/tenant/oauth2/v2.0/token" => Reply::new(200, r#"{"access_token":"good","expires_in":3599}"#),

@@ -21,7 +21,7 @@ const WORKSPACE: &str = "-env:";
 /// Bytes of a piece of a large state: the default limit of Consul's values.
 const PIECE: usize = 524_288;
 
-/// Limit above which a state is not tried as one value: no cluster takes a larger transaction.
+/// Size above which a state is not written as one value: no cluster accepts a larger transaction.
 const ONE_VALUE: usize = 16 << 20;
 
 pub(crate) struct Client {
@@ -38,7 +38,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Parses a value; `None` if it is a state and no list.
+    /// Parses a value; `None` if it is a state and not a list of pieces.
     fn parse(value: &[u8]) -> Option<Pieces> {
         let json: Json = serde_json::from_slice(value).ok()?;
         let sum = json["current-hash"].as_str()?.to_owned();

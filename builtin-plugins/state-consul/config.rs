@@ -103,7 +103,7 @@ struct AgentAddress {
 }
 
 impl Config {
-    /// Returns the mistakes that can be found without a request.
+    /// Returns the errors in the arguments that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         if self.path.as_str() == Some("") {

@@ -80,7 +80,7 @@ impl Kv {
         })
     }
 
-    /// Makes a diagnostic of an error, with advice for its text or status.
+    /// Builds the diagnostic for an error, with advice for its text or status.
     fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
         let said = answer.text();
         let said: String = said.trim().chars().take(500).collect();
@@ -151,7 +151,7 @@ impl Kv {
         }
     }
 
-    /// Returns the `true` or `false` that is the answer to a conditional write.
+    /// Parses the answer to a conditional write: `true` or `false`.
     fn yes(&self, about: About<'_>, answer: &Answer) -> Result<bool> {
         match answer.status.as_u16() {
             200 => Ok(answer.body.trim_ascii() == b"true"),
@@ -199,7 +199,8 @@ impl Kv {
         self.yes(about, &answer)
     }
 
-    /// Writes a value by a transaction, whose answer has the new index. With `index`, only if the key has that one.
+    /// Writes a value by a transaction, whose answer has the new index. With `index`, it is written only if the key
+    /// has that index.
     pub async fn store(&self, about: About<'_>, key: &str, value: &[u8], index: Option<u64>) -> Result<Stored> {
         let verb = if index.is_some() { "cas" } else { "set" };
         let body = json!([{"KV": {
@@ -250,7 +251,7 @@ impl Kv {
         }
     }
 
-    /// Ends a session; one that has expired is no error.
+    /// Ends a session; an expired session is no error.
     pub async fn end_session(&self, about: About<'_>, id: &str) -> Result<()> {
         let path = format!("session/destroy/{}", utf8_percent_encode(id, KEY));
         let answer = self.send(about, Method::PUT, &path, &[], Some(Vec::new())).await?;

@@ -51,7 +51,7 @@ pub(crate) struct Locks {
     held: Mutex<BTreeMap<String, Held>>,
 }
 
-/// Returns the lock key of a state. Consul's keys have no two slashes in a row, so one at the end of the path is removed.
+/// Returns the lock key of a state. Consul's keys have no consecutive slashes, so a slash at the end of the path is removed.
 fn key(path: &str) -> String {
     format!("{}/.lock", path.trim_end_matches('/'))
 }
@@ -96,7 +96,7 @@ async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> R
                 return Err(problem(LOCK, detail));
             }
             _ if Instant::now() >= end => return Ok(false),
-            // Nobody holds the key, but the delay after a lost session is not over.
+            // Nobody holds the key, but the delay after a lost session has not passed yet.
             _ => tokio::time::sleep(PAUSE).await,
         }
     }
@@ -104,7 +104,7 @@ async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> R
     info.info = format!("consul session: {session}");
     path.clone_into(&mut info.path);
     info.created = jiff::Timestamp::now().to_string();
-    // A lock without a holder would keep others out without naming anybody.
+    // A lock without a holder would block others without naming anybody.
     if let Err(problems) = kv.put(TAKING, &info_key(path), info.to_json().into_bytes()).await {
         let _ = kv.release(TAKING, &key(path), session).await;
         return Err(problems);
@@ -127,7 +127,7 @@ async fn renew(kv: &Kv, path: &str, session: &str) -> Result<bool> {
     Ok(pair.is_some_and(|pair| pair.session.as_deref() == Some(session)))
 }
 
-/// Renews the session of a lock, and takes the lock again after a loss. Each write checks that nobody has changed the state
+/// Renews the session of a lock, and takes the lock again after a loss. Each write checks that the state was not changed
 /// meanwhile.
 async fn keep(kv: Arc<Kv>, path: String, session: Arc<Mutex<String>>, mut info: LockInfo) {
     loop {
@@ -213,8 +213,8 @@ impl Locks {
         }
     }
 
-    /// Returns the holder of a state's lock. A lost lock that is free is taken again by the renewal; until then a write is allowed
-    /// if the state is unchanged.
+    /// Returns the holder of a state's lock. The renewal takes a lost lock again if it is free; until then, a write is allowed if
+    /// the state is unchanged.
     pub async fn holder(&self, path: &str, own: &str) -> Result<Holder> {
         let session = {
             let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);

@@ -244,7 +244,7 @@ async fn it_is_a_state_store_with_compression_too() {
     .await;
     one.write("default", b"{\"x\":1}".to_vec()).await.unwrap();
     assert_eq!(cluster.lock().unwrap().keys["teams/"].value[..2], [0x1f, 0x8b]);
-    // Compression is recognized by the first byte, whatever is configured.
+    // Compression is recognized by the first byte, whatever the configuration is.
     assert_eq!(other.read("default").await.unwrap().unwrap(), b"{\"x\":1}");
 }
 

@@ -219,7 +219,7 @@ impl LockRecord for LockObject<'_> {
             }
             Err(problems) => Err(problems),
         };
-        // With the tag gone, the next client can try for the lock.
+        // Without the tag, the next client can try to take the lock.
         match self.client.remove_tag(&self.object).await {
             Err(problems) => tracing::warn!("{}", details(&problems)),
             Ok(()) if matches!(created, Ok(Created::Done(_))) => {
@@ -254,7 +254,7 @@ impl LockRecord for LockObject<'_> {
 }
 
 impl LockObject<'_> {
-    /// Explains a tag that could not be created: another program has it, or tags are not permitted.
+    /// Explains why a tag could not be created: another program has it, or tags are not permitted.
     async fn without_tag(&self, refused: &Refused) -> std::result::Result<Created, LockError> {
         if self.find(LOCK).await?.is_some() {
             return Ok(Created::Exists);
@@ -301,7 +301,7 @@ impl LockedStore for Client {
         Ok(state.filter(|state| !state.is_empty()).into())
     }
 
-    /// Writes without a condition: the service has none for replacing an object.
+    /// Writes without a condition: the service has no conditional replacement of objects.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         self.put(WRITE, &self.object(workspace), state.to_vec()).await?;
         Ok(Written::Done(None))

@@ -26,7 +26,7 @@ pub(crate) struct Cloud {
 }
 
 impl Cloud {
-    /// Returns credentials that are valid for some minutes yet.
+    /// Returns credentials that stay valid for some minutes.
     pub async fn credential(&self) -> Result<Credential> {
         self.current.get(self.source.find(&self.services)).await
     }
@@ -79,13 +79,13 @@ impl Cloud {
         sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
     }
 
-    /// Calls another service: its name, the version of its API, and the action.
+    /// Calls another service: `what` is its name, the version of its API, and the action.
     pub async fn call(&self, what: (&str, &str, &str), body: &Json) -> Result<std::result::Result<Json, Refused>> {
         let credential = self.credential().await?;
         Ok(self.services.call(&credential, what, body).await)
     }
 
-    /// Makes a diagnostic of an error of the bucket, with advice for its code.
+    /// Builds the diagnostic for an error of the bucket, with advice for its code.
     pub fn problem(&self, about: About<'_>, bucket: &str, answer: &Answer) -> Diagnostics {
         let text = answer.text();
         let part = |name: &str| xml::tag(&text, name).unwrap_or_default();

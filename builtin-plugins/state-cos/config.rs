@@ -108,7 +108,7 @@ fn text(value: &Attr<String>, variable: &str) -> Option<String> {
 }
 
 impl Config {
-    /// Returns the mistakes that can be found without a request.
+    /// Returns the errors in the arguments that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         let mut add = |attribute: &str, is_wrong: bool, detail: &str| {

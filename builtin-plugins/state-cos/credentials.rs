@@ -48,7 +48,7 @@ impl Profile {
             let Some(json) = profile::json(&folder.join(format!("{name}.{ending}")))? else {
                 continue;
             };
-            // The values of one file are at its top level, those of the other in a section.
+            // The values of one file are at its top level, those of the other one in a section.
             let parts = match ending {
                 "configure" => &json["_sys_param"],
                 _ => &json,

@@ -1,4 +1,4 @@
-//! Calls of the services beside the bucket.
+//! Calls of the services other than the bucket.
 
 use serde_json::Value as Json;
 use store_client::credential::Credential;
@@ -7,12 +7,12 @@ use store_client::{HeaderMap, HeaderName, HttpClient, Method, Url, header_value 
 
 use crate::sign::{self, Call};
 
-/// The services beside the bucket.
+/// The services other than the bucket.
 pub(crate) struct Services {
     /// Address of the services, with `SERVICE` in place of the name of one.
     pub address: String,
     pub region: String,
-    /// Sends each request once: a call must not be repeated.
+    /// Client that sends each request once, since calls must not be repeated.
     pub once: HttpClient,
 }
 

@@ -199,7 +199,7 @@ async fn unlocking_keeps_the_tag_of_the_next_client() {
     account.lock().unwrap().tags.insert(tag.clone());
     store.unlock("dev", &id).await.unwrap();
     assert!(account.lock().unwrap().tags.contains(&tag));
-    // What another process left when it was killed goes with its lock.
+    // The tag that a killed process has left is removed together with its lock.
     account.lock().unwrap().tags.clear();
     let id = store.lock("dev", LockInfo::of_this_process("x")).await.unwrap();
     account.lock().unwrap().tags.insert(tag.clone());

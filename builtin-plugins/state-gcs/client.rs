@@ -21,7 +21,7 @@ pub(crate) struct Client {
     settings: Settings,
 }
 
-/// Returns the generation in an answer. JSON has it as text, since it has 64 bits.
+/// Returns the generation in an answer. In JSON it is text, because it has 64 bits.
 fn generation(answer: &Answer) -> Option<String> {
     let json: Json = serde_json::from_slice(&answer.body).ok()?;
     match &json["generation"] {
@@ -71,7 +71,7 @@ impl Client {
         self.joined_address(&path, query)
     }
 
-    /// Returns the address of uploads, which is not below that of the JSON API.
+    /// Returns the address of uploads, which is not below the address of the JSON API.
     fn upload_address(&self, query: &str) -> Result<Url> {
         let path = format!("/upload/storage/v1/b/{}/o", encoded(&self.settings.bucket));
         self.joined_address(&path, query)
@@ -143,7 +143,7 @@ impl Client {
         headers: HeaderMap,
         body: &[u8],
     ) -> Result<Answer> {
-        // The service compares the checksum, and refuses a body that was damaged on its way.
+        // The service compares the checksum, and rejects a body that was damaged in transit.
         let kind = "text/plain; charset=utf-8";
         let sum = md5_base64(body);
         let metadata = json!({"bucket": self.settings.bucket, "name": object, "contentType": kind, "md5Hash": sum});
@@ -206,7 +206,7 @@ impl Client {
         })
     }
 
-    /// Makes a diagnostic of an error, with advice for its status.
+    /// Builds the diagnostic for an error, with advice for its status.
     fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
         let bucket = &self.settings.bucket;
         let advice = match answer.status.as_u16() {
@@ -246,7 +246,7 @@ impl Client {
     }
 }
 
-/// Returns true if the answer says that the bucket does not exist, and not only the object.
+/// Returns true if the answer says that the bucket itself does not exist, not only the object.
 fn is_about_bucket(answer: &Answer) -> bool {
     answer.status.as_u16() == 404 && message(answer).to_ascii_lowercase().contains("bucket does not exist")
 }
@@ -292,7 +292,7 @@ impl LockedStore for Client {
         };
         match expected {
             Some(Revision::Named(generation)) => query.push_str(&format!("&ifGenerationMatch={}", encoded(generation))),
-            // The generation 0 stands for an object that does not exist.
+            // The generation 0 means an object that does not exist.
             Some(Revision::Absent) => query.push_str("&ifGenerationMatch=0"),
             None => {}
         }
@@ -351,7 +351,7 @@ impl LockRecord for LockObject<'_> {
             what: &what,
         };
         let body = info.to_json().into_bytes();
-        // Without the user's encryption key, so that everybody can read who holds the lock.
+        // Without the user's encryption key, so that everybody can read the holder of the lock.
         let headers = HeaderMap::new();
         let answer = self
             .client

@@ -50,7 +50,7 @@ pub struct Config {
 /// Encryption of states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Encryption {
-    /// As the bucket is configured.
+    /// The encryption that is configured for the bucket.
     Usual,
     /// With this key of Cloud KMS.
     Kms(String),
@@ -92,7 +92,7 @@ fn again(answer: &Answer) -> bool {
 }
 
 impl Config {
-    /// Returns the mistakes that can be found without a request.
+    /// Returns the errors in the arguments that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         if self.bucket.as_str() == Some("") {
@@ -118,7 +118,7 @@ impl Config {
 
     /// Returns the effective settings from the arguments and the environment.
     pub(crate) fn settings(&self) -> Result<Settings> {
-        // As in Terraform, so that both find the same objects.
+        // As in Terraform, so that both programs use the same objects.
         let prefix = self.prefix.text().trim_start_matches('/');
         let prefix = match prefix {
             "" => String::new(),

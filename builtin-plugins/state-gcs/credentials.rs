@@ -127,7 +127,7 @@ impl Credentials {
         Ok(())
     }
 
-    /// Returns the project that requests are charged to, if it is not that of the bucket.
+    /// Returns the project that requests are charged to, if it is not the project of the bucket.
     fn quota_project(&self) -> Option<String> {
         let of = |json: &Json| json["quota_project_id"].as_str().map(str::to_owned);
         match &self.source {
@@ -177,7 +177,7 @@ async fn of_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
     }
 }
 
-/// Requests a token for credentials that do not contain others.
+/// Requests a token for credentials that contain no other credentials.
 async fn of_plain_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
     let text = |name: &str| json[name].as_str().unwrap_or_default();
     let given = |name: &str, usual: &str| match text(name) {

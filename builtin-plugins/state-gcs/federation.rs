@@ -1,7 +1,7 @@
 //! Workload identity federation: the token of another identity provider is exchanged for one of Google.
 //!
 //! The token comes from a file, an address, a program, or, on AWS, from a signed request that Google's service sends itself to
-//! see who has signed it.
+//! verify the signer.
 
 use std::process::Stdio;
 use std::time::Duration;

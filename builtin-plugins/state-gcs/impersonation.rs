@@ -1,11 +1,11 @@
-//! Tokens of service accounts in whose place others act, and what all tokens have in common.
+//! Tokens of impersonated service accounts, and common parts of all tokens.
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::{Value as Json, json};
 use store_client::oauth::{Token, TokenError};
 use store_client::{HeaderMap, HeaderValue, HttpClient, Method, Url};
 
-/// Scope of tokens by which other tokens are requested.
+/// Scope of tokens that are used to request other tokens.
 pub(crate) const EVERYTHING: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 /// Lifetime of a token of an impersonated account.

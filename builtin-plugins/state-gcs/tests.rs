@@ -150,7 +150,7 @@ async fn requests_are_those_of_the_interface() {
             format!("DELETE /storage/v1/b/states/o/a%20dir%2Fdefault.tflock?ifGenerationMatch={id}"),
         ]
     );
-    // The lock is not encrypted with the user's key, so that everybody can read who holds it.
+    // The lock is not encrypted with the user's key, so that everybody can read its holder.
     assert_eq!(asked[0].header("x-goog-encryption-key"), "");
     let lock = LockInfo::from_json(&parts(&asked[0]).1).unwrap();
     assert_eq!(

@@ -24,7 +24,7 @@ const WRITE: &str = "Error writing the state";
 const LOCK: &str = "Error acquiring the state lock";
 const UNLOCK: &str = "Cannot release the state lock";
 
-/// Makes a diagnostic of an unexpected answer, with advice for its status.
+/// Builds the diagnostic for an unexpected answer, with advice for its status.
 fn unexpected(summary: &str, what: &str, url: &Url, answer: &Answer) -> Diagnostics {
     let status = answer.status;
     let code = status.as_u16();
@@ -121,7 +121,7 @@ impl LockedStore for Client {
         Ok(Some(answer.body).into())
     }
 
-    /// Writes with the ID of the lock in the query, which the server compares; the protocol has no other condition.
+    /// Writes with the ID of the lock in the query, which the server checks; the protocol has no other condition.
     async fn write(&self, _workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let mut url = self.settings.address.clone();
         let held = self.held();

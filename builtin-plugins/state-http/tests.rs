@@ -19,7 +19,8 @@ fn id(lock: &[u8]) -> String {
     LockInfo::from_json(lock).unwrap().id
 }
 
-/// Answers as common servers do: a write and the release of a lock need the ID of the lock, if there is one.
+/// Answers as common servers do: writing, and releasing the lock, require the ID of the lock, if there is
+/// one.
 fn answer(kept: &Mutex<Kept>, asked: &Asked) -> Reply {
     let mut kept = kept.lock().unwrap();
     match (asked.method.as_str(), asked.path()) {

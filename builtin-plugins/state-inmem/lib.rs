@@ -33,7 +33,7 @@ impl StateStore for Memory {
         let mut kept = Kept::default();
         // The default workspace is listed before it has a state.
         kept.states.insert(DEFAULT.to_owned(), None);
-        // A lock from the start lets tests see how commands meet a lock of somebody else.
+        // A lock that exists from the start lets tests check how commands handle somebody else's lock.
         if let Some(id) = config.lock_id.into_known() {
             let info = LockInfo {
                 id,

@@ -39,7 +39,7 @@ impl Kind {
 pub(crate) enum Written {
     /// The object was written, and has this version now.
     Done(Option<Revision>),
-    /// Another client was faster: the object exists already, or has changed.
+    /// Another client was faster: the object already exists, or has changed.
     Conflict,
 }
 
@@ -102,7 +102,7 @@ impl Api {
         }
     }
 
-    /// Makes a diagnostic of an error, with advice for its status.
+    /// Builds the diagnostic for an error, with advice for its status.
     pub fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
         // Errors of the API are objects of the kind Status. A proxy before the API may answer with anything.
         let status: Json = serde_json::from_slice(&answer.body).unwrap_or_default();

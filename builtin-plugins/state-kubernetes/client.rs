@@ -219,7 +219,7 @@ impl LockRecord for LockLease<'_> {
         )
     }
 
-    /// Terraform's locks have no path here.
+    /// Terraform's locks have no path in this store.
     fn path(&self) -> String {
         String::new()
     }
@@ -381,7 +381,7 @@ impl LockedStore for Client {
                 0 => base.clone(),
                 number => format!("{base}-part-{number}"),
             };
-            // Later parts have no condition: whoever wrote the first one writes them.
+            // Later parts have no condition: the writer of the first one writes them, too.
             let expected = expected.filter(|_| count == 0);
             match self.write_part(about, (workspace, &name), part, expected).await? {
                 Outcome::Done(written) if count == 0 => revision = written,

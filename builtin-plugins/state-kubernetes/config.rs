@@ -143,7 +143,7 @@ fn ends_with_number(name: &str) -> bool {
 }
 
 impl Config {
-    /// Returns the mistakes that can be found without a request.
+    /// Returns the errors in the arguments that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         let Some(suffix) = self.secret_suffix.as_str() else {

@@ -65,7 +65,7 @@ pub(crate) struct Exec {
     pub with_cluster: bool,
 }
 
-/// Credentials that a plugin printed.
+/// Credentials in the output of a plugin.
 #[derive(Default)]
 pub(crate) struct Credential {
     pub token: Option<String>,

@@ -1,10 +1,11 @@
 //! Kubeconfig files: the clusters and users of `kubectl`.
 //!
 //! Several files are merged by the rules of Terraform's backend and not by those that Kubernetes documents for `kubectl`. With
-//! `kubectl`, the first of several clusters, users or contexts with the same name counts, as a whole. Terraform merges them field by
-//! field, and the later file has precedence: objects such as `exec` are merged likewise, a list replaces a list, and a value that is
-//! empty or false replaces nothing. Relative paths in the result are relative to the later file, even those of the earlier one. The
-//! first `current-context` counts in both. A team that uses Terraform and this program must find its states in one cluster.
+//! `kubectl`, only the first of several clusters, users or contexts with the same name is used, as a whole. Terraform merges them
+//! field by field, and the later file has precedence: objects such as `exec` are merged likewise, a list replaces a list, and a
+//! value that is empty or false replaces nothing. Relative paths in the result are relative to the later file, even those of the
+//! earlier one. The first `current-context` counts in both. A team that uses Terraform and this program must find its states in one
+//! cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -81,7 +82,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Removes the credentials: as `kubectl`, they are not sent without TLS.
+    /// Removes the credentials: as in `kubectl`, they are not sent without TLS.
     pub fn without_user(&mut self) {
         *self = Access {
             server: std::mem::take(&mut self.server),

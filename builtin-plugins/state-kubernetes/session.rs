@@ -21,7 +21,7 @@ use crate::kubeconfig::Access;
 pub(crate) struct Session {
     pub http: Arc<HttpClient>,
     pub headers: HeaderMap,
-    /// Expiry of a credential plugin's output; the text of the token is empty.
+    /// Expiry of a credential plugin's output, as a token without text.
     token: Option<Token>,
 }
 
@@ -54,7 +54,7 @@ impl Sessions {
         &self.access.server
     }
 
-    /// Returns a session that is valid for some minutes yet.
+    /// Returns a session that stays valid for at least some minutes.
     pub async fn get(&self) -> Result<Session> {
         let mut current = self.current.lock().await;
         let holds =
@@ -68,7 +68,8 @@ impl Sessions {
         Ok(session)
     }
 
-    /// Drops a session that the server has refused. Returns true if a new one may have other credentials.
+    /// Drops a session that the server has refused. Returns true if a new session may have other
+    /// credentials.
     pub async fn refused(&self) -> bool {
         let mut current = self.current.lock().await;
         *current = None;

@@ -1,4 +1,4 @@
-//! YAML as JSON values, as far as kubeconfig files need it: numbers stay text.
+//! YAML as JSON values, limited to the needs of kubeconfig files: numbers stay text.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ enum Open {
 /// Reads the first document of a text.
 ///
 /// # Errors
-/// The text is no YAML, or is nested too deeply.
+/// The text is not YAML, or is nested too deeply.
 pub(crate) fn read(text: &str) -> Result<Json, YamlError> {
     let mut open: Vec<Open> = Vec::new();
     let mut anchors: HashMap<usize, Json> = HashMap::new();

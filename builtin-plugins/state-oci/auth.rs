@@ -1,4 +1,4 @@
-//! Identities: the key of a user, or a key that belongs to a token.
+//! Identities: the key of a user, or the key of a token.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::region::full_name;
 pub(crate) enum Source {
     /// Key of a user.
     User(Identity),
-    /// Token and key in files or variables, where another program renews them.
+    /// Token and key in files or variables, which another program renews.
     Token {
         token: TextOrFile,
         key: TextOrFile,
@@ -129,8 +129,8 @@ impl Source {
     }
 }
 
-/// Collects the key of a user. Each part comes from the arguments, else from the configuration file, else from the variables
-/// that Terraform's provider has always had. Also returns the region if one of these has it.
+/// Collects the key of a user. Each part is taken from the arguments, the configuration file, or the older variables of
+/// Terraform's provider, in this order. Also returns the region if one of these has it.
 fn of_user(config: &Config) -> Result<(Source, Option<String>)> {
     let file = usual_file();
     let profile = match text(&config.config_file_profile, "config_file_profile") {
@@ -186,7 +186,7 @@ fn read_key(path: &Path) -> Result<String> {
     })
 }
 
-/// Returns the source for the token of a session that the user has begun with `oci session authenticate`.
+/// Returns the source for the token of a session that the user has started with `oci session authenticate`.
 fn of_session(config: &Config) -> Result<Source> {
     let name = text(&config.config_file_profile, "config_file_profile").unwrap_or_default();
     let wrong = |why: String| Diagnostic::error(SUMMARY, format!("{why}.")).at_attribute("config_file_profile");
@@ -209,7 +209,7 @@ fn of_session(config: &Config) -> Result<Source> {
     })
 }
 
-/// Returns the source for the token that a service of Oracle gives to its programs.
+/// Returns the source for the token that a service of Oracle provides to its programs.
 fn of_resource() -> Result<Source> {
     let needed = |name: &str| {
         env::var(name).ok_or_else(|| {

@@ -85,7 +85,7 @@ impl Client {
         let mut headers = self.writing();
         headers.extend(condition);
         headers.push(("content-type", "application/json".to_owned()));
-        // The service compares the checksum, and refuses a body that was damaged on its way.
+        // The service compares the checksum, and rejects a body that was damaged in transit.
         headers.push(("content-md5", md5_base64(&content)));
         let answer = self
             .request(about, Method::PUT, object, &headers, Some(content))
@@ -119,7 +119,7 @@ impl Client {
         let mut query = vec![("prefix", object)];
         query.extend(place.as_deref().map(|place| ("page", place)));
         let (answer, json) = self.list(about, "objectversions", &query).await?;
-        // The prefix also matches other objects whose names begin alike.
+        // The prefix also matches other objects whose names begin in the same way.
         let items = json["items"].as_array().into_iter().flatten();
         let own = items.filter(|version| name_of(version) == object);
         Ok(Page {
@@ -166,7 +166,7 @@ impl LockedStore for Client {
         };
         let answer = self.request(about, Method::GET, &object, &self.reading(), None).await?;
         match answer.status.as_u16() {
-            // Read as no state, it would have everything created again.
+            // If an empty object counted as no state, everything would be created again.
             200 if answer.body.is_empty() => Err(problem(
                 READ,
                 format!("{what} failed: object {object:?} is empty. A state is not; delete the object."),

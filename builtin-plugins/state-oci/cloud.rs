@@ -31,7 +31,7 @@ pub(crate) struct Cloud {
 }
 
 impl Cloud {
-    /// Returns an identity that is valid for some minutes yet.
+    /// Returns an identity that stays valid for some minutes.
     pub async fn identity(&self) -> Result<Identity> {
         // Held during the search, so that concurrent requests wait for its result.
         let mut current = self.current.lock().await;
@@ -91,7 +91,7 @@ impl Cloud {
         }
     }
 
-    /// Makes a diagnostic of an error, with advice for its code.
+    /// Builds the diagnostic for an error, with advice for its code.
     pub fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
         let (code, message) = code_and_message(answer);
         let Cloud {

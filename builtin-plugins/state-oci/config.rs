@@ -1,4 +1,4 @@
-//! The arguments, and what is wrong with them.
+//! Arguments of the backend, and their validation.
 
 use monoform_sdk::schema::{optional, required};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, env};
@@ -75,7 +75,7 @@ pub(crate) fn text(value: &Attr<String>, name: &str) -> Option<String> {
 }
 
 impl Config {
-    /// Returns the mistakes that can be found without a request.
+    /// Returns the errors in the arguments that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         let mut add = |summary: &str, attribute: &str, is_wrong: bool, detail: &str| {

@@ -1,5 +1,4 @@
-//! Tokens in exchange for another proof: the certificate of an instance, or the service account of a pod. Each token has a new
-//! key.
+//! Exchange of a proof for a token: the certificate of an instance, or the service account of a pod. Each token has a new key.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use monoform_sdk::{Diagnostic, Diagnostics};
 use serde_json::Value as Json;
 use store_client::oauth::{PrivateKey, now};
 
-/// Seconds before its expiry when a token is no longer used.
+/// Number of seconds before its expiry from which a token is no longer used.
 const HEADROOM: i64 = 300;
 
 /// Key that signs requests, with its ID.

@@ -1,4 +1,4 @@
-//! The ways in which requests can be signed.
+//! Methods of signing requests.
 
 /// Authentication method.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use monoform_sdk::env;
 
-/// Regions: name, short name, and domain of their servers. A region that is missing here has the domain of most; it can also be
-/// configured with its domain.
+/// Regions: name, short name, and domain of their servers. For a region that is missing here, the most common domain is used; a
+/// configuration can also name the domain.
 const REGIONS: &[(&str, &str, &str)] = &[
     ("af-johannesburg-1", "jnb", "oraclecloud.com"),
     ("ap-chiyoda-1", "nja", "oraclecloud8.com"),

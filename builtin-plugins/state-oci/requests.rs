@@ -1,4 +1,4 @@
-//! Requests as the variables of Oracle's programs want them.
+//! HTTP settings in the environment variables of Oracle's programs.
 
 use std::time::Duration;
 

@@ -13,9 +13,9 @@ use crate::requests::{http, is_true};
 /// Encryption of objects beyond that of the bucket.
 pub(crate) enum Encryption {
     Usual,
-    /// A key of the key service.
+    /// With a key of the key service.
     Service(String),
-    /// A key of the user: algorithm, key, its SHA-256.
+    /// With a key of the user: algorithm, key, its SHA-256.
     Own(String, String, String),
 }
 

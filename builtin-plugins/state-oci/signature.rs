@@ -10,8 +10,8 @@ use crate::identity::Identity;
 /// Header with the token of another user (on behalf of).
 pub(crate) const ANOTHER: &str = "opc-obo-token";
 
-/// Returns the headers of a signed request. The body of a POST is a part of the signature, that of a PUT is not, as the service
-/// defines it for objects.
+/// Returns the headers of a signed request. The signature covers the body of a POST, but not that of a PUT, as the service
+/// specifies for objects.
 pub(crate) fn signed(
     identity: &Identity,
     (method, url): (&Method, &Url),

@@ -1,4 +1,5 @@
-//! Tests of identities and of uploads in parts with fake services. The store is tested end to end beside Terraform.
+//! Tests of identities and of uploads in parts with fake services. The store is tested end to end together with
+//! Terraform.
 
 use std::sync::{Arc, Mutex};
 

@@ -69,7 +69,7 @@ async fn parts(
     }
     let body = json!({"partsToCommit": all}).to_string().into_bytes();
     let query = [("uploadId", id)];
-    // Nothing is visible before the commit, so the condition belongs to it.
+    // Nothing is visible before the commit, so only the commit has the condition.
     let condition: Vec<(&'static str, String)> = condition.into_iter().collect();
     let answer = cloud
         .send(about, Method::POST, ((UPLOADS, object), &query), &condition, Some(body))

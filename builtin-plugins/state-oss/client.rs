@@ -196,7 +196,8 @@ impl LockedStore for Client {
         };
         let default = self.object(DEFAULT);
         let names = listing::names(about, |place| self.page(about, &start, place)).await?;
-        // As in Terraform, every folder below the prefix is a workspace, whatever its objects are called.
+        // As in Terraform, every folder below the prefix is a workspace, whatever the names of its
+        // objects are.
         let others = names.iter().filter(|object| **object != default);
         let folders = others.filter_map(|object| object.strip_prefix(&start)?.split('/').next());
         Ok(listing::workspaces(folders, "", ""))
@@ -218,7 +219,7 @@ impl LockedStore for Client {
         consistent::read(self, &self.lock_key(workspace), || self.get(&object), mismatch).await
     }
 
-    /// Writes without a condition: the service has none for replacing an object.
+    /// Writes without a condition: the service has no conditional replacement of objects.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let object = self.object(workspace);
         let put = self.put(&object, state);

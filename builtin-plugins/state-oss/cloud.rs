@@ -19,7 +19,7 @@ pub(crate) struct Cloud {
     pub looked_up: OnceCell<Url>,
     pub services: Services,
     pub http: HttpClient,
-    /// For calls that may fail: one attempt of ten seconds.
+    /// Client for calls that may fail: one attempt of ten seconds.
     pub once: HttpClient,
     pub source: Source,
     pub current: CredentialCache,
@@ -31,7 +31,7 @@ fn no_address(text: &str) -> Diagnostics {
 }
 
 impl Cloud {
-    /// Returns credentials that are valid for some minutes yet.
+    /// Returns credentials that stay valid for some minutes.
     pub async fn credential(&self) -> Result<Credential> {
         self.current.get(self.source.find(&self.services)).await
     }
@@ -123,7 +123,7 @@ impl Cloud {
         sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
     }
 
-    /// Makes a diagnostic of an error of the bucket, with advice for its code.
+    /// Builds the diagnostic for an error of the bucket, with advice for its code.
     pub fn problem(&self, about: About<'_>, bucket: &str, answer: &Answer) -> Diagnostics {
         let text = answer.text();
         let part = |name: &str| xml::tag(&text, name).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The arguments, and what is wrong with them.
+//! Arguments of the backend, and their validation.
 
 use monoform_sdk::schema::{block, optional, required};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Set};
@@ -99,7 +99,7 @@ pub(crate) fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic 
 }
 
 impl Config {
-    /// Returns the mistakes that can be found without a request.
+    /// Returns the errors in the arguments that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Diagnostics::new();
         let mut add = |attribute: &str, is_wrong: bool, detail: &str| {

@@ -33,7 +33,7 @@ impl Role {
     pub const USUAL_DURATION: u32 = 3600;
 }
 
-/// OIDC provider and token file, as the clusters of Alibaba Cloud give them to their programs.
+/// OIDC provider and token file, which clusters of Alibaba Cloud provide to their programs.
 pub(crate) struct Oidc {
     provider: String,
     token_file: String,

@@ -221,7 +221,7 @@ mod unit {
         }
     }
 
-    /// CRC-8 of "123456789" with this polynomial is 0xf4, by catalogs of check functions.
+    /// The CRC-8 of "123456789" with this polynomial is 0xf4, according to catalogs of CRC algorithms.
     #[test]
     fn checks_are_those_of_the_polynomial() {
         assert_eq!(crc8(0, b"123456789"), 0xf4);

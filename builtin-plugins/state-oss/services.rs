@@ -1,4 +1,4 @@
-//! Calls of the services beside the bucket.
+//! Calls of the services other than the bucket.
 
 #![expect(clippy::disallowed_methods, reason = "requests are signed with the time in them")]
 
@@ -10,12 +10,12 @@ use store_client::{Failure, HttpClient, Url};
 
 use crate::sign;
 
-/// The services beside the bucket.
+/// The services other than the bucket.
 pub(crate) struct Services {
     pub region: String,
     /// Endpoint of the security token service (STS), which gives credentials of roles.
     pub sts: Url,
-    /// For short calls, which should be answered within 30 seconds.
+    /// Client for short calls, which should be answered within 30 seconds.
     pub calls: HttpClient,
 }
 
@@ -52,7 +52,8 @@ pub(crate) fn now(form: &str) -> String {
 }
 
 impl Services {
-    /// Calls a service; without credentials it is not signed. An error is why it was not done.
+    /// Calls a service; without credentials it is not signed. The error is the reason of the
+    /// failure.
     pub async fn call(
         &self,
         http: &HttpClient,

@@ -108,7 +108,7 @@ impl Table {
         }
     }
 
-    /// Sends a request, again while the service is busy. With `may_fail`, a condition that is not met is an answer and no
+    /// Sends a request, and repeats it while the service is busy. With `may_fail`, a condition that is not met is no
     /// error.
     async fn send(
         &self,

@@ -13,15 +13,15 @@ use crate::Tables;
 use crate::session::{Connection, connect, problem};
 use crate::settings::Settings;
 
-/// Advisory lock that Terraform holds while it creates a workspace, whatever the schema.
+/// Advisory lock that Terraform holds while it creates a workspace in any schema.
 const TERRAFORM_CREATION: i64 = -1;
 
-/// Time limit of waiting for the creation locks. This program and OpenTofu hold them for an instant; Terraform holds its own for the
-/// whole of a first apply.
+/// Time limit of waiting for the creation locks. This program and OpenTofu hold them briefly; Terraform holds its own during the
+/// whole first apply.
 const CREATION_TIMEOUT: &str = "2s";
 
-/// State without content, for a row that exists only to be locked. It is not an empty text, because Terraform refuses to read that,
-/// and a killed program may leave the row behind.
+/// State without content, for a row that exists only to be locked. It is not empty, because a killed program may leave the row
+/// behind, and Terraform cannot read an empty text.
 const UNWRITTEN: &str =
     "{\"version\":4,\"terraform_version\":\"1.0.0\",\"serial\":0,\"lineage\":\"\",\"outputs\":{},\"resources\":[]}";
 
@@ -46,7 +46,7 @@ struct Held {
     id: String,
     /// Number of the advisory lock.
     number: i64,
-    /// True if the lock was lost with the connection and taken again: another program may have held it in between.
+    /// True if the lock was lost with the connection and taken again: another program may have held it meanwhile.
     is_interrupted: bool,
     /// True if the row was created for this lock. It is removed with the lock unless a state was written.
     is_new: bool,
@@ -174,8 +174,8 @@ impl Client {
         rows.map_err(|e| self.problem(summary, &e))
     }
 
-    /// Locks the row of a workspace, which is created if it does not exist. The creation lock is exchanged for that of the row at
-    /// once, so that no first apply of another state has to wait.
+    /// Locks the row of a workspace, which is created if it does not exist. The creation lock is replaced by the lock of the row at
+    /// once, so that the first apply of another state need not wait.
     async fn try_lock(&self, connection: &Connection, workspace: &str) -> std::result::Result<Lock, Refusal> {
         let table = &self.table;
         let mut is_new = false;
@@ -187,7 +187,7 @@ impl Client {
                     is_new = true;
                     continue;
                 }
-                // A user who may only read can still plan: without a row, only the creation lock is taken, as by Terraform.
+                // A user with read permission only can still plan: without a row, only the creation lock is taken, as by Terraform.
                 let query = format!("SELECT pg_try_advisory_lock({TERRAFORM_CREATION})");
                 return match connection.query_one(&query, &[]).await?.get(0) {
                     true => Ok(Lock {
@@ -235,7 +235,7 @@ impl Client {
         Err(Refusal::Held(format!("Workspace is already locked: {workspace}")))
     }
 
-    /// Runs a statement while no program creates a workspace in this schema, nor Terraform in any other.
+    /// Runs a statement while no program creates a workspace in this schema, and Terraform none in any schema.
     async fn in_turn(
         &self,
         connection: &Connection,
@@ -249,7 +249,7 @@ impl Client {
         );
         let result = connection.batch_execute(&text).await;
         if result.is_err() {
-            // If the connection is gone, so is the transaction.
+            // If the connection is closed, the transaction has ended, too.
             drop(connection.batch_execute("ROLLBACK").await);
         }
         result
@@ -294,7 +294,7 @@ struct Lock {
     is_new: bool,
 }
 
-/// Reason why there is no lock.
+/// Reason why the lock was not taken.
 enum Refusal {
     Held(String),
     Failed(tokio_postgres::Error),
@@ -358,8 +358,8 @@ impl LockedStore for Client {
                 });
                 Ok(info.id)
             }
-            // PostgreSQL does not store the holder of a lock. The information of the caller takes its place, so that -lock-timeout
-            // has effect.
+            // PostgreSQL does not store the holder of a lock. The caller's own record is returned as the holder, so that
+            // -lock-timeout has an effect.
             Err(Refusal::Held(message)) => {
                 let number = format!(
                     "{message}. The lock information below is that of this attempt: PostgreSQL does not say who holds a lock. It \

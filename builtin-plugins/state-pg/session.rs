@@ -31,7 +31,7 @@ impl Deref for Connection {
 
 impl Connection {
     /// Awaits the result of statements on this connection. If the server is silent for too long, the connection is aborted: its
-    /// locks cannot be relied on any more, and the next statement connects again.
+    /// locks are not reliable any more, and the next statement connects again.
     pub async fn answer<T>(&self, settings: &Settings, summary: &str, work: impl Future<Output = T>) -> Result<T> {
         let work = waiting(&settings.host, work);
         let Some(limit) = settings.silence else {
@@ -97,7 +97,7 @@ async fn open(settings: &Settings) -> Result<Connection> {
     Ok(Connection { client, task })
 }
 
-/// Makes a diagnostic of an error, with advice for its code.
+/// Builds the diagnostic for an error, with advice for its code.
 pub(crate) fn problem(summary: &str, title: &str, error: &tokio_postgres::Error) -> Diagnostics {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -151,10 +151,10 @@ mod tests {
 
     use super::*;
 
-    /// The messages "AuthenticationOk" and "ReadyForQuery".
+    /// Greeting with the messages "AuthenticationOk" and "ReadyForQuery".
     const LET_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 
-    /// Starts a server that sends this greeting to each client, and then keeps the connection without another byte.
+    /// Starts a server that sends this greeting to each client, and nothing after that.
     async fn silent_server(greeting: &'static [u8], words: &str) -> (Settings, tokio::task::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -29,7 +29,7 @@ pub(crate) const SILENCE_VARIABLE: &str = "MONOFORM_PG_TIMEOUT";
 
 const CONNECTING: Duration = Duration::from_secs(60);
 
-/// Far more than a large state takes on a slow line: an answer is only seen when it is complete.
+/// Far more than a large state takes on a slow connection: an answer is only noticed when it is complete.
 const SILENCE: Duration = Duration::from_secs(600);
 
 /// Reason why the parameters cannot be used, as a whole sentence.
@@ -261,7 +261,8 @@ impl TlsFiles {
     }
 }
 
-/// Refuses a private key file that others can read, as libpq does. The group may read a file of root.
+/// Rejects a private key file that others can read, as libpq does. If root owns the file, the group may read
+/// it.
 fn private(key: &str) -> Result<(), SettingsError> {
     use system::files::MetadataExt as _;
     let Ok(found) = env::expand_home(key).metadata() else {

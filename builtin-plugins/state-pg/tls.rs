@@ -1,4 +1,4 @@
-//! Encrypted connections to PostgreSQL, by the TLS library of the whole program.
+//! Encrypted connections to PostgreSQL, by the TLS library of all crates.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// TLS connector for the library.
+/// TLS connector for the PostgreSQL library.
 #[derive(Clone)]
 pub(crate) struct Encryption(pub Arc<ClientConfig>);
 

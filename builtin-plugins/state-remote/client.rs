@@ -17,7 +17,7 @@ use crate::config::diagnostic;
 /// User agent.
 const PRODUCT: &str = concat!("Monoform/", env!("CARGO_PKG_VERSION"));
 
-/// Creates a client with the services and tokens of the CLI configuration, as the command line has them.
+/// Creates a client with the services and tokens of the CLI configuration, as the command line does.
 fn net(caller: &Caller) -> net::Client {
     let environment = caller.environment.clone();
     // The process that started this one has shown the problems of the configuration.
@@ -247,7 +247,7 @@ impl StateClient for Client {
             return Err(Diagnostic::error("Workspaces not supported", detail).into());
         }
         let name = self.remote_name(workspace)?;
-        // First: whatever the deletion's result, the workspace is looked up anew.
+        // Removed first: whatever the result of the deletion is, the workspace is then requested again.
         self.known().remove(&name);
         let deleted = self.connection.delete(&name).await;
         deleted.map_err(|e| {

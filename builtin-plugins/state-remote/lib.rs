@@ -36,7 +36,7 @@ pub fn cloud(version: &'static str, environment: Environment) -> impl StateStore
     Cloud(Caller { version, environment })
 }
 
-/// Version and environment of the program for which requests are made.
+/// Version and environment of the calling program.
 struct Caller {
     version: &'static str,
     environment: Environment,

@@ -79,7 +79,7 @@ fn answer(world: &mut World, request: &Request) -> Reply {
     }
 }
 
-/// Client that wraps other bytes in states, since the store keeps states only.
+/// Client that wraps arbitrary bytes in states, since the store accepts states only.
 struct States {
     client: Arc<dyn StateClient>,
     serial: AtomicU64,
@@ -122,7 +122,7 @@ impl StateClient for States {
     }
 }
 
-/// A server, and the CLI configuration that leads to it.
+/// A server, and a CLI configuration with its address.
 struct Scene {
     _server: Server,
     dir: tempfile::TempDir,
@@ -163,7 +163,7 @@ impl Scene {
     }
 }
 
-/// A lock does not name its holder, and is released by the name of the workspace.
+/// Locks do not name their holders, and are released by the name of the workspace.
 const ABILITIES: Abilities = Abilities {
     locks: true,
     holder: false,

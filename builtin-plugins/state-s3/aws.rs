@@ -87,7 +87,7 @@ fn message(answer: &Answer) -> String {
         .unwrap_or_default()
 }
 
-/// Makes a diagnostic of an error, with advice for its code.
+/// Builds the diagnostic for an error, with advice for its code.
 pub(crate) fn problem(summary: &str, what: &str, place: &ResourceNames<'_>, answer: &Answer) -> Diagnostics {
     let (code, message) = (code(answer), message(answer));
     let advice = match code.as_str() {

@@ -218,7 +218,7 @@ impl Client {
         match answer.status.as_u16() {
             200..=299 => Ok(Written::Done(Revision::named(answer.header("etag")))),
             409 | 412 => Ok(Written::Changed),
-            // The object that was to be replaced is gone.
+            // The object to replace no longer exists.
             404 if code(&answer) == "NoSuchKey" => Ok(Written::Changed),
             _ => Err(aws::problem(WRITE, &what, &self.place(), &answer)),
         }

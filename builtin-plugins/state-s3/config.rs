@@ -1,4 +1,4 @@
-//! The arguments, and what is wrong with them.
+//! Arguments of the backend, and their validation.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -224,7 +224,7 @@ pub struct WebIdentity {
     pub web_identity_token_file: Attr<String>,
 }
 
-/// Makes the error for an invalid argument.
+/// Builds the error for an invalid argument.
 pub(crate) fn invalid(attribute: &str, detail: impl Into<String>) -> Diagnostic {
     Diagnostic::error(format!("Invalid {attribute} value"), detail).at_attribute(attribute)
 }
@@ -337,7 +337,7 @@ fn set(value: &Attr<Set<String>>) -> Vec<String> {
 }
 
 impl Config {
-    /// Returns the mistakes that can be found without a request.
+    /// Returns the errors in the arguments that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Found(Diagnostics::new());
         found.add(

@@ -166,7 +166,7 @@ impl Client {
     /// Returns the records that lock the state with this key.
     pub(crate) fn records(&self, key: &str) -> Records<'_> {
         let mut records = Records::new();
-        // All programs must create the two in the same order: otherwise, each of two programs could hold one.
+        // All programs must create the two in the same order; otherwise, two programs could each hold one.
         if self.settings.lock_file {
             records.push(Box::new(LockFile {
                 client: self,
@@ -199,7 +199,7 @@ impl Client {
         format!("{}-md5", self.lock_path(key))
     }
 
-    /// Checks that a request for a checksum was carried out.
+    /// Checks that a request for a checksum succeeded.
     fn done(&self, answer: &Answer, what: &str) -> Result<()> {
         match answer.status.is_success() {
             true => Ok(()),

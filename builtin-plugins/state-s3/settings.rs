@@ -16,7 +16,7 @@ use crate::services::Services;
 /// Server-side encryption of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Encryption {
-    /// As the bucket is configured.
+    /// The encryption that is configured for the bucket.
     None,
     /// With a key of S3.
     S3,

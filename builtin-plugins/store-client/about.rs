@@ -9,7 +9,7 @@ pub const LIST: &str = "Failed to list workspaces";
 pub const LOCK: &str = "Error acquiring the state lock";
 pub const UNLOCK: &str = "Cannot release the state lock";
 
-/// A request as diagnostics name it: their summary, and a sentence that says what it does ("Reading the object …").
+/// Description of a request for diagnostics: their summary, and the operation ("Reading the object …").
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
     pub summary: &'a str,

@@ -1,5 +1,5 @@
-//! Tests with servers that must not get a secret, and must not take unlimited memory or time. The rules are those of the
-//! crate `http`; `net` has the same tests for its client.
+//! Tests with servers that must not receive secrets, and must not cause unlimited use of memory or time. The rules are
+//! those of the crate `http`; `net` has the same tests for its client.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -25,7 +25,7 @@ async fn get(client: &HttpClient, address: &str, headers: HeaderMap) -> Result<A
     client.send(Method::GET, &url, headers, None).await
 }
 
-/// Returns the names of those headers of a request that a redirect must not carry along.
+/// Returns the names of the headers in a request that must not be sent after a redirect.
 fn secrets(asked: &Asked) -> Vec<String> {
     let names = asked
         .headers
@@ -80,7 +80,7 @@ async fn no_secret_follows_a_redirect_to_another_origin() {
     );
 }
 
-/// Starts a server that answers every request with these bytes, in an endless repetition if `endless`.
+/// Starts a server that answers every request with these bytes, whose second part is repeated forever if `endless`.
 fn raw(head: &'static [u8], part: &'static [u8], endless: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());

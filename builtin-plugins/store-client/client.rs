@@ -149,7 +149,7 @@ impl Answer {
     }
 }
 
-/// Failure of a request: no answer, or none after all retries that can be used.
+/// Failure of a request: no answer, or no usable one after all retries.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
@@ -166,7 +166,7 @@ impl Failure {
         self.message.trim_end_matches('.')
     }
 
-    /// Makes a diagnostic of the failure; `what` is the operation (`reading the state`).
+    /// Builds the diagnostic for the failure; `what` is the operation (`reading the state`).
     #[must_use]
     pub fn diagnostic(&self, summary: &str, what: &str) -> Diagnostic {
         Diagnostic::error(summary, format!("{what} failed: {}", self.message))
@@ -198,7 +198,7 @@ impl HttpClient {
         Ok(HttpClient { settings, transport })
     }
 
-    /// Sends a request until an answer needs no retry, or no attempt is left.
+    /// Sends a request until an answer needs no retry or the attempts are used up.
     ///
     /// # Errors
     /// No attempt got such an answer.
@@ -215,7 +215,7 @@ impl HttpClient {
             .await
     }
 
-    /// Sends a request that is made anew for each attempt, because its signature contains the time.
+    /// Sends a request that is built again for each attempt, because its signature contains the time.
     ///
     /// # Errors
     /// A request could not be made, or no attempt got an answer that needs no retry.
@@ -318,7 +318,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Waits for work of a server, and reports its host to the user if that takes long.
+/// Awaits a server, and reports its host to the user if that takes long.
 pub async fn waiting<T>(host: &str, work: impl Future<Output = T>) -> T {
     patient(|| report_waiting(host), work).await
 }
@@ -344,7 +344,7 @@ fn text_excerpt(answer: &Answer) -> String {
 
 /// Converts an error of the transport.
 fn failure(error: &Error) -> Failure {
-    // A timeout is retried here and not for registries: a registry has mirrors, a state is in one place.
+    // Unlike for registries, a timeout is retried here: a registry has mirrors, a state has no other location.
     let is_late = matches!(error, Error::Timeout { .. });
     let advice = if is_late {
         " Check the address, the network of this machine and its firewalls, and whether a proxy is needed (HTTPS_PROXY)."

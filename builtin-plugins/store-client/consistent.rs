@@ -1,8 +1,8 @@
-//! States whose checksum is kept in another place than the state.
+//! States whose checksum is stored separately.
 //!
-//! A service may return an old state for a while after a write. The recorded checksum tells the old state from the one that was
-//! written last. A store implements the requests ([`Sums`]); the handling of a missing, late or wrong checksum is here. A failed
-//! request for a checksum is only logged: the fault that it guards against is rare, and the state itself is right.
+//! A service may return an old state for a while after a write. The recorded checksum distinguishes the old state from the latest
+//! one. A store implements the requests ([`Sums`]); the handling of a missing, late or wrong checksum is here. A failed request
+//! for a checksum is only logged: the fault that it guards against is rare, and the state itself is right.
 
 use std::time::Duration;
 

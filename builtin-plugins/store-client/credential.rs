@@ -4,7 +4,8 @@ use tokio::sync::Mutex;
 
 use crate::oauth::now;
 
-/// Seconds before their expiry when keys are no longer used: requests and retries must end in time.
+/// Number of seconds before their expiry from which keys are no longer used: requests and retries
+/// must end in time.
 const HEADROOM: i64 = 300;
 
 /// Access key, with its session token if it is temporary.
@@ -27,7 +28,7 @@ pub struct Current {
 }
 
 impl Current {
-    /// Returns true if the keys are valid for some minutes yet.
+    /// Returns true if the keys stay valid for at least some minutes.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.ends.is_none_or(|end| end - HEADROOM > now())

@@ -1,6 +1,6 @@
 //! Guarded writes: a program whose lock was taken away overwrites nothing.
 //!
-//! `force-unlock` takes a lock from a program that may still be running, and so does a session that expires. [`Guarded`] makes a
+//! `force-unlock` takes a lock from a program that may still be running, and so does a session that expires. [`Guarded`] turns a
 //! [`LockedStore`] into a state client that checks this before each write: it asks whether the lock is still its own, and writes on
 //! the condition that the state is the one that was read or written last, where the service has conditional writes. After a refused
 //! write, all others are refused until the lock is taken again.
@@ -18,8 +18,8 @@ pub use crate::lock::Holder;
 use crate::lock::{self, Records};
 use crate::sum::md5_hex;
 
-/// Attempts of a write whose condition failed though the content of the state is the expected one: something else, such as its
-/// metadata, was changed.
+/// Attempts of a write whose condition failed though the content of the state is the expected one: only metadata or the like was
+/// changed.
 const ATTEMPTS: u32 = 5;
 
 /// Version of a state at a service.
@@ -27,7 +27,7 @@ const ATTEMPTS: u32 = 5;
 pub enum Revision {
     /// There is no state.
     Absent,
-    /// The service's own name of a version: a generation, an ETag, an index.
+    /// Name of a version at the service: a generation, an ETag, an index.
     Named(String),
 }
 
@@ -68,7 +68,7 @@ pub enum Written {
 /// Requests of a store with guarded writes: those of a [`StateClient`], and one for the holder of the lock.
 #[async_trait]
 pub trait LockedStore: Send + Sync + 'static {
-    /// Returns which workspaces the store can have.
+    /// Returns the kind of workspaces that the store supports.
     fn support(&self) -> WorkspaceSupport;
 
     /// Lists the existing workspaces.
@@ -82,7 +82,7 @@ pub trait LockedStore: Send + Sync + 'static {
     /// Deletes a workspace with its state.
     async fn delete(&self, workspace: &str) -> Result<()>;
 
-    /// Returns the records that lock a workspace. A store with locks of another kind overrides the three functions below instead.
+    /// Returns the records that lock a workspace. A store with other locks overrides the three functions below instead.
     fn lock_records<'s>(&'s self, _workspace: &'s str) -> Result<Records<'s>> {
         Ok(Vec::new())
     }
@@ -111,7 +111,7 @@ pub struct Guarded<S> {
     workspaces: Mutex<BTreeMap<String, Entry>>,
 }
 
-/// Lock, revision and last content of a workspace, as far as they are known.
+/// Known lock, revision and last content of a workspace.
 #[derive(Clone, Default)]
 struct Entry {
     /// ID of the lock that is held.
@@ -120,7 +120,7 @@ struct Entry {
     lost: Option<String>,
     /// The state that was read or written last.
     known: Option<Known>,
-    /// MD5 of states whose writes have failed since then. Such a write may have been carried out, and only its answer lost.
+    /// MD5 of states whose writes have failed since then. Such a write may have succeeded, with only its answer lost.
     attempted: BTreeSet<String>,
 }
 
@@ -135,7 +135,7 @@ impl Entry {
 struct Known {
     /// MD5 of the state; that of nothing if there is none.
     sum: String,
-    /// Lineage and serial, which stay when a service stores a state in another form than it was sent in.
+    /// Lineage and serial, which stay the same when a service changes the form of a state.
     mark: Option<(String, u64)>,
     revision: Option<Revision>,
 }
@@ -176,7 +176,7 @@ fn shown(holder: &LockInfo) -> String {
     text
 }
 
-/// Makes the error of a refused write.
+/// Builds the error of a refused write.
 fn refusal(detail: &str) -> Diagnostics {
     problem(WRITE, detail)
 }
@@ -201,7 +201,7 @@ impl<S: LockedStore> Guarded<S> {
         let mut entries = self.entries();
         let entry = entries.entry(workspace.to_owned()).or_default();
         entry.known = Some(known);
-        // The state is known again, so earlier failed attempts no longer matter.
+        // The state is known again, so earlier failed writes no longer matter.
         entry.attempted.clear();
     }
 
@@ -211,7 +211,7 @@ impl<S: LockedStore> Guarded<S> {
         entries.entry(workspace.to_owned()).or_default().attempted.insert(sum);
     }
 
-    /// Marks the lock as lost, so that nothing is written under it any more, and returns the error.
+    /// Marks the lock as lost, so that nothing more is written under it, and returns the error.
     fn lose(&self, workspace: &str, why: &str) -> Diagnostics {
         let detail = format!(
             "lock lost: {why} Nothing was written, since that could overwrite what the other program has written or is about to \
@@ -259,7 +259,7 @@ impl<S: LockedStore> Guarded<S> {
                     shown(&holder)
                 ),
             )),
-            // The lock tells nothing, so the content of the state decides: it must be one that this program knows.
+            // The lock gives no answer, so the content of the state decides: this program must know it.
             Holder::Unknown => {
                 let Some(known) = &entry.known else { return Ok(()) };
                 let there = self.store.read(workspace).await?;
@@ -344,7 +344,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
         let id = self.store.lock(workspace, info).await?;
         let entry = Entry {
             lock: Some(id.clone()).filter(|id| !id.is_empty()),
-            // The ID is empty where nothing locks the state.
+            // The ID is empty if the state has no lock.
             ..Entry::default()
         };
         self.entries().insert(workspace.to_owned(), entry);

@@ -14,10 +14,10 @@ struct Service {
     lock: Option<String>,
     /// True if the service names the holder of the lock.
     tells: bool,
-    /// True if the answer to the next write is lost: the write is carried out, and refused as changed when it is
-    /// repeated.
+    /// True if the answer to the next write is lost: the write succeeds, and its repetition fails because the
+    /// state has changed.
     loses_answer: bool,
-    /// True if the next write is carried out and fails all the same.
+    /// True if the next write succeeds, but returns an error.
     breaks: bool,
     writes: u32,
     /// True if there are workspaces other than the default one.
@@ -161,7 +161,7 @@ async fn a_lock_that_another_program_holds_or_that_nobody_holds_is_lost_for_good
         let detail = refused(&client, 3).await;
         assert!(detail.starts_with("lock lost: "), "{detail}");
         assert_eq!(detail.contains("\"another\" of me@here"), other.is_some(), "{detail}");
-        // Refused even if the other program has finished, and nothing has changed.
+        // Rejected even if the other program has ended, and nothing has changed.
         memory.service().lock = Some(id.clone());
         refused(&client, 3).await;
         assert_eq!(memory.text(), state(2));

@@ -1,4 +1,4 @@
-//! Gzip compression of states, as some services keep them.
+//! Gzip compression of states, in which some services store them.
 
 use std::io::{Read as _, Result, Write as _};
 

@@ -1,5 +1,5 @@
-//! Common parts of the state stores behind web servers: an HTTP client with TLS settings, retries and errors for users, and what follows
-//! from the answers of any store.
+//! Common parts of the state stores behind web servers: an HTTP client with TLS settings, retries and errors for users, and the logic that
+//! all stores share.
 //!
 //! - [`HttpClient`]: sends requests. Responses are read as a whole; no status is an error by itself.
 //! - [`Tls`]: trusted servers, and the client certificate.

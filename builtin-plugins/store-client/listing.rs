@@ -36,7 +36,7 @@ impl Page {
     }
 }
 
-/// The query of S3's ListObjects, version 1, for the page of a bucket's objects with a prefix that begins after `place`.
+/// Returns the query of S3's ListObjects, version 1, for the page of a bucket's objects with a prefix that begins after `place`.
 #[must_use]
 pub fn bucket_query<'q>(prefix: &'q str, place: Option<&'q str>) -> [(&'static str, &'q str); 3] {
     [
@@ -46,7 +46,7 @@ pub fn bucket_query<'q>(prefix: &'q str, place: Option<&'q str>) -> [(&'static s
     ]
 }
 
-/// The names on all pages of a list. `page` requests the page that begins at a place, at first without one.
+/// Returns the names on all pages of a list. `page` requests the page that begins at a marker, first without one.
 ///
 /// # Errors
 /// Those of `page`; or the service returned the same page again.

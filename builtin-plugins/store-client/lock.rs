@@ -1,9 +1,9 @@
 //! Locks of states by records that only one program can create.
 //!
 //! Services differ in the kind of record (an object, a row of a table, a lease) and in the condition for its creation: a
-//! [`LockRecord`] has these requests. Everything that follows from their answers is in [`acquire`], [`release`] and [`holder`]. An
-//! answer can be lost after its request was carried out, and another program can act between two requests. So a record is read
-//! whenever its holder is not certain, and only the ID in it decides.
+//! [`LockRecord`] has these requests. The logic for their answers is in [`acquire`], [`release`] and [`holder`]. An answer can be
+//! lost after its request was carried out, and another program can act between two requests. So a record is read whenever its holder
+//! is not certain, and only the ID in it decides.
 //!
 //! A state can have several records that are locked together: those of `s3` are an object and an item of a table.
 
@@ -47,14 +47,14 @@ pub trait LockRecord: Send + Sync {
 pub enum Created {
     /// The record was created, and is released by this ID.
     Done(String),
-    /// Nothing was created: the record exists, or did when the request was answered.
+    /// Nothing was created: the record exists, or existed when the request was answered.
     Exists,
 }
 
 #[derive(Clone, Debug)]
 pub enum Removed {
     Done,
-    /// Nothing was removed: the record is not the one that was found.
+    /// Nothing was removed: the record is another one than was found.
     Changed,
 }
 
@@ -80,7 +80,7 @@ impl Found {
         }
     }
 
-    /// A record of a service that gives locks an ID of its own, by which they are released. The holder's is the one in `info`.
+    /// Describes a record of a service that assigns the ID by which a lock is released. The holder's own ID is that of `info`.
     #[must_use]
     pub fn with_id(mut info: LockInfo, id: String) -> Found {
         let chosen_id = Some(std::mem::replace(&mut info.id, id));
@@ -119,7 +119,7 @@ pub enum Holder {
     Free,
     /// Another program holds the lock.
     Other(Box<LockInfo>),
-    /// Unknown to the service, or the lock was lost for a time: only the state itself can show whether another program has written.
+    /// Unknown to the service, or the lock was lost temporarily: only the state itself can show whether another program has written.
     Unknown,
 }
 
@@ -184,7 +184,7 @@ async fn acquire_record(record: &dyn LockRecord, info: &LockInfo) -> std::result
     Err(LockError::held(None, message))
 }
 
-/// Makes the error for a lock that is held by the program in this record.
+/// Builds the error for a lock that is held by the program in this record.
 fn held(record: &dyn LockRecord, found: Found, failed: Option<Diagnostics>) -> LockError {
     let mut message = format!("the state is already locked: {} has a holder.", record.name());
     if let Some(problems) = failed {
@@ -196,7 +196,7 @@ fn held(record: &dyn LockRecord, found: Found, failed: Option<Diagnostics>) -> L
     }
 }
 
-/// Releases the records that were created before the lock failed.
+/// Releases the records that were created before taking the lock failed.
 async fn give_back(taken: &[Box<dyn LockRecord + '_>], id: &str, error: LockError) -> LockError {
     for record in taken {
         if let Err(problems) = release_record(&**record, id).await {
@@ -223,7 +223,7 @@ pub async fn release(records: &Records<'_>, id: &str) -> Result<()> {
         match release_record(&**record, id).await {
             Ok(Released::Now) => is_held = true,
             Ok(Released::NotHeld) => {}
-            // One failure does not keep the other records locked.
+            // A failure must not keep the other records locked.
             Err(failed) => problems.append(failed),
         }
     }
@@ -283,7 +283,7 @@ pub async fn holder(records: &Records<'_>, summary: &str, own: &str) -> Result<H
     let mut holder = Holder::Free;
     for record in records {
         holder = match record.find(summary).await? {
-            // A service may keep lock and holder apart; without an ID nothing can be compared.
+            // A service may store lock and holder separately; without an ID they cannot be compared.
             Some(found) if found.info.id.is_empty() => Holder::Unknown,
             found => Holder::new(found.map(|found| found.info), own),
         };
@@ -295,7 +295,7 @@ pub async fn holder(records: &Records<'_>, summary: &str, own: &str) -> Result<H
 }
 
 /// Repeats `attempt` while the lock is held by an unknown holder. `-lock-timeout` waits only for a lock with a known holder, and
-/// stores that write the lock and its holder one after the other have an unknown one for an instant.
+/// stores that write the lock before its holder have an unknown one for a short time.
 ///
 /// # Errors
 /// Those of the last attempt.

@@ -24,7 +24,7 @@ struct Service {
     record: Option<Found>,
     /// Fault of the next request that creates or removes the record.
     fault: Fault,
-    /// Number of times that an existing record is gone when it is read.
+    /// Number of times that an existing record disappears before it is read.
     vanishing: u32,
     creations: u32,
 }
@@ -234,7 +234,7 @@ async fn several_records_are_taken_together_or_not_at_all() {
     let both = records(&[&first, &second]);
     assert_eq!(acquire(&both, info("own")).await.unwrap(), "own");
     assert!(matches!(holder(&both, LOCK, "own").await.unwrap(), Holder::Own));
-    // A record that a killed program had not created yet does not keep the other one locked.
+    // A record that a killed program had not created yet does not prevent releasing the other one.
     second.service().record = None;
     assert!(matches!(holder(&both, LOCK, "own").await.unwrap(), Holder::Free));
     release(&both, "own").await.unwrap();

@@ -41,7 +41,7 @@ pub async fn of_machine(
         proxy: Proxy::None,
         timeout: Some(patience),
         retries: Retries {
-            // Elsewhere nothing answers at this address, and a command should not wait long to find out.
+            // On other machines nothing answers at this address, which should not delay a command for long.
             max: 1,
             wait_min: Duration::from_millis(200),
             ..Retries::default()

@@ -5,7 +5,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Characters to encode in a part of a path or query: all but the unreserved ones of RFC 3986.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// Characters to encode in a path, whose slashes stay.
+/// Characters to encode in a path, in which slashes are kept.
 const PATH: &AsciiSet = &PART.remove(b'/');
 
 /// Joins the parts of a name and removes empty parts, `.` and `..`, as Terraform does.
@@ -22,7 +22,8 @@ pub fn joined(parts: &[&str]) -> String {
     out.join("/")
 }
 
-/// The name of a state's object: `PREFIX/KEY` for the default workspace, `PREFIX/WORKSPACE/KEY` for the others.
+/// Returns the name of a state's object: `PREFIX/KEY` for the default workspace, `PREFIX/WORKSPACE/KEY` for the
+/// others.
 #[must_use]
 pub fn state_object(prefix: &str, workspace: &str, key: &str) -> String {
     match workspace {

@@ -20,7 +20,7 @@ use url::Url;
 
 use crate::client::{Answer, Failure, HttpClient};
 
-/// Time before its expiry when a token is no longer used.
+/// Time before its expiry from which a token is no longer used.
 const HEADROOM: Duration = Duration::from_secs(120);
 
 /// An access token.
@@ -69,7 +69,7 @@ impl Token {
         bearer(&self.text)
     }
 
-    /// Returns true if the token is valid for some minutes yet.
+    /// Returns true if the token stays valid for at least some minutes.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.expires.is_none_or(|at| at > Instant::now() + HEADROOM)
@@ -235,7 +235,7 @@ impl PrivateKey {
         Ok(PrivateKey(PrivateKeyDer::from_pem_slice(text.as_bytes())?))
     }
 
-    /// Takes a key in PKCS #8.
+    /// Wraps a key in PKCS #8.
     #[must_use]
     pub fn from_pkcs8(der: Vec<u8>) -> PrivateKey {
         PrivateKey(PrivatePkcs8KeyDer::from(der).into())

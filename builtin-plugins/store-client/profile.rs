@@ -1,4 +1,4 @@
-//! Profile files of the clouds' command lines.
+//! Profile files of cloud command lines.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub enum ProfileError {
 /// Reads a JSON file; `None` if there is none.
 ///
 /// # Errors
-/// The file cannot be read, or is no JSON.
+/// The file cannot be read, or is not JSON.
 pub fn json(path: &Path) -> Result<Option<Json>, ProfileError> {
     let text = match std::fs::read(path) {
         Ok(text) => text,

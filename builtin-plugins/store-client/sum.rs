@@ -1,4 +1,4 @@
-//! Checksums, and signatures with a shared key, in the forms that requests carry.
+//! Checksums, and signatures with a shared key, in the encodings for requests.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -40,7 +40,7 @@ pub struct Tls {
     pub insecure: bool,
     /// Client certificate and its key as PEM text.
     pub client: Option<(String, String)>,
-    /// True if the server's certificate may have any name.
+    /// True if the name in the server's certificate is not checked.
     pub any_name: bool,
     /// Name that the server's certificate must have, if it is not the one in the address.
     pub server_name: Option<String>,

@@ -29,7 +29,7 @@ impl Xml {
     /// # Errors
     /// The response is not one complete document.
     pub fn from_answer(answer: &Answer) -> Result<Xml, Failure> {
-        // Read as an empty document, a broken list would mean that there is nothing.
+        // If a broken list counted as an empty document, it would mean that there are no objects.
         Xml::parse(&answer.text()).map_err(|why| Failure {
             message: format!("the answer is not the XML document that it should be: {why}."),
             passing: false,
@@ -51,13 +51,13 @@ impl Xml {
     }
 }
 
-/// Returns the text of the first element of this name in a response that may be anything, such as that of an error.
+/// Returns the text of the first element of this name in a response that may not be XML, such as that of an error.
 #[must_use]
 pub fn tag(text: &str, name: &str) -> Option<String> {
     Xml::parse(text).ok()?.text(name).map(str::to_owned)
 }
 
-/// Returns true if an answer says that there is no such bucket, and not only no such object.
+/// Returns true if an answer says that the bucket itself does not exist, not only the object.
 #[must_use]
 pub fn is_about_bucket(answer: &Answer) -> bool {
     tag(&answer.text(), "Code").as_deref() == Some("NoSuchBucket")

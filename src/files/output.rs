@@ -46,7 +46,6 @@ impl Policy {
 }
 
 /// A file that is being written. Nothing is visible before [`Output::commit`]; dropping it before has no effect.
-/// happened.
 ///
 /// - A regular file, or none, is replaced by a rename. It keeps its owner as far as that is allowed. Symbolic links are
 ///   followed, so that the link stays a link.

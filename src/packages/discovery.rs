@@ -1,5 +1,7 @@
 //! Plugins installed by the user: the search directories and their plugins.
 //!
+//! A *mirror* directory has `HOST/NAMESPACE/TYPE/VERSION/OS_ARCH/` with the executable inside. A *flat* one, the older
+//! layout, has executables named `terraform-provider-NAME_vX.Y.Z`. Such a name has no namespace, so that the executable
 //! counts for `hashicorp/NAME`, as a source address without a namespace does.
 
 use std::collections::{BTreeMap, BTreeSet};

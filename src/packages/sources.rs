@@ -1,5 +1,6 @@
 //! Package sources: a provider's registry, network mirrors, OCI mirrors, and archives in filesystem mirrors.
 //!
+//! Each [`PackageSource`] returns the available versions, and the [`PackageMetadata`] of one version for a platform. A
 //! registry's metadata is accepted only if it is signed ([`crate::signature`]).
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Schemas compiled once, when a plugin starts, for all its calls.
+//! Schemas in compiled form, computed once when a plugin starts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::shape::{Attribute, Block, NestedBlock, Nesting, Schema};
 use crate::modifier::Modifier;
 use crate::validate::Validator;
 
-/// A schema made ready for many calls: its object type, and its members in the order of that type's attributes.
+/// A schema prepared for many calls: its object type, and its members in the order of that type's attributes.
 #[derive(Debug)]
 pub struct Compiled {
     /// The schema as its author declared it.
@@ -21,12 +21,12 @@ pub struct Compiled {
     /// The members of the outermost block.
     #[doc(hidden)]
     pub members: Vec<CompiledMember>,
-    /// Set if an attribute, here or further in, is write-only.
+    /// True if an attribute at any depth is write-only.
     write_only: bool,
 }
 
 #[derive(Debug)]
-/// A member of a block, with its members if it has any.
+/// Member of a block, with its inner members if it has any.
 #[allow(missing_docs, reason = "hidden: for the server and the test harness")]
 pub enum CompiledMember {
     Attribute(Attribute),
@@ -44,7 +44,7 @@ impl CompiledMember {
         }
     }
 
-    /// The attribute, unless it is a block.
+    /// Returns the attribute; `None` for a block.
     pub fn attribute(&self) -> Option<&Attribute> {
         match self {
             CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => Some(a),
@@ -52,7 +52,7 @@ impl CompiledMember {
         }
     }
 
-    /// Steps that the planned value goes through.
+    /// Returns the modifiers of the planned value.
     pub fn modifiers(&self) -> &[Modifier] {
         match self {
             CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => &a.modifiers,
@@ -60,7 +60,7 @@ impl CompiledMember {
         }
     }
 
-    /// Rules for the configured value.
+    /// Returns the rules for the configured value.
     pub fn validators(&self) -> &[Validator] {
         match self {
             CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => &a.validators,
@@ -68,7 +68,7 @@ impl CompiledMember {
         }
     }
 
-    /// The type of the member's value.
+    /// Returns the type of the member's value.
     pub fn ty(&self) -> Type {
         match self {
             CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => a.ty.clone(),
@@ -76,7 +76,7 @@ impl CompiledMember {
         }
     }
 
-    /// The value where a configuration says nothing of it.
+    /// Returns the value of a member that the configuration does not set.
     pub fn absent(&self, ty: &Type) -> Value {
         let CompiledMember::Block(block, members) = self else {
             return Value::null(ty.clone());
@@ -99,12 +99,12 @@ impl CompiledMember {
         }
     }
 
-    /// Returns true if the plugin may decide which of these blocks there are.
+    /// Returns true if the plugin may set these blocks.
     pub fn is_computed_block(&self) -> bool {
         matches!(self, CompiledMember::Block(block, _) if block.computed)
     }
 
-    /// The members inside, if there are any.
+    /// Returns the inner members, if there are any.
     pub fn inside(&self) -> Option<(Nesting, &[CompiledMember])> {
         match self {
             CompiledMember::Attribute(_) => None,
@@ -130,7 +130,7 @@ impl Compiled {
         }
     }
 
-    /// The object with these attributes and nothing else: no other attribute, no blocks.
+    /// Builds an object with these attributes; all other attributes and blocks are empty.
     #[doc(hidden)]
     pub fn object_with(&self, given: &BTreeMap<&str, Value>) -> Value {
         let values = self.members.iter().zip(self.object.attributes()).map(|(member, a)| {
@@ -140,16 +140,17 @@ impl Compiled {
         Value::object_of(&self.object, values.collect())
     }
 
-    /// The object without the values of write-only attributes, which are never stored.
+    /// Removes the values of write-only attributes from an object, since these are never stored.
     pub(crate) fn without_write_only(&self, object: Value) -> Value {
-        // Most schemas have no such attribute, and then nothing is copied.
+        // Most schemas have no such attribute; then nothing is copied.
         match self.write_only {
             true => without_write_only(&self.members, &object),
             false => object,
         }
     }
 
-    /// The object as a configuration: without what a configuration cannot set, and without what is deprecated.
+    /// Converts an object to a configuration: without attributes that cannot be set, and without deprecated
+    /// ones.
     pub(crate) fn settable_only(&self, object: Value) -> Value {
         settable_only(&self.members, &object)
     }

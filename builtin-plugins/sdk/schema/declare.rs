@@ -11,7 +11,7 @@ use crate::modifier::Modifier;
 use crate::validate::Validator;
 
 impl Schema {
-    /// The schema that belongs to a model.
+    /// Returns the schema of a model.
     #[must_use]
     pub fn of<M: Model>() -> Schema {
         Schema {
@@ -23,7 +23,7 @@ impl Schema {
 }
 
 impl Block {
-    /// The block that belongs to a model.
+    /// Returns the block of a model.
     #[must_use]
     pub fn of<M: Model>() -> Block {
         let mut block = Block {
@@ -62,7 +62,7 @@ impl Block {
     note = "nested blocks (`block()`) are a model `M`, or `Attr<M>`, `Vec<M>`, `Set<M>`, `BTreeMap<String, M>`, or an `Attr` of those"
 )]
 pub trait IntoMember<T> {
-    /// Makes the member of a field with this name and comment.
+    /// Converts the declaration to the member for a field with this name and comment.
     fn into_member(self, name: &'static str, doc: &str) -> Member;
 }
 
@@ -85,7 +85,7 @@ fn attribute() -> Attribute {
     }
 }
 
-/// An attribute that the configuration must set.
+/// Declares an attribute that the configuration must set.
 #[must_use]
 pub fn required() -> Attribute {
     Attribute {
@@ -94,7 +94,7 @@ pub fn required() -> Attribute {
     }
 }
 
-/// An attribute that the configuration may set.
+/// Declares an attribute that the configuration may set.
 #[must_use]
 pub fn optional() -> Attribute {
     Attribute {
@@ -103,7 +103,7 @@ pub fn optional() -> Attribute {
     }
 }
 
-/// An attribute that the plugin sets.
+/// Declares an attribute that only the plugin sets.
 #[must_use]
 pub fn computed() -> Attribute {
     Attribute {
@@ -113,7 +113,7 @@ pub fn computed() -> Attribute {
 }
 
 impl Attribute {
-    /// Lets the plugin set the attribute where the configuration does not.
+    /// Lets the plugin set the attribute if the configuration does not.
     #[must_use]
     pub fn computed(mut self) -> Attribute {
         self.computed = true;
@@ -127,7 +127,7 @@ impl Attribute {
         self
     }
 
-    /// Makes the attribute write-only: read from the configuration, never kept in plan or state.
+    /// Makes the attribute write-only: read from the configuration, never stored in plan or state.
     #[must_use]
     pub fn write_only(mut self) -> Attribute {
         self.write_only = true;
@@ -148,7 +148,7 @@ impl Attribute {
         self
     }
 
-    /// The planned value where the configuration sets none. The attribute must be computed too.
+    /// Sets the planned value of an attribute that the configuration does not set. The attribute must be computed, too.
     #[must_use]
     pub fn default(mut self, value: impl Cty) -> Attribute {
         self.default = Some(value.to_cty());
@@ -162,27 +162,27 @@ impl Attribute {
         self
     }
 
-    /// Adds a step to the planning of its value.
+    /// Adds a modifier of the planned value.
     #[must_use]
     pub fn modify(mut self, modifier: Modifier) -> Attribute {
         self.modifiers.push(modifier);
         self
     }
 
-    /// A change means that the object is replaced.
+    /// Replaces the object if the attribute changes.
     #[must_use]
     pub fn requires_replace(self) -> Attribute {
         self.modify(Modifier::RequiresReplace)
     }
 
-    /// The earlier value stays if the configuration does not set one ("use state for unknown").
+    /// Keeps the prior value if the configuration does not set one ("use state for unknown").
     #[must_use]
     pub fn keep(self) -> Attribute {
         self.modify(Modifier::Keep)
     }
 
-    /// A map of strings: a real change of its content means that the object is replaced, but adding keys without a value
-    /// does not. See [`Modifier::RequiresReplaceIfValuesChange`].
+    /// Replaces the object if the content of a map of strings changes, but not for new keys without a value. See
+    /// [`Modifier::RequiresReplaceIfValuesChange`].
     #[must_use]
     pub fn requires_replace_if_values_change(self) -> Attribute {
         self.modify(Modifier::RequiresReplaceIfValuesChange)
@@ -210,8 +210,8 @@ impl IntoMember<Any> for Attribute {
     }
 }
 
-/// An attribute whose value is an object, or a list, set or map of objects, with attributes that have a schema of their own:
-/// they can be optional or computed, have defaults and rules. The field's type is `Attr<M>`, `Attr<Vec<M>>`, `Attr<Set<M>>`
+/// Declares an attribute whose value is an object, or a list, set or map of objects, with attributes that have a schema of their
+/// own: they can be optional or computed, have defaults and rules. The field's type is `Attr<M>`, `Attr<Vec<M>>`, `Attr<Set<M>>`
 /// or `Attr<BTreeMap<String, M>>` of another model `M`, which has attributes only.
 ///
 /// Only protocol 6 has such attributes, so that a provider with one of them no longer speaks protocol 5. Where that matters,
@@ -257,8 +257,8 @@ impl<M: Model> IntoMember<Attr<BTreeMap<String, M>>> for NestedAttribute {
     }
 }
 
-/// A comment of the source as a description. Lines of one paragraph are joined; paragraphs, and lines that mean something by
-/// themselves in Markdown (items of lists, headings, rows of tables, quotations, code between fences), stay apart.
+/// Converts a doc comment to a description. Lines of one paragraph are joined; paragraphs, and lines with a meaning of their own
+/// in Markdown (items of lists, headings, rows of tables, quotations, code between fences), stay apart.
 fn comment(doc: &str) -> String {
     let mut out = String::new();
     let (mut fenced, mut new_paragraph, mut ended) = (false, false, false);
@@ -297,7 +297,7 @@ fn begins_line(text: &str) -> bool {
         || (number.len() < text.len() && number.starts_with(". "))
 }
 
-/// A nested block, before it has a name.
+/// Nested block without a name yet.
 #[derive(Clone, Debug, Default)]
 pub struct BlockBuilder {
     min_items: u32,
@@ -307,7 +307,7 @@ pub struct BlockBuilder {
     modifiers: Vec<Modifier>,
 }
 
-/// Declares nested blocks; the field's type says how many there may be.
+/// Declares nested blocks. The type of the field determines how many there may be.
 #[must_use]
 pub fn block() -> BlockBuilder {
     BlockBuilder::default()
@@ -321,32 +321,32 @@ impl BlockBuilder {
         self
     }
 
-    /// The schema says that there must be so many, and the core checks it. Official providers of the old SDK do so; newer ones
-    /// have a rule ([`Validator::Size`]).
+    /// Sets a minimum number of blocks in the schema, which the core checks. Official providers with the old SDK do so; newer ones
+    /// use a rule ([`Validator::Size`]).
     #[must_use]
     pub fn min_items(mut self, count: u32) -> BlockBuilder {
         self.min_items = count;
         self
     }
 
-    /// The schema says that there may be so many at most, and the core checks it: the counterpart of
-    /// [`min_items`](BlockBuilder::min_items). A plugin that moves from the old SDK keeps its schema with this.
+    /// Sets a maximum number of blocks in the schema, which the core checks, like [`min_items`](BlockBuilder::min_items). A plugin
+    /// that moves from the old SDK can thereby keep its schema.
     #[must_use]
     pub fn max_items(mut self, count: u32) -> BlockBuilder {
         self.max_items = count;
         self
     }
 
-    /// Lets the plugin decide which blocks there are, if the configuration has none: they are unknown in the plan of a new object.
-    /// All that is in them must be computed, too. Only protocol 6 has this, and hosts as of Terraform 1.16; others take the blocks
-    /// for ones that the configuration left out, and see none.
+    /// Lets the plugin set the blocks if the configuration has none: they are unknown in the plan of a new object. All of their
+    /// members must be computed, too. Only protocol 6 has this, and hosts as of Terraform 1.16; others take the blocks for ones
+    /// that the configuration left out, and see none.
     #[must_use]
     pub fn computed(mut self) -> ComputedBlock {
         self.computed = true;
         ComputedBlock(self)
     }
 
-    /// Any change in these blocks means that the object is replaced.
+    /// Replaces the object if these blocks change in any way.
     #[must_use]
     pub fn requires_replace(mut self) -> BlockBuilder {
         self.modifiers.push(Modifier::RequiresReplace);

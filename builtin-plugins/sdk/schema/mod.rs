@@ -1,8 +1,8 @@
-//! Schemas: what a block may contain, and how each attribute takes part in validation and planning.
+//! Schemas: the content of blocks, and the role of each attribute in validation and planning.
 //!
 //! Authors write expressions made of [`required`], [`optional`], [`computed`] and [`block`] inside
-//! [`model!`](crate::model!); [`Schema::of`] collects them. When a plugin starts to serve, each schema is compiled
-//! once ([`Compiled`]), so that no call converts it again. A schema that cannot work (a default of the wrong type, a rule
+//! [`model!`](crate::model!); [`Schema::of`] collects them. When a plugin starts to serve, each schema is compiled once
+//! ([`Compiled`]), so that no call converts it again. A schema that cannot work (a default of the wrong type, a rule
 //! about an attribute that is not there) is refused then, with all that is wrong and where.
 
 mod compiled;

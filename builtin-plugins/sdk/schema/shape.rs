@@ -1,4 +1,4 @@
-//! The parts of a schema, as data.
+//! Data structures of a schema.
 
 use cty::{Type, Value};
 
@@ -8,16 +8,16 @@ use crate::validate::Validator;
 /// The schema of a provider, resource, data source, ephemeral resource or provisioner.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    /// The version of the state's form; it rises when an older state must be upgraded.
+    /// Schema version of states, raised when older states must be upgraded.
     pub version: i64,
     /// Attributes and blocks of the outermost level.
     pub root: Block,
-    /// Of each of these groups, at least one attribute must be set.
+    /// Groups of attributes of which at least one must be set.
     pub at_least_one_of: Vec<Vec<&'static str>>,
 }
 
 impl Schema {
-    /// Sets the version of the state's form.
+    /// Sets the schema version of states.
     #[must_use]
     pub fn version(mut self, version: i64) -> Schema {
         self.version = version;
@@ -31,7 +31,7 @@ impl Schema {
         self
     }
 
-    /// Marks all descriptions as plain text, those of blocks and attributes inside included.
+    /// Marks all descriptions as plain text, including those of nested blocks and attributes.
     #[must_use]
     pub fn plain(mut self) -> Schema {
         self.root.make_plain();
@@ -64,7 +64,7 @@ pub struct Block {
     pub description: String,
     /// The markup of the description.
     pub text: Text,
-    /// The advice to those who still use the block, if it is deprecated.
+    /// Advice for users of the block, if it is deprecated.
     pub deprecated: Option<&'static str>,
 }
 
@@ -90,18 +90,18 @@ impl Block {
         self.blocks.iter_mut().for_each(|nested| nested.block.make_plain());
     }
 
-    /// Returns true if an attribute, here or further in, has attributes of its own.
+    /// Returns true if an attribute at any depth has nested attributes.
     pub(crate) fn has_nested_attributes(&self) -> bool {
         self.attributes.iter().any(|a| a.nested.is_some())
             || self.blocks.iter().any(|b| b.block.has_nested_attributes())
     }
 
-    /// Returns true if there are computed blocks, here or further in.
+    /// Returns true if there are computed blocks at any depth.
     pub(crate) fn has_computed_blocks(&self) -> bool {
         self.blocks.iter().any(|b| b.computed || b.block.has_computed_blocks())
     }
 
-    /// The type of objects that this block's content becomes.
+    /// Returns the object type of the block.
     #[must_use]
     pub fn ty(&self) -> Type {
         let attributes = self.attributes.iter().map(|a| (a.name, a.ty.clone()));
@@ -144,36 +144,36 @@ pub struct Attribute {
     pub name: &'static str,
     /// The type of the value.
     pub ty: Type,
-    /// Set if the configuration must set the attribute.
+    /// True if the configuration must set the attribute.
     pub required: bool,
-    /// Set if the configuration may set the attribute.
+    /// True if the configuration may set the attribute.
     pub optional: bool,
-    /// Set if the plugin may set the attribute.
+    /// True if the plugin may set the attribute.
     pub computed: bool,
-    /// Set if output must hide the value.
+    /// True if output must hide the value.
     pub sensitive: bool,
-    /// Set if the value is read from the configuration only, never kept in plan or state.
+    /// True if the value is read from the configuration only, and never stored in plan or state.
     pub write_only: bool,
-    /// The advice to those who still use the attribute, if it is deprecated.
+    /// Advice for users of the attribute, if it is deprecated.
     pub deprecated: Option<&'static str>,
     /// Description for users, empty if there is none.
     pub description: String,
     /// The markup of the description.
     pub text: Text,
-    /// The planned value where the configuration sets none.
+    /// Planned value if the configuration sets none.
     pub default: Option<Value>,
     /// Rules for the configured value.
     pub validators: Vec<Validator>,
-    /// Steps that the planned value goes through, in this order.
+    /// Modifiers of the planned value, in this order.
     pub modifiers: Vec<Modifier>,
-    /// The attributes inside, if the attribute has a schema of its own: see [`nested`](super::nested).
+    /// Nested attributes, if the attribute has a schema of its own: see [`nested`](super::nested).
     pub nested: Option<Box<Nested>>,
 }
 
-/// The schema inside an attribute.
+/// Schema of nested attributes.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// The attributes; there are no blocks in attributes.
+    /// Nested attributes; its blocks are empty.
     pub block: Block,
     /// The number of objects, and the collection that they form.
     pub nesting: Nesting,
@@ -188,27 +188,26 @@ pub struct NestedBlock {
     pub block: Block,
     /// The number of blocks, and the collection that they form.
     pub nesting: Nesting,
-    /// The least number of blocks in the schema that the host reads; see [`BlockBuilder::min_items`](super::BlockBuilder::min_items).
+    /// Minimum number of blocks in the schema for the host; see [`BlockBuilder::min_items`](super::BlockBuilder::min_items).
     pub min_items: u32,
-    /// The largest number of blocks in that schema, 0 for any number; see [`BlockBuilder::max_items`](super::BlockBuilder::max_items).
+    /// Maximum number of blocks in that schema, 0 for no limit; see [`BlockBuilder::max_items`](super::BlockBuilder::max_items).
     pub max_items: u32,
-    /// The plugin may say which blocks there are, where the configuration has none; see [`BlockBuilder::computed`](super::BlockBuilder::computed).
+    /// True if the plugin may set the blocks if the configuration has none; see [`BlockBuilder::computed`](super::BlockBuilder::computed).
     pub computed: bool,
-    /// Rules for the blocks as a whole: how many, and with what.
+    /// Rules for the blocks as a whole, such as their number.
     pub validators: Vec<Validator>,
-    /// Steps that the planned value as a whole goes through, in this order.
+    /// Modifiers of the planned value as a whole, in this order.
     pub modifiers: Vec<Modifier>,
 }
 
-/// The way in which nested blocks of one name form one value.
+/// Collection that nested blocks of one name form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nesting {
     /// At most one: an object or null. The field is an `Attr<M>`.
     Single,
-    /// Always one, as if it were there with nothing in it where it is left out. The field is an `M`.
+    /// Always one; an omitted block counts as an empty one. The field is an `M`.
     Group,
-    /// Any number, in order: a list. The field is a `Vec<M>`, or an `Attr<Vec<M>>` where a configuration may not know yet
-    /// how many (a `dynamic` block).
+    /// Any number, in order: a list. The field is a `Vec<M>`, or an `Attr<Vec<M>>` if their number may be unknown (a `dynamic` block).
     List,
     /// Any number, without order: a set. The field is a `Set<M>` or an `Attr<Set<M>>`.
     Set,
@@ -217,7 +216,7 @@ pub enum Nesting {
 }
 
 impl NestedBlock {
-    /// The type of the value that the blocks of this name form.
+    /// Returns the type of the value that the blocks of this name form.
     #[must_use]
     pub fn ty(&self) -> Type {
         let element = self.block.ty();

@@ -1,4 +1,4 @@
-//! The requests about data sources and ephemeral resources.
+//! Requests for data sources and ephemeral resources.
 
 use std::time::SystemTime;
 

@@ -1,4 +1,4 @@
-//! The requests about list resources.
+//! Requests for list resources.
 
 use tokio::sync::mpsc;
 
@@ -57,7 +57,7 @@ impl ServedProvider {
         check().unwrap_or_else(|errors| errors)
     }
 
-    /// Lists objects, and sends an event for each. Ends early when nobody receives the events any more.
+    /// Lists objects, and sends an event for each. Ends early if the receiver is dropped.
     pub async fn list(&self, request: ListCall, events: mpsc::Sender<ListEvent>, stop: Stop) -> Diagnostics {
         let (objects, mut found) = mpsc::channel(WAITING);
         let prepared = || {
@@ -107,10 +107,10 @@ impl ServedProvider {
                     break;
                 }
             }
-            // What is still found is dropped.
+            // Objects that are still found are dropped.
             found.close();
         };
-        // Side by side: the list waits whenever nobody takes its objects.
+        // Run concurrently: the list waits while its objects are not received.
         futures::join!(list.list(&config, asked, stop), send).0
     }
 }

@@ -1,4 +1,4 @@
-//! The requests about managed resources: their objects from validation to deletion.
+//! Requests for managed resources, from validation to deletion.
 
 use cty::{Path, Value};
 
@@ -13,7 +13,7 @@ use crate::plan::{Planned, construct};
 use crate::resource::{Answer, AnyResource, MoveSource};
 use crate::wire::{RawState, Wire, decode, encode, read_json};
 
-/// Data of a request beside the object's values.
+/// Data of a request besides the object.
 pub struct ObjectMetadata {
     /// The private data of the provider.
     pub private: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct ObjectMetadata {
     pub identity: Option<Wire>,
 }
 
-/// An object of another type, or of another provider, that becomes one of this provider.
+/// Object of another type or provider that is converted to one of this provider.
 pub struct MovedObject {
     pub provider: String,
     pub type_name: String,
@@ -52,7 +52,7 @@ impl Changed {
     }
 }
 
-/// No object, however that is expressed.
+/// Returns the object; `None` if it is null.
 fn present(value: &Value) -> Option<&Value> {
     (!value.is_null()).then_some(value)
 }
@@ -113,7 +113,8 @@ impl ServedProvider {
         }
     }
 
-    /// The configuration of an existing object, as its resource generates it, without attributes that cannot be set.
+    /// Returns the configuration that a resource generates for an existing object, without attributes that cannot be
+    /// set.
     pub async fn generate_config(&self, name: &str, state: &Wire, options: CallOptions) -> (Option<Wire>, Diagnostics) {
         let generate = async {
             let resource = self.resource(name)?;
@@ -190,7 +191,7 @@ impl ServedProvider {
             Ok(self.changed(resource, answer, identity))
         };
         let result = read.await;
-        // What could not be read stays as it was.
+        // An object that could not be read is unchanged.
         let failed = |errors| Changed {
             state: Some(state),
             ..Changed::failed(errors)
@@ -198,7 +199,7 @@ impl ServedProvider {
         result.unwrap_or_else(failed)
     }
 
-    /// Returns true if a type of resource asks for the leniency of [`crate::Resource::LENIENT`].
+    /// Returns true if a type of resource sets [`crate::Resource::LENIENT`].
     pub fn is_lenient(&self, name: &str) -> bool {
         self.resources.get(name).is_some_and(|r| r.is_lenient())
     }
@@ -218,7 +219,7 @@ impl ServedProvider {
             let schema = resource.schema();
             let prior = decode(prior, &schema.ty)?;
             let proposed = decode(proposed, &schema.ty)?;
-            // A destroy plan has no configuration. Most types have nothing to say to it.
+            // A destroy plan has no configuration, and most types need no check of it.
             if proposed.is_null() {
                 let answer = match present(&prior) {
                     Some(prior) if resource.plans_destroy() => resource.plan_destroy(prior, private, options).await,
@@ -285,7 +286,7 @@ impl ServedProvider {
             Ok(self.changed(resource, answer, identity))
         };
         let result = apply.await;
-        // After a failure half way, an object of before counts as unchanged.
+        // If the operation fails before it starts, the prior object counts as unchanged.
         result.unwrap_or_else(|errors| Changed {
             state: (!creating).then_some(prior),
             ..Changed::failed(errors)

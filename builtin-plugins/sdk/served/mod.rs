@@ -1,5 +1,5 @@
-//! A provider as the protocol sees it, before either version of the protocol: names and encoded values in, encoded values and
-//! diagnostics out.
+//! Calls of a provider, independent of the version of the protocol: names and encoded values in, encoded values and diagnostics
+//! out.
 //!
 //! Values are decoded and encoded with the compiled schemas here, and plans are put together. The server and the test harness drive
 //! plugins through this module; it knows neither.

@@ -1,5 +1,5 @@
-//! Faults of schemas. They are found when a plugin starts, with the path of the member, instead of by the first plan that
-//! meets one.
+//! Detection of errors in schemas: when a plugin starts, with the path of the member, instead of in the first plan that
+//! is affected.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::wire::encode;
 pub(super) enum Use {
     Provider,
     Resource,
-    /// One that asks for leniency: its results may say more than its plans.
+    /// Resource with leniency: its results may deviate from its plans.
     LenientResource,
     DataSource,
     Ephemeral,
@@ -38,7 +38,7 @@ impl Use {
         }
     }
 
-    /// Names that mean something else in a block of this kind.
+    /// Returns the names that are reserved in a block of this kind.
     fn reserved(self) -> &'static [&'static str] {
         match self {
             Use::Provider => &[
@@ -68,7 +68,7 @@ impl Use {
     }
 }
 
-/// All that is wrong with the schema of this name, one sentence each.
+/// Returns the errors in a schema, one sentence each.
 pub(super) fn of_schema(used: Use, name: &str, schema: &Schema, identity: &[IdentityAttribute]) -> Vec<String> {
     let mut problems = Problems {
         used,
@@ -102,7 +102,7 @@ pub(super) fn of_schema(used: Use, name: &str, schema: &Schema, identity: &[Iden
     problems.found
 }
 
-/// All that is wrong with the function of this name.
+/// Returns the errors in a function, one sentence each.
 pub(super) fn of_function(name: &str, function: &Function) -> Vec<String> {
     let mut found: Vec<String> = name_problem(name).into_iter().collect();
     let mut seen = BTreeSet::new();
@@ -136,16 +136,16 @@ impl Block {
     }
 }
 
-/// Properties of the members around a member.
+/// Properties of the members that contain a member.
 #[derive(Clone, Copy, Default)]
 struct Around {
-    /// A set, at some level.
+    /// True inside a set, at any level.
     set: bool,
     /// An attribute with attributes.
     attribute: bool,
-    /// A write-only attribute, at some level.
+    /// True inside a write-only attribute, at any level.
     write_only: bool,
-    /// An attribute that only the plugin sets, or may.
+    /// True inside an attribute that the plugin sets or may set.
     computed: bool,
 }
 
@@ -229,7 +229,7 @@ impl Problems<'_> {
         self.block(&nested.block, path, Around { set, ..around });
     }
 
-    /// The host refuses blocks of which the plugin can say only a part.
+    /// Checks the members of computed blocks: the host rejects blocks that the plugin can set only in part.
     fn computed_block(&mut self, nested: &NestedBlock, path: &str) {
         if matches!(self.used, Use::Provider | Use::Provisioner | Use::Action) {
             let word = self.used.word();
@@ -252,7 +252,7 @@ impl Problems<'_> {
         }
     }
 
-    /// Steps of planning, where nothing is planned.
+    /// Reports modifiers of members that are never planned.
     fn unplanned(&mut self, path: &str, modifiers: &[Modifier]) {
         // The model of a data source is often that of a resource, too: there they are left out of account.
         if matches!(self.used, Use::Provider | Use::Provisioner | Use::Action) && !modifiers.is_empty() {

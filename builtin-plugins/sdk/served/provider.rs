@@ -21,7 +21,7 @@ use crate::resource::AnyResource;
 use crate::schema::{Compiled, CompiledMember, Nesting};
 use crate::wire::{Wire, decode, encode};
 
-/// A provider, ready to answer requests, whatever brings them.
+/// A provider with compiled schemas, ready to answer requests of any transport.
 pub struct ServedProvider {
     provider: Box<dyn AnyProvider>,
     config: Compiled,
@@ -130,7 +130,7 @@ impl ServedProvider {
         found
     }
 
-    /// The versions of the protocol that can say all that the schemas say.
+    /// Returns the versions of the protocol that support everything in the schemas.
     pub fn protocols(&self) -> &'static [u32] {
         let schemas = (self.resources.values().map(|r| r.schema()))
             .chain(self.data_sources.values().map(|d| d.schema()))
@@ -147,12 +147,12 @@ impl ServedProvider {
         }
     }
 
-    /// The mistakes in its declaration for which it cannot be served, one sentence each.
+    /// Returns the errors in the declaration, which prevent serving, one sentence each.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// The calls in progress, for stopping them.
+    /// Returns the registry of the calls in progress, for stopping them.
     pub fn calls(&self) -> &Calls {
         &self.calls
     }
@@ -166,7 +166,7 @@ impl ServedProvider {
         &self.config
     }
 
-    /// The schema of `provider_meta` blocks, if modules can have one for this provider.
+    /// Returns the schema of `provider_meta` blocks, if modules can have one for this provider.
     pub fn meta_schema(&self) -> Option<&Compiled> {
         self.meta.as_ref()
     }
@@ -210,7 +210,7 @@ impl ServedProvider {
     pub fn validate_provider(&self, config: &Wire) -> Diagnostics {
         let check = || -> Result<Diagnostics> {
             let config = decode(config, &self.config.ty)?;
-            // Null stands for a provider without a block, of which nothing can be wrong.
+            // Null means that there is no provider block, so there is nothing to validate.
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
@@ -259,7 +259,7 @@ impl ServedProvider {
     }
 }
 
-/// The configuration of something that is never planned, with the defaults of its attributes, here and further in.
+/// Adds the defaults of attributes at any depth to a configuration that is never planned.
 pub(super) fn with_defaults(schema: &Compiled, config: &Value) -> Value {
     fn walk(members: &[CompiledMember], object: &Value) -> Value {
         object.map_parts(|part, value| {

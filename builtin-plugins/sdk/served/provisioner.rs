@@ -1,4 +1,4 @@
-//! A provisioner as the protocol sees it.
+//! Calls of a provisioner, independent of the transport.
 
 use cty::Type;
 
@@ -12,7 +12,7 @@ use crate::schema::Compiled;
 use crate::stop::Stop;
 use crate::wire::{Wire, decode};
 
-/// A provisioner, ready to answer requests.
+/// A provisioner with its compiled schema, ready to answer requests.
 pub struct ServedProvisioner<P> {
     provisioner: P,
     config: Compiled,
@@ -26,7 +26,7 @@ impl<P: Provisioner> ServedProvisioner<P> {
         }
     }
 
-    /// The mistakes in its schema for which it cannot be served, one sentence each.
+    /// Returns the errors in the schema, which prevent serving, one sentence each.
     pub fn problems(&self) -> Vec<String> {
         of_schema(Use::Provisioner, "", &self.config.schema, &[])
     }

@@ -1,4 +1,4 @@
-//! The requests about state stores.
+//! Requests for state stores.
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ impl ServedStore {
         self.store.schema()
     }
 
-    /// The client, and the size of pieces agreed on with it, once the store is configured.
+    /// Returns the client and the agreed size of pieces, once the store is configured.
     pub fn client(&self) -> Option<(Arc<dyn StateClient>, usize)> {
         self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

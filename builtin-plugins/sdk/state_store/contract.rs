@@ -1,4 +1,4 @@
-//! The traits of state stores.
+//! Traits of state stores.
 
 use std::sync::Arc;
 
@@ -20,25 +20,25 @@ pub trait StateStore: Send + Sync + 'static {
         Schema::of::<Self::Config>()
     }
 
-    /// Checks a configuration beyond what the rules of its attributes say, together with what the environment adds to it. No
-    /// request is made yet. Warnings go here, too.
+    /// Checks rules that the schema's validators cannot express, together with settings from the environment. Must make no
+    /// request. Warnings are returned here, too.
     fn validate(&self, _config: &Self::Config) -> Diagnostics {
         Diagnostics::new()
     }
 
-    /// Makes a configuration into a client. What is not configured may come from the environment.
+    /// Creates the client from the configuration. Missing settings may come from the environment.
     async fn configure(&self, config: Self::Config) -> Result<Arc<dyn StateClient>>;
 }
 
 /// The workspaces that a store can have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WorkspaceSupport {
-    /// One state only, in the workspace `default`.
+    /// A single state, in the workspace `default`.
     Single,
     /// Any number of workspaces; the default workspace exists if it is listed.
     #[default]
     Named,
-    /// Any number, and the default one is always there, though it may not have a state yet.
+    /// Any number of workspaces; the default one always exists, possibly without a state.
     NamedAndDefault,
     /// Any number of workspaces; the default workspace always exists. A workspace without a state gets an empty state
     /// when it is opened.
@@ -51,27 +51,27 @@ pub enum WorkspaceSupport {
 /// A configured state store: the requests about its states and locks.
 #[async_trait]
 pub trait StateClient: Send + Sync + 'static {
-    /// The workspaces that this store can have.
+    /// Returns the kind of workspaces that this store supports.
     fn support(&self) -> WorkspaceSupport {
         WorkspaceSupport::Named
     }
 
-    /// The workspaces that there are. Not called for a store with a single one.
+    /// Returns the names of the existing workspaces. Not called for a store with a single one.
     async fn workspaces(&self) -> Result<Vec<String>>;
 
-    /// The state of a workspace; `None` if there is none yet.
+    /// Returns the state of a workspace; `None` if there is none yet.
     async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>>;
 
-    /// Puts a state in the place of the one that is there. The workspace comes into being by this.
+    /// Replaces the state of a workspace, which is created if it does not exist.
     async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()>;
 
-    /// Deletes a workspace with its state. It may be gone already.
+    /// Deletes a workspace with its state. A workspace that no longer exists is no error.
     async fn delete(&self, workspace: &str) -> Result<()>;
 
-    /// Tries once to lock a workspace. Gives the name by which it is unlocked, which is the name in `info` unless the store has
-    /// names of its own; empty if this store, or its configuration, has no locks.
+    /// Tries once to lock a workspace. Returns the ID for unlocking, which is that of `info` unless the store creates IDs
+    /// itself; empty if the store or its configuration has no locks.
     async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError>;
 
-    /// Unlocks a workspace. The lock may be one of another program, that has ended without unlocking.
+    /// Unlocks a workspace. The lock may belong to another program that has ended without unlocking.
     async fn unlock(&self, workspace: &str, id: &str) -> Result<()>;
 }

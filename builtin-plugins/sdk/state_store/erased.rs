@@ -1,4 +1,5 @@
-//! A state store behind a pointer: values in place of models. The server uses it, and whoever needs stores in its own process.
+//! Object-safe form of state stores: takes values instead of models. It is used by the server, and by programs that call
+//! stores in their own process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,16 +63,16 @@ impl AnyStateStore {
         found
     }
 
-    /// Makes a configuration of the schema's type into a client.
+    /// Creates the client from a configuration of the schema's type.
     ///
     /// # Errors
-    /// The store says what is wrong.
+    /// The store rejects the configuration.
     pub async fn configure(&self, config: &Value) -> Result<Arc<dyn StateClient>> {
         self.store.configure(config).await
     }
 
-    /// A configuration of the schema's type from an object or a map that has some of its arguments; nested blocks are objects,
-    /// or lists, sets or maps of objects.
+    /// Converts an object or a map with some of the arguments to a configuration of the schema's type; nested blocks are
+    /// objects, or lists, sets or maps of objects.
     ///
     /// # Errors
     /// The value has arguments that the schema does not have, or with values that do not fit.

@@ -1,4 +1,4 @@
-//! Failure to take a lock.
+//! Errors of taking a lock.
 
 pub use locks::LockInfo;
 
@@ -7,7 +7,7 @@ use crate::diag::{Diagnostic, Diagnostics};
 /// Reason why a lock could not be taken.
 #[derive(Clone, Debug)]
 pub enum LockError {
-    /// Another program has the lock. Hosts try again later if its holder is known.
+    /// Another program has the lock. Hosts try again later if the holder is known.
     Held {
         /// The holder, if the store knows it.
         holder: Option<Box<LockInfo>>,

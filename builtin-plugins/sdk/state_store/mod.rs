@@ -1,4 +1,4 @@
-//! State stores: where states are kept, as a plugin. What an author writes.
+//! State stores as plugins: the traits that an author implements.
 //!
 //! A store keeps one state, as bytes, for each workspace; it can lock a workspace, so that two programs do not write the same
 //! state at the same time. [`StateStore`] is the store before it is configured: its schema, and how a configuration becomes a
@@ -70,5 +70,5 @@ pub use self::erased::AnyStateStore;
 pub use self::lock::{LockError, LockInfo};
 pub use crate::waiting::report_waiting;
 
-/// The workspace that is selected where none is named.
+/// Name of the default workspace.
 pub const DEFAULT: &str = "default";

@@ -6,7 +6,7 @@ use monoform_sdk::{Diagnostic, Diagnostics};
 
 const SUMMARY: &str = "No valid credential sources found";
 
-/// Makes the error for missing or unusable credentials.
+/// Builds the error for missing or unusable credentials.
 pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
     Diagnostic::error(SUMMARY, detail).into()
 }

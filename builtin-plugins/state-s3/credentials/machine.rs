@@ -51,7 +51,7 @@ fn of_json(answer: &Answer) -> Option<Credential> {
     ))
 }
 
-/// Returns true if a request with a token may go to this address: without encryption it must not leave the machine.
+/// Returns true if a request with a token may be sent to this address: unencrypted ones only to this machine.
 fn is_safe(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
@@ -166,7 +166,7 @@ pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credent
     })
 }
 
-/// The credentials of the container or of the machine, for a profile that has none.
+/// Returns the credentials of the container or the instance, for a profile that has none.
 pub(super) async fn of_surroundings(machine: &Settings, profile: &str) -> Result<Credential> {
     // Before the metadata service, which returns the role of the whole machine, and not that of the container.
     if let Some(found) = container().await? {

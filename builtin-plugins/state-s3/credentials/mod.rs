@@ -1,5 +1,5 @@
 //! Credentials for AWS. The sources are tried in the order of all tools for AWS: arguments, environment, shared files,
-//! container, instance. A role is assumed with what was found.
+//! container, instance. A role is then assumed with these credentials.
 
 mod credential;
 mod files;

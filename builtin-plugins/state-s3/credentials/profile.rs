@@ -15,7 +15,7 @@ use super::sts::{self, Role, Token};
 use super::{machine, sso};
 use crate::services::Services;
 
-/// Places that profiles and their sources are in.
+/// Sources of profiles and of their credentials.
 #[derive(Clone)]
 pub(super) struct Places {
     pub files: Files,

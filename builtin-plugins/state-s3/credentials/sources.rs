@@ -1,4 +1,4 @@
-//! Sources of credentials: arguments, environment, profiles, and the roles that are taken on with what they have.
+//! Sources of credentials: arguments, environment, profiles, and the roles that are assumed with these.
 
 use std::time::Duration;
 
@@ -168,7 +168,7 @@ impl Credentials {
         }
     }
 
-    /// Returns credentials that are valid for some minutes yet.
+    /// Returns credentials that stay valid for some minutes.
     pub async fn get(&self, http: &HttpClient, services: &Services) -> Result<Credential> {
         let mut current = self.current.lock().await;
         let soon = reqsign_core::time::Timestamp::now() + HEADROOM;

@@ -1,4 +1,4 @@
-//! Credentials of IAM Identity Center (once SSO), for users who have logged in with `aws sso login`.
+//! Credentials of IAM Identity Center (formerly SSO), for users who have logged in with `aws sso login`.
 
 #![expect(clippy::disallowed_methods, reason = "tokens expire")]
 

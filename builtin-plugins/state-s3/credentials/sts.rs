@@ -34,7 +34,7 @@ pub(crate) enum Token {
 
 impl Role {
     fn parameters(&self, action: &str) -> Vec<(String, String)> {
-        // The name stands in the audit log (CloudTrail), where it tells runs apart.
+        // The name is recorded in the audit log (CloudTrail), where it distinguishes runs.
         let session = self
             .session
             .clone()
@@ -72,7 +72,7 @@ impl Role {
     }
 }
 
-/// Sends a request of the query protocol, which STS and IAM have.
+/// Sends a request in the query protocol of STS and IAM.
 async fn query(
     http: &HttpClient,
     (service, region, address): (&'static str, &str, &str),
@@ -173,8 +173,8 @@ fn call(parameters: &[(&str, &str)], version: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the account of credentials. With `check`, STS must confirm it. Without, IAM is asked first, then STS, then IAM for any
-/// role: each may be forbidden to the identity.
+/// Returns the account of credentials. With `check`, STS must confirm it. Without it, IAM is queried first, then STS, then IAM
+/// for any role: each may be forbidden to the identity.
 pub(crate) async fn account_id(
     http: &HttpClient,
     services: &Services,

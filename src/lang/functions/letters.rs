@@ -1,8 +1,7 @@
 //! Characters: grapheme clusters, case, and printable characters.
 //!
 //! All functions follow Unicode 15.0, the version of Go's and Terraform's libraries. With a later one, the length of
-//! a text in an Indic script would differ, and with it the results of `substr`. script, say, would be another, and
-//! with it what `substr` gives.
+//! a text in an Indic script would differ, and with it the results of `substr`.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! One mistake in a schema after the other, and the sentence about it.
+//! Tests of errors in schemas: one mistake each, with its sentence.
 
 use super::*;
 use crate::schema::{block, computed, nested, optional, required};
@@ -11,7 +11,7 @@ fn problems(used: Use, schema: &Schema) -> Vec<String> {
         .collect()
 }
 
-/// One problem each, and where it is to be found.
+/// Asserts that a schema has one problem, at this path.
 macro_rules! found {
     ($($member:expr => $ty:ty, $problem:literal;)*) => {$({
         #[derive(Clone, Default, Model)]
