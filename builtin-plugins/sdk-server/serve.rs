@@ -199,7 +199,7 @@ fn start(
         let tls = asked.client_certificate.as_deref().map(Tls::new).transpose()?;
         let shutdown = Shutdown::new();
         let services = services(asked.version, shutdown.clone());
-        // Signals are watched from before the other side can know of us.
+        // Signals are watched before the handshake line is written: after it, the client may send one.
         watch_for_the_end(shutdown.clone(), by_hand_for.is_some())?;
 
         let certificate = tls.as_ref().map(|tls| tls.certificate.as_slice());

@@ -76,7 +76,7 @@ pub struct Pace<K> {
     usual: HashMap<K, (f64, u32)>,
     /// Shortest median of the relative times of a round.
     shortest: f64,
-    /// Relative times of the round.
+    /// Times of the round's requests, each relative to the usual time of its kind.
     round: Vec<f64>,
     /// True if all permits were in use in this round.
     full: bool,

@@ -25,7 +25,7 @@ pub trait ResultSink: Send + Sync {
         Ok(())
     }
 
-    /// Records the end of an operation. If it changed anything, that was received before.
+    /// Records the end of an operation, after its results have been received.
     fn end(&self, _intent: &Intent) {}
 
     /// Returns when every received result would survive a crash, or can no longer be made durable.

@@ -73,7 +73,7 @@ pub struct Request<'c> {
     timeout: Option<Duration>,
     to_registry: bool,
     /// The error of a header that cannot be sent.
-    // The request then fails: without a secret it would be another request.
+    // The whole request fails then: without the header it could have another meaning.
     invalid: Option<Error>,
 }
 

@@ -119,8 +119,8 @@ async fn tls(proxy: &Proxy) -> Result<Option<TlsStream<TcpStream>>> {
         Err(error) => {
             let tls = error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>());
             match tls {
-                // The reply was no TLS record, as that of a plain HTTP server. Failed verification is another error, and no
-                // reason for plain text.
+                // The reply is no TLS record: the server speaks plain HTTP. A failed verification is another error, after
+                // which nothing may be sent as plain text.
                 Some(rustls::Error::InvalidMessage(_)) => Ok(None),
                 _ => Err(Error::new(error.to_string())),
             }

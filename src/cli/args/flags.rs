@@ -56,8 +56,8 @@ impl<'m> Flags<'m> {
         }
     }
 
-    /// Declares or reads a boolean flag. If the default is true, the help text describes the effect of false, since only that is
-    /// ever written.
+    /// Declares or reads a boolean flag. If the default is true, the help text describes the effect of false, since
+    /// users write the flag only for that.
     pub fn switch(&mut self, name: &'static str, default: bool, help: &'static str) -> bool {
         self.explicit_switch(name, default, help).unwrap_or(default)
     }

@@ -20,8 +20,8 @@ pub(super) const SETTLING: usize = 256;
 /// after a crash that were far from beginning.
 const SHORT: Duration = Duration::from_millis(20);
 
-/// Maximum number of intents that are written ahead, however short the requests: after a crash, a person reads their
-/// names.
+/// Maximum number of intents that are written ahead, however short the requests. After a crash, users must check
+/// every object that has one.
 const AHEAD: usize = 120;
 
 /// The limits of an apply.

@@ -335,7 +335,7 @@ impl Scope for ModuleScope<'_> {
         Some(&self.evaluator.environment.functions)
     }
 
-    // Static evaluation stands for no instance, so it covers nothing.
+    // Static evaluation is for no instance, so it does not count for the coverage of tests.
     fn witness(&self) -> Option<&dyn Witness> {
         let witness = self.evaluator.environment.witness.as_deref();
         witness.filter(|_| !self.evaluator.is_static())

@@ -102,7 +102,7 @@ pub(super) struct Builder {
     /// Nodes of resources.
     pub(super) resources: BTreeMap<ConfigResource, usize>,
     by_name: HashMap<String, usize>,
-    /// Nodes of the ends of provider configurations.
+    /// Nodes at which provider configurations are closed.
     closes: BTreeMap<AbsProviderConfig, usize>,
     /// Nodes of destroyed objects, by their resources.
     destroyed: BTreeMap<ConfigResource, Vec<usize>>,

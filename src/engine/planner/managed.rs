@@ -342,8 +342,7 @@ impl Planner<'_> {
         let ty = &address.resource.resource.ty;
         let state_only = self.is_state_only(p, ty);
         let current = object.schema_version == p.schema.version && is_current(p.schema, &object);
-        // Objects in the state alone, at the current schema version, are the most frequent ones of such providers: no
-        // call is needed for them.
+        // An object in the state alone, at the current schema version, needs no call of the provider to upgrade it.
         let as_it_stands = (state_only && current)
             .then(|| decode(p.schema, &object, address).ok())
             .flatten();

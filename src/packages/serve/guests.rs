@@ -190,7 +190,7 @@ impl Guests {
         if own >= self.of_one || all >= WAITING {
             return None;
         }
-        // Only now: no one would remove the entry of a client that is refused, and there are many addresses.
+        // Clients that are refused get no entry, because nothing would remove it.
         places.waiting.insert(client, own + 1);
         Some(Waiting { guests: self, client })
     }

@@ -128,7 +128,7 @@ pub struct Outcome {
     pub provider: AbsProviderConfig,
     /// Objects of the instance; `None` if it has none any more.
     pub objects: Option<crate::InstanceState>,
-    /// Operation that has ended with this outcome.
+    /// Operation that this outcome ends.
     pub answers: Answers,
 }
 

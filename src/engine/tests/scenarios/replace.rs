@@ -517,7 +517,7 @@ fn trigger_that_is_created_anew_replaces_dependents() {
     for (trigger, replaces_if_vanished, replaces_if_lost) in [
         ("fake_thing.a", true, true),
         ("fake_thing.a.id", true, true),
-        // A known value that stays the same, or may: the trigger is the value.
+        // The trigger is the value, which does not change when its resource is created anew.
         ("fake_thing.a.value", false, false),
     ] {
         let expected = |replaces: bool| match replaces {
