@@ -21,6 +21,7 @@ pub mod env;
 mod guards;
 mod guide;
 mod interrupt;
+mod json_into;
 mod loading;
 mod logging;
 mod operation;
