@@ -11,13 +11,13 @@ use files::io_reason;
 use syntax::content;
 use syntax::{Diagnostic, Diagnostics, Range, Severity, SourceMap};
 
-use crate::early::{ConstValues, EarlyModule, Others};
+use crate::early::{ConstValues, EarlyModule, Others, RootVariables};
 use crate::files::{FileSource, clean, join};
 use crate::losses::surrounds;
 use crate::manifest::Manifest;
 use crate::model::{CallAddress, Config, LiteralAddress, Module, ModuleCall, ModuleNode, Variable};
 use crate::source_address::ModuleSource;
-use crate::values::{self, SetVariables};
+use crate::values;
 use crate::version::{Constraint, Version};
 use crate::{decode, providers};
 pub(crate) use listing::{configuration_files, contradiction};
@@ -53,17 +53,6 @@ impl<'o> LoadOptions<'o> {
             workspace: "default",
         }
     }
-}
-
-/// Source of the values of the root module's const variables.
-#[derive(Clone, Copy, Debug)]
-pub enum RootVariables<'o> {
-    /// Defaults only. A variable without a default has no value, and that is not reported.
-    None,
-    /// Values that are known already, such as those of a saved plan. A missing one has its default.
-    Known(&'o ConstValues),
-    /// Values set by the environment, files and flags. A missing one is an error.
-    Set(&'o SetVariables),
 }
 
 /// A loaded configuration with its sources and diagnostics.
