@@ -132,7 +132,10 @@ pub fn location(session: &Session) -> Result<StateLocation, Failure> {
 }
 
 /// Refuses a configuration with errors if variables are set on the command line, since the errors matter only then.
-fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Result<(), Failure> {
+///
+/// # Errors
+/// The configuration has errors, and variables are set.
+pub fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Result<(), Failure> {
     let errors: Diagnostics = problems.into_iter().filter(Diagnostic::is_error).collect();
     if session.invocation.variables.is_empty() || errors.is_empty() {
         return Ok(());
@@ -147,6 +150,7 @@ fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Result
 pub fn backend_of_all(session: &Session) -> Result<StateBackend, Failure> {
     let (project, problems) = workdir::read(session);
     accept_version(&project, &problems)?;
+    accept(session, &project, problems)?;
     backend::current(&session.stores(), Some(&project.config)).within(&project.sources)
 }
 
