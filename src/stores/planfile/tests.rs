@@ -4,7 +4,9 @@ use addrs::{AbsProviderConfig, AbsResourceInstance, Provider};
 use cty::{Marks, Type, Value};
 use engine::execgraph::{ExecGraph, Operation};
 use engine::invocation::{ActionInvocation, InvocationTrigger, LifecycleTrigger};
-use engine::plan::{Action, IdentityChange, ImportedBy, Mode, OutputChange, Reason, ResourceChange, Unread, UnreadInstance};
+use engine::plan::{
+    Action, IdentityChange, ImportedBy, Mode, OutputChange, Reason, ResourceChange, Unread, UnreadInstance,
+};
 
 use state::{CheckResult, CheckStatus, CheckedObject, Codec};
 
