@@ -211,8 +211,9 @@ impl<'m> EarlyModule<'m> {
             let Ok(reference) = lang::refs::whole_reference(traversal) else {
                 continue;
             };
-            let workspace = matches!(&reference.subject, Referenceable::Terraform(name) if &**name == "workspace");
-            if !(argument.allows)(&reference.subject) && !(workspace && self.selected.is_some()) {
+            let is_workspace = matches!(&reference.subject, Referenceable::Terraform(name) if &**name == "workspace");
+            let is_allowed = (argument.allows)(&reference.subject) || (is_workspace && self.selected.is_some());
+            if !is_allowed {
                 diagnostics.push(
                     Diagnostic::error(
                         format!("Invalid module {}", argument.name),

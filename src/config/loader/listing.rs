@@ -23,9 +23,12 @@ pub(crate) fn contradiction(left_out: &[String]) -> Option<Diagnostic> {
     ))
 }
 
+/// A file that is read: its kind and its name.
+type Named = (FileKind, String);
+
 /// Lists the files of a directory that the mode of the process reads, and OpenTofu's files that it leaves out although
 /// it reads such files.
-pub(super) fn listed(files: &dyn FileSource, dir: &str) -> std::io::Result<(Vec<(FileKind, String)>, Vec<String>)> {
+pub(super) fn listed(files: &dyn FileSource, dir: &str) -> std::io::Result<(Vec<Named>, Vec<String>)> {
     let mut names = files.list(dir)?;
     let left_out = file_names::select(&mut names, Mode::current());
     let kinds = names
