@@ -93,20 +93,38 @@ impl Client {
         self.settings.cloud.written(about, &answer)
     }
 
-    async fn list(&self, about: About<'_>, kind: &str, query: &[(&str, &str)]) -> Result<(Answer, Json)> {
+    /// Requests one page of a list, whose elements are in the field `part`.
+    async fn list(
+        &self,
+        about: About<'_>,
+        (kind, part): (&str, &str),
+        query: &[(&str, &str)],
+    ) -> Result<(Answer, Json)> {
         let cloud = &self.settings.cloud;
         let answer = cloud.send(about, Method::GET, ((kind, ""), query), &[], None).await?;
         if !answer.status.is_success() {
             return Err(cloud.problem(about, &answer));
         }
-        let json = serde_json::from_slice(&answer.body).unwrap_or_default();
-        Ok((answer, json))
+        let json: Option<Json> = serde_json::from_slice(&answer.body).ok();
+        match json.filter(|json| json[part].is_array()) {
+            Some(json) => Ok((answer, json)),
+            // Read as an empty list, it would mean that there is no object.
+            None => {
+                let (url, bucket) = (&cloud.url, &cloud.bucket);
+                let detail = format!(
+                    "{} failed: for the bucket {bucket:?}, {url} answered with something that is no list of objects. A proxy may \
+                     have answered instead of the service.",
+                    about.what
+                );
+                Err(problem(about.summary, detail))
+            }
+        }
     }
 
     async fn page(&self, about: About<'_>, place: Option<String>) -> Result<Page> {
         let mut query = vec![("prefix", self.settings.prefix.as_str()), ("limit", "1000")];
         query.extend(place.as_deref().map(|place| ("start", place)));
-        let (_, json) = self.list(about, OBJECTS, &query).await?;
+        let (_, json) = self.list(about, (OBJECTS, "objects"), &query).await?;
         let objects = json["objects"].as_array().into_iter().flatten();
         Ok(Page {
             names: objects.map(|object| name_of(object).to_owned()).collect(),
@@ -118,7 +136,7 @@ impl Client {
     async fn versions(&self, about: About<'_>, object: &str, place: Option<String>) -> Result<Page> {
         let mut query = vec![("prefix", object)];
         query.extend(place.as_deref().map(|place| ("page", place)));
-        let (answer, json) = self.list(about, "objectversions", &query).await?;
+        let (answer, json) = self.list(about, ("objectversions", "items"), &query).await?;
         // The prefix also matches other objects whose names begin alike.
         let items = json["items"].as_array().into_iter().flatten();
         let own = items.filter(|version| name_of(version) == object);

@@ -159,3 +159,26 @@ async fn machines_are_known_by_their_certificates() {
     let tokens = server.asked().iter().filter(|asked| asked.path() == "/v1/x509").count();
     assert_eq!(tokens, 1, "a token that holds is not asked for again");
 }
+
+#[tokio::test]
+async fn a_list_that_is_no_list_is_an_error_and_not_empty() {
+    for body in ["<html>log in</html>", "{}", "{\"objects\": null}"] {
+        let server = Server::start(move |_: &Asked| Reply::new(200, body)).await;
+        let (own, _) = key::fresh().unwrap();
+        let client = client(&server, Source::User(Identity::of_token("t", own)));
+        for told in [
+            client.workspaces().await.unwrap_err(),
+            client.delete("w").await.unwrap_err(),
+        ] {
+            let detail = &told.0[0].detail;
+            assert!(
+                detail.contains(server.address()) && detail.contains("bucket \"b\""),
+                "{detail}"
+            );
+        }
+        assert!(
+            server.asked().iter().all(|asked| asked.method == "GET"),
+            "nothing is deleted"
+        );
+    }
+}
