@@ -145,7 +145,15 @@ impl Kv {
         let query = [("keys", ""), ("separator", "/")];
         let answer = self.send(about, Method::GET, &Kv::key(prefix), &query, None).await?;
         match answer.status.as_u16() {
-            200 => Ok(serde_json::from_slice(&answer.body).unwrap_or_default()),
+            // Read as an empty list, a broken answer would mean that there is no workspace.
+            200 => serde_json::from_slice(&answer.body).map_err(|why| {
+                let detail = format!(
+                    "{} was answered at {} with something that is no list of keys of Consul: {why}.",
+                    about.what,
+                    self.base.origin().ascii_serialization()
+                );
+                Diagnostic::error(about.summary, detail).into()
+            }),
             404 => Ok(Vec::new()),
             _ => Err(self.problem(about, &answer)),
         }

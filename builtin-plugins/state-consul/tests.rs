@@ -355,3 +355,17 @@ async fn errors_are_reported_with_a_remedy() {
         assert!(problems.0[0].detail.contains(text), "{problems:?}");
     }
 }
+
+#[tokio::test]
+async fn a_list_of_keys_that_is_none_is_an_error_and_not_empty() {
+    for body in ["<html>log in</html>", "{}"] {
+        let server = Server::start(move |_: &Asked| Reply::new(200, body)).await;
+        let store = connect(&server, &[]).await;
+        let problems = store.workspaces().await.unwrap_err();
+        let detail = &problems.0[0].detail;
+        assert!(
+            detail.contains(server.address()) && detail.contains("no list of keys"),
+            "{detail}"
+        );
+    }
+}
