@@ -153,6 +153,15 @@ fn name_of(item: &Json) -> &str {
     item["name"].as_str().unwrap_or_default()
 }
 
+/// Returns true if an answer with the status 404 is about an object. A missing bucket or namespace has the same status, and is an
+/// error.
+fn is_of_object(answer: &Answer) -> bool {
+    !matches!(
+        code_and_message(answer).0.as_str(),
+        "BucketNotFound" | "NamespaceNotFound"
+    )
+}
+
 #[async_trait]
 impl LockedStore for Client {
     fn support(&self) -> WorkspaceSupport {
@@ -193,17 +202,10 @@ impl LockedStore for Client {
                 revision: Revision::named(answer.header("etag")),
                 state: Some(answer.body),
             }),
-            // Only a missing object means that there is no state; a missing bucket is an error.
-            404 if !matches!(
-                code_and_message(&answer).0.as_str(),
-                "BucketNotFound" | "NamespaceNotFound"
-            ) =>
-            {
-                Ok(Snapshot {
-                    state: None,
-                    revision: Some(Revision::Absent),
-                })
-            }
+            404 if is_of_object(&answer) => Ok(Snapshot {
+                state: None,
+                revision: Some(Revision::Absent),
+            }),
             _ => Err(self.settings.cloud.problem(about, &answer)),
         }
     }
@@ -323,8 +325,7 @@ impl LockRecord for LockObject<'_> {
                     format!("The object {:?} has no lock information in it.", self.object),
                 )),
             },
-            // A missing bucket has the same status, but is an error.
-            404 if code_and_message(&answer).0 != "BucketNotFound" => Ok(None),
+            404 if is_of_object(&answer) => Ok(None),
             _ => Err(self.client.settings.cloud.problem(about, &answer)),
         }
     }
@@ -345,7 +346,7 @@ impl LockRecord for LockObject<'_> {
         match answer.status.as_u16() {
             200..=299 => Ok(Removed::Done),
             412 => Ok(Removed::Changed),
-            404 if code_and_message(&answer).0 != "BucketNotFound" => Ok(Removed::Changed),
+            404 if is_of_object(&answer) => Ok(Removed::Changed),
             _ => Err(self.client.settings.cloud.problem(about, &answer)),
         }
     }
