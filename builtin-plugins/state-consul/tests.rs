@@ -357,15 +357,22 @@ async fn errors_are_reported_with_a_remedy() {
 }
 
 #[tokio::test]
-async fn a_list_of_keys_that_is_none_is_an_error_and_not_empty() {
+async fn answers_that_are_not_of_an_agent_are_errors() {
     for body in ["<html>log in</html>", "{}"] {
-        let server = Server::start(move |_: &Asked| Reply::new(200, body)).await;
+        let server = Server::start(move |asked: &Asked| match asked.query("keys") {
+            None if asked.method == "GET" => Reply::new(404, ""),
+            _ => Reply::new(200, body),
+        })
+        .await;
         let store = connect(&server, &[]).await;
-        let problems = store.workspaces().await.unwrap_err();
-        let detail = &problems.0[0].detail;
-        assert!(
-            detail.contains(server.address()) && detail.contains("no list of keys"),
-            "{detail}"
-        );
+        let listed = store.workspaces().await.unwrap_err();
+        let deleted = store.delete("w").await.unwrap_err();
+        for (problems, expected) in [(listed, "a list of keys"), (deleted, "true or false")] {
+            let detail = &problems.0[0].detail;
+            assert!(
+                detail.contains(server.address()) && detail.contains(expected),
+                "{detail}"
+            );
+        }
     }
 }
