@@ -1,4 +1,4 @@
-//! The one table of built-in plugins, which dispatch, listing, links and the plugin host's registry all read.
+//! Table of built-in plugins, from which dispatch, listing, links and the plugin host take their data.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ pub struct Plugin {
     pub version: Option<&'static str>,
     /// Earlier released versions that it implements, too.
     pub earlier: &'static [&'static str],
-    /// Serves the plugin until the caller is done.
+    /// Serves the plugin until the caller ends it.
     pub serve: fn() -> ExitCode,
 }
 
@@ -43,7 +43,7 @@ pub enum Kind {
     StateStore,
 }
 
-/// Kind of a plugin as the command line of `internal-plugin` names it, by these words.
+/// Kind of a plugin in the arguments of `internal-plugin`, which are these words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
     Provider,
@@ -52,7 +52,6 @@ pub enum Sort {
 }
 
 impl Kind {
-    /// Returns the word of `internal-plugin` for this kind.
     pub fn sort(self) -> Sort {
         match self {
             Kind::Provider | Kind::LanguageProvider => Sort::Provider,
@@ -83,7 +82,7 @@ fn environment() -> state_remote::Environment {
     state_remote::Environment::read(std::env::vars_os())
 }
 
-/// The state stores, for `terraform_remote_state`, which reads states in the provider's own process.
+/// State stores for `terraform_remote_state`, which reads states in the provider's own process.
 const STORES: provider_terraform::Stores = &[
     #[cfg(feature = "cloud-stores")]
     (state_azurerm::NAME, || AnyStateStore::new(state_azurerm::store())),
@@ -111,7 +110,7 @@ const STORES: provider_terraform::Stores = &[
     (state_s3::NAME, || AnyStateStore::new(state_s3::store())),
 ];
 
-/// Plugins that this build leaves out: the name, and the feature of the package that brings it.
+/// Plugins that this build leaves out: the name, and the Cargo feature that adds it.
 const LEFT_OUT: &[(&str, &str)] = &[
     #[cfg(not(feature = "ssh"))]
     ("file", "ssh"),
@@ -133,7 +132,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("s3", "cloud-stores"),
 ];
 
-/// A provider of the public registry's `hashicorp` namespace.
+/// Builds the entry of a provider in the public registry's `hashicorp` namespace.
 const fn provider(
     name: &'static str,
     version: &'static str,
@@ -149,7 +148,7 @@ const fn provider(
     }
 }
 
-/// A plugin that is a part of Terraform, so that it implements a version of Terraform itself.
+/// Builds the entry of a plugin that is a part of Terraform, and implements a version of Terraform itself.
 const fn part_of_terraform(kind: Kind, name: &'static str, serve: fn() -> ExitCode) -> Plugin {
     Plugin {
         name,

@@ -142,7 +142,7 @@ fn list() -> String {
             Sort::Provisioner => "provisioner",
             Sort::StateStore => "state store",
         };
-        // Plugins that are no separate release elsewhere are parts of Terraform.
+        // Plugins without separate releases are parts of Terraform.
         let stands_for = match (plugin.kind, plugin.version) {
             (Kind::Provider, Some(version)) => version.to_owned(),
             (_, Some(version)) => format!("Terraform {version}"),
@@ -207,7 +207,7 @@ fn link(dir: &Path) -> Result<String, LinkError> {
     Ok(out)
 }
 
-/// Makes a link to a program and replaces an existing one. Anything else at the path stays, and is an error.
+/// Makes a link to a program and replaces an existing one. Anything else at the path is an error and is not changed.
 fn replace_link(target: &Path, path: &Path) -> std::io::Result<()> {
     if system::files::is_program_link(path) {
         std::fs::remove_file(path)?;

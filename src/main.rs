@@ -1,4 +1,4 @@
-//! Entry point: the name by which this executable was called selects what runs, and then its first argument.
+//! Entry point: selects the program to run by the name of the executable, and then by the first argument.
 //!
 //! | called as | what runs |
 //! | --- | --- |

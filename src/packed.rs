@@ -70,7 +70,7 @@ pub fn run(address: &str, version: &str) -> String {
     }
 }
 
-/// Returns the error message: other systems run no programs from memory.
+/// Returns the error message: other systems cannot run programs from memory.
 #[cfg(not(target_os = "linux"))]
 pub fn run(address: &str, version: &str) -> String {
     format!("The provider {address} {version} cannot be started: programs run from memory on Linux only.\n")

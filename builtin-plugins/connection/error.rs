@@ -1,4 +1,4 @@
-//! Errors of connections, and the distinction whether another attempt can help.
+//! Errors of connections, and whether another attempt may succeed.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// A failure that may pass: a machine that is still starting, a network that was gone for a moment.
+    /// Creates an error that may be temporary: a machine that is still starting, a network that was interrupted.
     pub fn new(text: impl Into<String>) -> Error {
         Error {
             text: text.into(),
@@ -19,7 +19,7 @@ impl Error {
         }
     }
 
-    /// A failure that stays, however often it is tried.
+    /// Creates an error that other attempts cannot avoid.
     pub fn fatal(text: impl Into<String>) -> Error {
         Error {
             text: text.into(),
@@ -33,7 +33,7 @@ impl Error {
         self.fatal
     }
 
-    /// Puts the operation that failed in front of the text.
+    /// Adds the failed operation at the beginning of the text.
     #[must_use]
     pub fn context(self, what: impl fmt::Display) -> Error {
         Error {

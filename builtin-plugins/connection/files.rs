@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Error, Result};
 
-/// Bytes of a file that are read at once.
+/// Number of bytes of a file that are read at once.
 pub(crate) const BLOCK: usize = 256 * 1024;
 
 /// Source of a file on the other machine.
@@ -20,7 +20,7 @@ pub enum Content {
     File(PathBuf),
 }
 
-/// Counter of the bytes that were copied over a connection so far.
+/// Counter of the bytes that were copied over a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<AtomicU64>);
 
@@ -44,7 +44,7 @@ enum Source {
 }
 
 impl Content {
-    /// Opens the source and returns its length, too. Bytes that are read from it are counted as progress.
+    /// Opens the source; returns it with its length. Bytes that are read from it are counted as progress.
     pub(crate) async fn open(self, progress: &Progress) -> Result<(Reading, u64)> {
         let (source, length) = self.source().await?;
         let progress = progress.clone();
@@ -120,7 +120,7 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T>
 
 /// An entry below a directory.
 pub(crate) struct Entry {
-    /// Name of one line of UTF-8. Every file system has such names, and every protocol takes them.
+    /// Name, which must be UTF-8 without line breaks, since not all file systems and protocols support other names.
     pub name: String,
     pub kind: EntryKind,
 }
@@ -130,8 +130,8 @@ pub(crate) enum EntryKind {
     Directory(Vec<Entry>),
 }
 
-/// Returns the entries of a directory tree, sorted by name. Symbolic links are followed. Anything but files and directories is
-/// refused, since reading it may never end.
+/// Returns the entries of a directory tree, sorted by name. Symbolic links are followed. Entries other than files and
+/// directories are errors, since reading them may never end.
 pub(crate) async fn tree(directory: &Path) -> Result<Vec<Entry>> {
     let directory = directory.to_owned();
     blocking(move || read(&directory, &mut Vec::new())).await

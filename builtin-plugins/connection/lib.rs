@@ -78,8 +78,8 @@ impl Connection {
         }
     }
 
-    /// Runs a script that [`upload_script`](Connection::upload_script) has written to this path. The path is quoted, whatever it
-    /// contains; a tilde at its beginning means the home directory.
+    /// Runs a script that [`upload_script`](Connection::upload_script) has written to this path. The path is always quoted; a
+    /// tilde at its beginning means the home directory.
     ///
     /// # Errors
     ///

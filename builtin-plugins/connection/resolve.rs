@@ -15,8 +15,8 @@ pub async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     Ok(found)
 }
 
-/// Resolves a name with the services of the system (hosts file, NSS). It also reads an IPv6 address with a zone, which
-/// is no `IpAddr`.
+/// Resolves a name with the services of the system (hosts file, NSS). An IPv6 address with a zone is accepted, too,
+/// which `IpAddr` cannot represent.
 #[cfg(not(target_feature = "crt-static"))]
 async fn lookup(host: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
     Ok(tokio::net::lookup_host((host, port)).await?.collect())

@@ -13,8 +13,8 @@ const LONGEST: Duration = Duration::from_secs(20);
 // A deadline beyond the range of the clock would panic.
 const LONGEST_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Repeats `attempt` until it succeeds, fails fatally, `limit` is over or the user interrupts. It does not wait for an attempt
-/// that would begin after the limit.
+/// Repeats `attempt` until it succeeds, fails fatally, `limit` is over or the user interrupts. No attempt begins after the
+/// limit.
 pub async fn retry<T, F: Future<Output = Result<T>>>(
     limit: Duration,
     stop: &mut Stop,

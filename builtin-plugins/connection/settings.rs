@@ -27,8 +27,8 @@ pub(crate) enum Kind {
 }
 
 impl Settings {
-    /// Reads the arguments of the block from a map or an object. Keys and certificates are parsed here, so that a wrong
-    /// one is an error before anything is connected.
+    /// Reads the arguments of the block from a map or an object. Keys and certificates are parsed here, so that an
+    /// invalid one is reported before any connection is made.
     ///
     /// # Errors
     ///
@@ -61,8 +61,7 @@ impl Settings {
         self.timeout
     }
 
-    /// Returns a path for a script on the other machine. `%RAND%` in the setting is replaced by another number each
-    /// time.
+    /// Returns a path for a script on the other machine. `%RAND%` in the setting is replaced by a random number.
     #[must_use]
     pub fn script_path(&self) -> String {
         // Terraform's numbers are non-negative and of 32 bits with a sign.
@@ -85,7 +84,7 @@ fn agent_socket() -> Option<PathBuf> {
 struct Arguments(HashMap<String, String>);
 
 impl Arguments {
-    /// Returns an argument as text. An argument that is not set is empty, which means the same for all of them.
+    /// Returns an argument as text. An argument that is not set is returned as empty, which all arguments treat alike.
     fn text(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }

@@ -77,7 +77,7 @@ fn schema() -> Schema {
     Schema::of::<Model>().at_least_one_of(&["source", "source_content_filename", "source_file", "source_dir"])
 }
 
-/// Selects the contents of the archive. More than one argument can only be set if values became known after validation.
+/// Selects the contents of the archive. More than one argument can be set only if values became known after validation.
 fn selection(model: &Model) -> Selection {
     if let Some(dir) = model.source_dir.as_str() {
         return Selection::Directory {

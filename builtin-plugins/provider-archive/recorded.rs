@@ -1,4 +1,5 @@
-//! Checksums that version 2.8.0 of the official provider computes for the same files and texts.
+//! Tests against checksums that version 2.8.0 of the official provider computes for the same files
+//! and texts.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -83,7 +84,7 @@ async fn archives_have_the_official_checksums() {
     }
 }
 
-/// Python and the usual programs read the archives, where they are installed.
+/// Python and common programs can read the archives, if they are installed.
 #[tokio::test]
 #[allow(clippy::print_stderr, reason = "what is left out is told")]
 async fn others_read_them() {

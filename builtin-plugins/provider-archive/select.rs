@@ -20,7 +20,7 @@ pub(crate) struct Entry {
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Content {
-    /// A file, which also gives its mode.
+    /// A file on this machine, which also determines the mode.
     File(PathBuf),
     Text(String),
 }

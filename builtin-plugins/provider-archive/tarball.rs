@@ -82,7 +82,7 @@ fn header(mode: u32, size: u64) -> Header {
     let mut header = Header::new_ustar();
     header.set_entry_type(EntryType::Regular);
     header.set_mode(mode);
-    // The same files must give the same bytes, whoever packs them and whenever.
+    // The same files must give the same bytes, for every user and at any time.
     header.set_uid(0);
     header.set_gid(0);
     header.set_mtime(0);
@@ -90,7 +90,7 @@ fn header(mode: u32, size: u64) -> Header {
     header
 }
 
-/// Writes the checksum of a header: six digits, a zero byte and a space. There are other ways to fill this field, and
+/// Writes the checksum of a header: six digits, a zero byte and a space. Other encodings of this field exist, but
 /// archives are compared byte by byte.
 fn close(header: &mut Header) {
     const FIELD: std::ops::Range<usize> = 148..156;

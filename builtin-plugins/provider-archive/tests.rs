@@ -133,7 +133,7 @@ async fn a_directory_in_both_formats() {
         assert_eq!(state.get("output_size"), Some(&Value::number(bytes.len() as i64)));
         assert_eq!(state.get("id"), state.get("output_sha"));
 
-        // Times, and an earlier archive, change nothing.
+        // Times, and an earlier archive, have no effect.
         let touched = fs::File::options()
             .append(true)
             .open(dir.path().join("in/a.txt"))
@@ -408,7 +408,7 @@ async fn an_archive_is_replaced_as_a_whole() {
     };
     make(&config("old")).await.unwrap();
     let old = fs::read(&out).unwrap();
-    // Whoever has the old archive open goes on reading it.
+    // A reader that has the old archive open can continue to read it.
     fs::hard_link(&out, &link).unwrap();
     make(&config("new content")).await.unwrap();
     assert_ne!(fs::read(&out).unwrap(), old);

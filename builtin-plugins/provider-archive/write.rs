@@ -1,5 +1,5 @@
-//! Writing an archive to a temporary file and then to its path. A failure leaves the previous archive, where the file at the path
-//! can be replaced.
+//! Writing an archive to a temporary file and then to its path. After a failure, the previous archive remains, if the file at the
+//! path can be replaced.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -40,7 +40,7 @@ pub(crate) struct Written {
 
 /// Writes an archive. `mode` is `output_file_mode`.
 pub(crate) fn archive(format: Format, entries: &[Entry], mode: Option<&str>) -> Result<Archive, ArchiveError> {
-    // Without a name, so that a killed process leaves nothing behind.
+    // Without a name, so that a killed process leaves no file behind.
     let mut file = tempfile::tempfile().map_err(ArchiveError::TemporaryFile)?;
     let out = BufWriter::new(&mut file);
     match format {

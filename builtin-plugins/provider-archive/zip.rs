@@ -1,7 +1,7 @@
 //! Archives of type `zip`.
 //!
-//! Written here and not by a library, because users compare checksums: which field has which value, including dates
-//! that are none, is a part of the provider's behavior.
+//! Written here and not by a library, because users compare checksums: the value of every field, including invalid
+//! dates, is part of the provider's behavior.
 
 use std::io::{self, Read, Write};
 

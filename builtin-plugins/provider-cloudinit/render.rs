@@ -1,4 +1,4 @@
-//! The MIME message, byte by byte: other bytes would replace machines whose user data they are.
+//! The MIME message, byte by byte: a different message would be other user data, and replace machines.
 
 use std::io::{self, Write};
 

@@ -19,7 +19,7 @@ fn failed(kind: &str, name: &str, reason: impl std::fmt::Display) -> Diagnostics
     .into()
 }
 
-/// Queries the records of one type and picks their data.
+/// Queries the records of one type; `pick` extracts their data.
 async fn answers<T>(name: &str, kind: RecordType, pick: impl Fn(&RData) -> Option<T>) -> Result<Vec<T>> {
     let records = lookup::records(name, kind)
         .await

@@ -1,4 +1,4 @@
-//! Messages to the server and back.
+//! Exchange of messages with the DNS server.
 
 #![expect(clippy::disallowed_methods, reason = "signed messages have the time in them")]
 
@@ -66,8 +66,8 @@ impl Client {
         self.settings.recursive
     }
 
-    /// Sends a message until it is answered, or no attempt is left. After a truncated answer the message is sent with a larger
-    /// size for answers, then over TCP, each time with all attempts.
+    /// Sends a message until it is answered or the attempts are used up. After a truncated answer the message is sent with a
+    /// larger size for answers, then over TCP, each time with all attempts.
     pub async fn exchange(&self, mut message: Message) -> Result<Message, Failure> {
         let mut transport = self.settings.transport;
         let mut tries = self.settings.retries;

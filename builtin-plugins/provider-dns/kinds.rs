@@ -65,7 +65,7 @@ fn texts(elements: Vec<String>) -> Texts {
     Set(elements.into_iter().map(Attr::Known).collect()).into()
 }
 
-/// Returns the rule for at least one element: without records there is no set.
+/// Returns the rule for at least one element: a set without records does not exist.
 fn some() -> Validator {
     Validator::Size(1, usize::MAX)
 }
@@ -84,7 +84,7 @@ fn complete_names(what: &'static str) -> Validator {
     })
 }
 
-/// Converts a number of a record.
+/// Converts a number of a record to 16 bits.
 fn short(number: &Attr<i64>, what: &'static str) -> Option<Result<u16, TextError>> {
     let number = *number.known()?;
     Some(u16::try_from(number).map_err(|_| TextError::Number { what, number }))

@@ -1,4 +1,4 @@
-//! Name resolution of this machine: its hosts file, then the servers in `/etc/resolv.conf`.
+//! Name resolution as this machine does it: the hosts file, then the servers in `/etc/resolv.conf`.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -78,12 +78,12 @@ fn resolver() -> Result<TokioResolver, LookupError> {
             Resolver::builder_with_config(ResolverConfig::from_parts(None, Vec::new(), vec![local]), provider)
         }
     };
-    // The canonical name is found by the aliases on the way.
+    // Needed for the canonical name, which is found through the aliases.
     builder.options_mut().preserve_intermediates = true;
     Ok(builder.build()?)
 }
 
-/// Queries the records of a name, including those of aliases on the way.
+/// Queries the records of a name, including those of intermediate aliases.
 pub(crate) async fn records(host: &str, kind: RecordType) -> Result<Vec<Record>, LookupError> {
     let name: Name = host.parse().map_err(LookupError::Name)?;
     let found = resolver()?.lookup(name, kind).await?;

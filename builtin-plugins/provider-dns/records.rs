@@ -1,7 +1,7 @@
 //! Sets of records as managed objects: all records of one name and one type.
 //!
-//! An object is created or changed with one update message, and then queried: the server's answer becomes the state. Where
-//! the server only writes the same data differently, the spelling of the configuration stays.
+//! An object is created or changed with one update message, and then queried: the server's answer becomes the state. If
+//! the server returns the same data in another spelling, that of the configuration is kept.
 
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
@@ -137,7 +137,7 @@ async fn ask(client: &Client, name: Name, kind: RecordType) -> std::result::Resu
     client.exchange(message).await
 }
 
-/// Returns true if two records are equal, however a TXT value is split into strings.
+/// Returns true if two records are equal, regardless of how a TXT value is split into strings.
 fn same(one: &RData, other: &RData) -> bool {
     match (one, other) {
         (RData::TXT(one), RData::TXT(other)) => one.txt_data.iter().flatten().eq(other.txt_data.iter().flatten()),
@@ -429,7 +429,7 @@ pub(crate) fn name_below_a_zone() -> Validator {
     })
 }
 
-/// Problem of a name that must end with a dot, or must not.
+/// Returns the problem of a name that must end with a dot, or must not.
 pub(crate) fn name_problem(what: &str, name: &str, complete: bool) -> Option<Diagnostic> {
     let problem = if name.contains(char::is_whitespace) || (name.is_empty() && !complete) {
         "must not contain whitespace or be empty"

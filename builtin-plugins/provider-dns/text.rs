@@ -58,7 +58,7 @@ pub(crate) enum EscapeError {
 /// Length limit of a string in a TXT record.
 const LONGEST_STRING: usize = 255;
 
-/// Returns the bytes of a text, each with whether it was escaped.
+/// Returns the bytes of a text, each with true if it was escaped.
 fn bytes(text: &str) -> impl Iterator<Item = Result<(u8, bool), EscapeError>> {
     let all = text.as_bytes();
     let mut at = 0;
@@ -193,7 +193,7 @@ pub(crate) fn txt(text: &str) -> Result<TXT, TextError> {
     Ok(TXT::from_bytes(strings.iter().map(Vec::as_slice).collect()))
 }
 
-/// Formats the strings of a TXT record as one.
+/// Formats the strings of a TXT record as one string.
 pub(crate) fn txt_text(txt: &TXT) -> String {
     let mut out = String::new();
     for byte in txt.txt_data.iter().flatten() {

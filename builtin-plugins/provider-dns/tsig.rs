@@ -46,7 +46,7 @@ impl Algorithm {
         }
     }
 
-    /// Calls the continuation with the hash of these parts.
+    /// Calls the continuation with a keyed hash (HMAC) of these parts.
     fn run<T>(self, secret: &[u8], parts: &[&[u8]], then: impl Then<T>) -> T {
         match self {
             Algorithm::Md5 => then.call(hashed::<Hmac<md5::Md5>>(secret, parts)),
@@ -76,7 +76,7 @@ impl Then<Vec<u8>> for Bytes {
     }
 }
 
-/// Compares in constant time, which reveals nothing about the right signature.
+/// Continuation that compares in constant time, so that timing reveals nothing about the correct signature.
 struct Equals<'a>(&'a [u8]);
 
 impl Then<bool> for Equals<'_> {
@@ -110,8 +110,8 @@ impl Key {
         }
     }
 
-    /// Signs a message at this time (seconds since 1970). Returns the signed message, and the signature alone, which is a part
-    /// of the text that the answer's signature covers.
+    /// Signs a message at this time (seconds since 1970). Returns the signed message, and the signature alone, which is part
+    /// of the data that the answer's signature covers.
     pub fn sign(&self, message: &[u8], time: u64) -> Option<(Vec<u8>, Vec<u8>)> {
         let id = message.get(..2)?;
         let algorithm = on_the_wire(self.algorithm.labels());
@@ -174,7 +174,7 @@ impl Key {
         if let Some(problem) = Problem::from_code(record.error) {
             return Err(problem);
         }
-        // After the signature: the time of an unverified message means nothing.
+        // Checked after the signature: the time of an unverified message is meaningless.
         if now.abs_diff(record.time) > u64::from(FUDGE) {
             return Err(Problem::BadTime);
         }
@@ -271,7 +271,7 @@ impl<'m> Record<'m> {
         time.get_mut(2..)?.copy_from_slice(when.get(..6)?);
         Some(Record {
             before: message.get(..at)?,
-            // Signed in canonical form, in lower case, whatever the case in the message.
+            // The signed form is canonical (lower case), whatever the case in the message.
             name: message.get(at..name_end)?.to_ascii_lowercase(),
             algorithm: message.get(data..algorithm_end)?.to_ascii_lowercase(),
             when,
@@ -284,7 +284,7 @@ impl<'m> Record<'m> {
     }
 }
 
-/// Encodes a name in lower case, which is the form that is signed.
+/// Encodes a name in lower case, the canonical form for signatures.
 fn on_the_wire<L: AsRef<[u8]>>(labels: impl IntoIterator<Item = L>) -> Vec<u8> {
     let mut out = Vec::new();
     for label in labels {
@@ -302,7 +302,7 @@ fn number(message: &[u8], at: usize) -> Option<u16> {
     bytes.try_into().ok().map(u16::from_be_bytes)
 }
 
-/// Returns the offset behind a name in a message.
+/// Returns the offset after a name in a message.
 fn after_name(message: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match *message.get(at)? {

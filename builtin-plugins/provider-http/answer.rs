@@ -6,7 +6,8 @@ use std::io::Read;
 use flate2::read::MultiGzDecoder;
 use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, TRAILER, TRANSFER_ENCODING};
 
-/// Limit of a body in bytes. It becomes three attributes, one of them in Base64, and an answer of a plugin may have 256 MiB.
+/// Limit of a body in bytes. It is returned in three attributes, one of them in Base64, and the answer of a plugin is
+/// limited to 256 MiB.
 pub(crate) const LARGEST: usize = 76 << 20;
 
 /// Reason why the body of a response cannot be used.

@@ -1,4 +1,4 @@
-//! Reason of a failed attempt, and whether another one may succeed.
+//! Reasons of failed attempts, and whether another attempt may succeed.
 
 use http::{Error, TlsProblem};
 

@@ -1,8 +1,8 @@
 //! Requests: method, headers and body, and the attempts until there is a response.
 //!
 //! The rules are those of Go's client, on which users of the official provider rely: at most ten requests for a chain of
-//! redirects; credentials stay with their host and the hosts below it; proxies come from the environment, and are never used for
-//! the machine itself; a server has unlimited time unless there is a limit.
+//! redirects; credentials are sent to their host and its subdomains only; proxies come from the environment, and are never used
+//! for the machine itself; a server has unlimited time unless there is a limit.
 
 use std::collections::BTreeMap;
 
@@ -116,7 +116,7 @@ impl Request {
         })
     }
 
-    /// Sends the request until there is a result, or no attempt is left.
+    /// Sends the request until there is a result or the attempts are used up.
     pub async fn send(&self, limits: &Limits) -> Result<Answer, Diagnostic> {
         let mut tries: i64 = 0;
         loop {

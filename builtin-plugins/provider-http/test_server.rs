@@ -128,7 +128,7 @@ impl Server {
                     match tls {
                         None => serve(stream, answer, asked).await,
                         Some(tls) => {
-                            // A client that refuses the certificate goes away, which some tests expect.
+                            // Some tests expect that a client rejects the certificate and disconnects.
                             if let Ok(stream) = tls.accept(stream).await {
                                 serve(stream, answer, asked).await;
                             }
@@ -198,7 +198,7 @@ impl Authority {
     }
 }
 
-/// Returns a self-signed certificate that is an authority, as `openssl req -x509` makes it, with its key.
+/// Returns a self-signed certificate of an authority, as `openssl req -x509` makes it, with its key.
 pub(crate) fn home_made(name: &str) -> (String, String) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new([name.to_owned()]).unwrap();

@@ -22,7 +22,7 @@ pub(crate) struct Limits {
     pub timeout: Option<Duration>,
 }
 
-/// Awaits work until the deadline.
+/// Awaits a future until the deadline.
 pub(crate) async fn within<T>(
     deadline: Option<Instant>,
     work: impl Future<Output = Result<T, Failure>>,
@@ -67,7 +67,7 @@ pub(crate) fn exceeded(limit: Duration, reason: &str) -> String {
     )
 }
 
-/// A duration as Go writes it: `5ms`, `1.5s`, `2m0s`.
+/// Duration in the format of Go: `5ms`, `1.5s`, `2m0s`.
 struct InWords(Duration);
 
 impl fmt::Display for InWords {

@@ -44,7 +44,7 @@ impl Checksums {
     }
 }
 
-/// The checksum that identifies a file.
+/// Returns the checksum that identifies a file.
 pub(crate) fn sha1(content: &[u8]) -> String {
     HEXLOWER.encode(&Sha1::digest(content))
 }

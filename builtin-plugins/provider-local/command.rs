@@ -56,7 +56,7 @@ pub(crate) fn find(name: &str) -> Result<PathBuf> {
     Ok(found)
 }
 
-/// Returns the error of a command that failed.
+/// Builds the error of a command that failed.
 pub(crate) fn failed(name: &str, problem: impl Display) -> Diagnostics {
     Diagnostic::error("Command Execution Failed", format!("Command: {name}\nError: {problem}"))
         .at_attribute("command")
@@ -83,7 +83,7 @@ impl Invocation<'_> {
     }
 }
 
-/// Runs the command. The model then has the results, even if they are an error.
+/// Runs the command. The model then has the results, even if the command failed.
 async fn run(model: &mut Model, stop: Stop) -> Result<()> {
     let invocation = Invocation {
         command: &model.command,

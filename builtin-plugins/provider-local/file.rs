@@ -194,7 +194,8 @@ macro_rules! file_resource {
             async fn read(&self, state: $model, _cx: &mut Context<()>) -> Result<Option<$model>> {
                 blocking(
                     move || match is_unchanged(state.filename.text(), state.sums.id.text()) {
-                        // A changed file counts as gone, so that it is planned anew, as in the official provider.
+                        // As in the official provider, a changed file counts as deleted, so that it is created
+                        // again.
                         Ok(unchanged) => Ok(unchanged.then_some(state)),
                         Err(problem) => {
                             Err(Diagnostic::error(concat!("Read ", $what, " error"), problem.to_string()).into())

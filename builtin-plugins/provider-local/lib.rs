@@ -1,7 +1,7 @@
 //! The `local` provider: files and commands of the machine that runs the configuration.
 //!
 //! A managed file is written once, and identified by the hash of its content. A file that is missing, or has other
-//! content, is planned anew; its mode, and the file that it was copied from, are not compared.
+//! content, is created again; its mode, and the file that it was copied from, are not compared.
 //!
 //! It implements version 2.9.0 of the official provider. Of the crates of this workspace it may use only the SDK and
 //! `cty`.

@@ -73,22 +73,22 @@ fn length(given: i64, summary: &str) -> Result<usize, Diagnostics> {
     }
 }
 
-/// Returns random bytes that are fit for secrets.
+/// Returns cryptographically secure random bytes.
 fn random_bytes(count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     rand::fill(&mut bytes[..]);
     bytes
 }
 
-/// Returns the chi-squared statistic of counts that should be equal. For n counts it
-/// is about n, and larger than n plus ten times the root of 2n in practically no run.
+/// Returns the chi-squared statistic of counts that should be equal. For n counts it is about n, and practically never
+/// larger than n plus ten times the root of 2n.
 #[cfg(test)]
 fn unevenness(counts: &[u32]) -> f64 {
     let mean = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
     counts.iter().map(|n| (f64::from(*n) - mean).powi(2) / mean).sum()
 }
 
-/// Panics unless the counts can be those of a fair choice.
+/// Panics unless the counts are plausible for uniform choices.
 #[cfg(test)]
 #[track_caller]
 fn assert_fair(counts: &[u32]) {

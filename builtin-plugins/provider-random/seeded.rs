@@ -166,7 +166,7 @@ impl Seeded {
     }
 }
 
-/// Computes CRC-64/GO-ISO, with which the official provider makes a number of a seed.
+/// Computes CRC-64/GO-ISO, by which the official provider converts a seed to a number.
 fn crc64(bytes: &[u8]) -> u64 {
     let mut crc = u64::MAX;
     for byte in bytes {

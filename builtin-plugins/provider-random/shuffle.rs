@@ -67,7 +67,7 @@ impl Resource for RandomShuffle {
         let result = shuffle(&input, count, plan.seed.text());
         Ok(Model {
             result: result.into(),
-            // As in the official provider: there is nothing that could be looked up by an identifier.
+            // As in the official provider: the result cannot be looked up by an identifier.
             id: "-".into(),
             ..plan
         })

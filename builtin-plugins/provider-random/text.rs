@@ -1,4 +1,5 @@
-//! Random text of classes of characters, and its hash: the common parts of `random_string` and `random_password`.
+//! Random text from classes of characters, and its bcrypt hash: the common parts of `random_string` and
+//! `random_password`.
 
 use bcrypt::Version;
 use monoform_sdk::{Diagnostics, Result};
@@ -11,14 +12,14 @@ const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
 const DIGITS: &str = "0123456789";
 const SPECIAL: &str = "!@#$%&*()-_=+[]{}<>:?";
 
-/// A class of characters: whether it may be used, and the least number of it.
+/// A class of characters: whether it is enabled, and the minimum number of its characters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Class {
     pub enabled: bool,
     pub least: i64,
 }
 
-/// Length and character classes of a text.
+/// Requested length and character classes of a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
     pub length: i64,
@@ -31,8 +32,8 @@ pub(crate) struct Wish {
 }
 
 impl Wish {
-    /// Generates such a text, by a generator that is fit for secrets. The least number of a class is also used if the
-    /// class is not enabled.
+    /// Generates a text with a cryptographically secure generator. The minimum of a class applies even if the class
+    /// is not enabled.
     pub fn make(&self, summary: &str) -> Result<String> {
         let special = if self.override_special.is_empty() {
             SPECIAL

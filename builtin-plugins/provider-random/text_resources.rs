@@ -62,12 +62,13 @@ macro_rules! managed_model {
                 }
             }
 
-            /// Returns arguments that this text could have been generated with, as far as that is known.
+            /// Returns arguments by which an imported text may have been generated, as far as they can be
+            /// inferred.
             fn imported(text: &str) -> $name {
                 $name { result: text.into(), ..$name::default() }.filled()
             }
 
-            /// Fills attributes that states of earlier versions lack.
+            /// Sets attributes that states of earlier versions lack.
             fn filled(mut self) -> $name {
                 if !matches!(self.length, Attr::Known(_)) {
                     self.length = (self.result.text().len() as i64).into();
@@ -161,7 +162,7 @@ fn some_class(own: &'static str) -> Validator {
     })
 }
 
-/// Keeps `number` and `numeric` equal: they are two names of one argument.
+/// Keeps `number` and `numeric` equal, which are two names for one argument.
 fn same_as(other: &'static str) -> Modifier {
     Modifier::custom(move |change: &mut Change<'_>| {
         let null = Value::null(Type::Bool);
@@ -188,7 +189,7 @@ fn same_as(other: &'static str) -> Modifier {
     })
 }
 
-/// Treats the empty text like an absent one, so that a change between them replaces nothing.
+/// Treats an empty text as an absent one, so that a change between the two causes no replacement.
 fn override_special(change: &mut Change<'_>) {
     if let Some(prior) = change.prior
         && *prior != change.planned

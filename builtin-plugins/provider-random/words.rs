@@ -1,5 +1,5 @@
 //! Words of `random_pet`. The length of each list and the lengths of its words are those of the official provider, because
-//! they decide how many names there are and how long they get; the words are chosen for Monoform.
+//! they determine the number of possible names and their lengths; the words are chosen for Monoform.
 
 pub(crate) const ADJECTIVES: &[&str] = &[
     "able", "acoustic", "adapted", "aerial", "afloat", "airy", "alert", "aligned", "allied", "almond", "angular",

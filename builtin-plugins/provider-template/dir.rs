@@ -162,12 +162,12 @@ impl Resource for TemplateDir {
             PathBuf::from(state.source_dir.text()),
             PathBuf::from(state.destination_dir.text()),
         );
-        // A directory that cannot be examined is not taken for gone.
+        // A directory that cannot be examined is not treated as missing.
         if !destination.try_exists().unwrap_or(true) {
             return Ok(None);
         }
         let found = blocking(move || checksum(&source, &destination)).await?;
-        // A changed directory counts as gone, so that it is made anew.
+        // A changed directory counts as deleted, so that it is created again.
         Ok(Some(state).filter(|state| state.id.text() == found))
     }
 

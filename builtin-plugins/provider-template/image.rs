@@ -1,4 +1,4 @@
-//! Checksum of a directory: the SHA-1 of an archive of it, so that names, contents, modes, owners and times count.
+//! Checksum of a directory: the SHA-1 of an archive, which covers names, contents, modes, owners and times.
 //!
 //! If the plain format (USTAR) can hold an entry, the bytes are those that the official provider hashes, so that its objects are
 //! recognized. Other entries (long names, links, large files) have a checksum of this provider's own, by which an object of the

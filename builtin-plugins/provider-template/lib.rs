@@ -87,7 +87,7 @@ fn deprecated(name: &str) -> Diagnostics {
     .into()
 }
 
-/// Returns true if both texts are equal; an empty and an absent text are the same to the official provider.
+/// Returns true if both texts are equal; an empty and an absent text are equal, as in the official provider.
 fn same(one: &Attr<String>, other: &Attr<String>) -> bool {
     !one.is_unknown() && !other.is_unknown() && one.text() == other.text()
 }

@@ -8,7 +8,7 @@ use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use monoform_sdk::cty::{Type, Value};
 use syntax::{Diagnostic, Diagnostics, Pos};
 
-/// Evaluation environment with functions, and nothing to refer to.
+/// Evaluation environment with functions and without references.
 struct Nothing(FunctionSettings);
 
 impl Scope for Nothing {
@@ -43,7 +43,7 @@ pub(crate) fn render(template: &str, variables: &BTreeMap<String, String>) -> Re
     if problems.has_errors() {
         return Err(RenderError::Template(problems));
     }
-    // Checked before evaluation, so that all unknown names are reported, also those in branches that are not taken.
+    // Checked before evaluation, so that unknown names are also reported in branches that are not taken.
     let missing = lang::refs::traversals(&template)
         .into_iter()
         .filter(|t| !variables.contains_key(&*t.root));

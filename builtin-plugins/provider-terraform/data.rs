@@ -179,14 +179,14 @@ fn plan_store(
     store.plan(&input, before.filter(|_| goes_on))
 }
 
-/// Attributes of this type in releases of Terraform before 1.16.
+/// Attributes of `terraform_data` in releases of Terraform before 1.16.
 const OLDER_ATTRIBUTES: [&str; 4] = ["id", "input", "output", "triggers_replace"];
 
 /// Block that Terraform 1.16 added.
 const ADDED_BLOCK: &str = "store";
 
-/// Returns true if two values differ only where an object of this type was stored without the added block, which is null in
-/// the new one. The object is the same, so a state of an older release needs no change.
+/// Returns true if two values differ only in the added block, which an older release has not stored and which is null in
+/// the new value. Such an object needs no change.
 fn is_of_older_release(was: &Value, will: &Value) -> bool {
     was != will && equal_apart_from_added_block(was, will)
 }
@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    /// Returns an object of this type as a reference to it sees it.
+    /// Returns an object of this type as references to it evaluate.
     fn seen(with_store: bool, input: &str) -> Value {
         let mut attributes = vec![
             ("id", Value::string("i")),

@@ -26,7 +26,7 @@ impl Scope for Constants {
     }
 }
 
-/// Reason why a text is no variable file.
+/// Reason why a text is not a variable file.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum DecodeError {
     #[error("invalid tfvars syntax: {0}")]

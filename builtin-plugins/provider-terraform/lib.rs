@@ -110,7 +110,7 @@ fn encode_expr() -> Function {
     .returning(Type::String)
 }
 
-/// Returns refinements of the text of an expression for a value that is not wholly known.
+/// Returns refinements of an expression's text, for a value that is not wholly known.
 fn what_is_known(value: &Value) -> Refinements {
     let prefix = match value.ty() {
         _ if !value.is_certainly_not_null() => None,

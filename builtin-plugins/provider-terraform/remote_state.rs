@@ -115,7 +115,7 @@ impl DataSource for RemoteState {
     }
 }
 
-/// Checks that the state of this kind of backend can be read.
+/// Checks that states of this kind of backend can be read.
 fn known_backend(name: &str, stores: Stores) -> std::result::Result<(), Diagnostic> {
     let detail = match name {
         // Terraform takes `_local` for the same backend.

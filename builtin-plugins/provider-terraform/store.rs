@@ -1,4 +1,5 @@
-//! The `store` block of `terraform_data`, which keeps the value of a write-only argument, so that it may be ephemeral.
+//! The `store` block of `terraform_data`, which stores the value of a write-only argument, so that the argument may be
+//! ephemeral.
 
 use monoform_sdk::cty::Path;
 use monoform_sdk::cty::{Type, Value};
@@ -54,7 +55,7 @@ impl Store {
         Ok(self.replace == Attr::Known(true) && self.is_pending())
     }
 
-    /// Replaces the values that were planned as unknown by the configured one, which is read only then.
+    /// Replaces values that were planned as unknown by the configured one, which is read only if needed.
     pub fn resolve(&mut self, input: impl FnOnce() -> Result<Value>) -> Result<()> {
         if self.is_pending() {
             let input = input()?;

@@ -60,8 +60,7 @@ async fn open(client: &Arc<dyn StateClient>, workspace: &str) -> Result<()> {
         WorkspaceSupport::NamedByState => client.read(workspace).await?.is_some(),
         _ => client.workspaces().await?.iter().any(|name| name == workspace),
     };
-    // Terraform opens a backend's workspace in the same way as its commands do: one that does not exist is created with
-    // an empty state.
+    // As in Terraform, a workspace is opened as by a command: if it does not exist, it is created with an empty state.
     if exists {
         return Ok(());
     }

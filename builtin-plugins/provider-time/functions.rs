@@ -9,14 +9,14 @@ const NUMBERS: [&str; 10] = [
     "year", "year_day", "day", "month", "weekday", "hour", "minute", "second", "iso_year", "iso_week",
 ];
 
-/// Returns the type of an instant's parts, with one attribute more.
+/// Returns the type of a timestamp's parts, with one more attribute.
 fn parts_type(name: &'static str, ty: Type) -> Type {
     let numbers = NUMBERS.iter().map(|name| (*name, Type::Number));
     let names = [("month_name", Type::String), ("weekday_name", Type::String), (name, ty)];
     Type::object(numbers.chain(names))
 }
 
-/// Object with the parts of an instant and one attribute more.
+/// Builds the object with the parts of a timestamp and one more attribute.
 fn parts(moment: Moment, name: &'static str, value: Value) -> Any {
     let date = moment.date();
     let iso = date.iso_week_date();

@@ -91,7 +91,7 @@ impl From<Moment> for Parts {
     }
 }
 
-/// Adds the rule that the text is a timestamp.
+/// Adds the rule that a text is a timestamp.
 fn a_moment(attribute: Attribute) -> Attribute {
     attribute.validate(Validator::custom(|check| {
         let error = Moment::parse(check.value.as_str()?).err()?;

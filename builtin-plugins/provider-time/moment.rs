@@ -17,7 +17,7 @@ pub(crate) struct Moment {
     offset: i64,
 }
 
-/// Offset of an instant. Each part is added on its own, as in Go's `AddDate` and `Add`.
+/// Shift of a timestamp. Each part is added separately, as by Go's `AddDate` and `Add`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Shift {
     pub years: i64,

@@ -101,7 +101,7 @@ impl Resource for TimeOffset {
 
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
         let planned = plan.planned()?;
-        // Something changes, and everything that decides the result is known.
+        // Planned early if there is a change, and all values that determine the result are known.
         if !plan.is_create()
             && planned.rfc3339.is_unknown()
             && !planned.offsets().iter().any(|o| o.is_unknown())

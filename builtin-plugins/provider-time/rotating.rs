@@ -46,7 +46,7 @@ const ROTATIONS: &[&str] = &[
 ];
 
 impl Model {
-    /// Returns the times after which to rotate, in the order in which the last one that is set decides.
+    /// Returns the periods after which to rotate. If several are set, the last one in this order applies.
     fn rotations(&self) -> [&Attr<i64>; 5] {
         [
             &self.rotation_days,
@@ -57,7 +57,7 @@ impl Model {
         ]
     }
 
-    /// Returns the object with this base, which rotates at `configured`, or else after one of the times.
+    /// Returns the object with this base, which rotates at `configured`, or else after one of the periods.
     fn at_base(self, base: Moment, configured: &Attr<String>) -> Result<Model> {
         let [days, hours, minutes, months, years] = self.rotations().map(amount);
         let none = Shift::default();

@@ -40,7 +40,7 @@ const KEYS: &[(&str, Oid)] = &[
     ("Ed25519", oid::ED25519),
 ];
 
-/// Name of a signature algorithm.
+/// Returns the name of a signature algorithm.
 pub(crate) fn signature(algorithm: &AlgorithmIdentifier<'_>) -> &'static str {
     let arcs = oid::arcs(&algorithm.algorithm);
     if arcs == RSA_PSS {
@@ -49,7 +49,7 @@ pub(crate) fn signature(algorithm: &AlgorithmIdentifier<'_>) -> &'static str {
     named(SIGNATURES, &arcs)
 }
 
-/// Name of the algorithm of a public key.
+/// Returns the name of a public key's algorithm.
 pub(crate) fn public_key(algorithm: &AlgorithmIdentifier<'_>) -> &'static str {
     named(KEYS, &oid::arcs(&algorithm.algorithm))
 }
@@ -61,8 +61,7 @@ fn named(table: &[(&'static str, Oid)], arcs: &[u64]) -> &'static str {
         .map_or(UNKNOWN, |(name, _)| name)
 }
 
-/// Returns the name of an RSA-PSS algorithm, which exists only if one hash is used throughout and the salt is as long
-/// as it.
+/// Returns the name of an RSA-PSS algorithm, which exists only if a single hash is used and the salt has its length.
 fn pss(algorithm: &AlgorithmIdentifier<'_>) -> Option<&'static str> {
     let parameters = RsaSsaPssParams::try_from(algorithm.parameters.as_ref()?).ok()?;
     let hash = oid::arcs(parameters.hash_algorithm_oid());

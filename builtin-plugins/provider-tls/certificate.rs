@@ -1,5 +1,5 @@
-//! Encoding of certificates and requests. Which extensions there are, in which order, and which of them are critical,
-//! is the same as in the official provider.
+//! Encoding of certificates and requests. The extensions, their order and their criticality are those of the official
+//! provider.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -149,7 +149,7 @@ fn write_extension(oid: Oid, critical: bool, content: &[u8], w: &mut DERWriterSe
     });
 }
 
-/// Writes a time. Years up to 2049 have two digits (RFC 5280, 4.1.2.5).
+/// Writes a time. Years up to 2049 are written with two digits (RFC 5280, 4.1.2.5).
 fn write_time(time: Timestamp, writer: DERWriter<'_>) {
     let time = time.to_zoned(TimeZone::UTC);
     let (tag, format) = match time.year() {

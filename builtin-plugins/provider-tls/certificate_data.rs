@@ -1,4 +1,4 @@
-//! `tls_certificate`: the fields of a server's certificates, or of a given one.
+//! `tls_certificate`: the fields of a server's certificates, or of a certificate in the configuration.
 
 use data_encoding::HEXLOWER;
 use monoform_sdk::schema::{computed, optional};
@@ -170,7 +170,7 @@ impl DataSource for CertificateSource {
         };
         let text: Vec<String> = certificates.iter().map(Certificate::text).collect();
         Ok(Model {
-            // A checksum of what Go prints for the list, so that existing states keep their identifier.
+            // A checksum of Go's text form of the list, so that existing states keep their identifier.
             id: identifier(format!("[{}]", text.join(" ")).as_bytes()).into(),
             verify_chain: verify.into(),
             certificates: certificates.into(),

@@ -54,7 +54,7 @@ pub(crate) enum FetchError {
     /// The connection broke in the TLS handshake.
     #[error(transparent)]
     Handshake(io::Error),
-    /// Both sides did not agree on TLS.
+    /// Failed TLS negotiation.
     #[error("{0}")]
     Refused(String),
     /// The connection took too long.
@@ -249,7 +249,7 @@ pub(crate) async fn by_https(url: &Url, verify: bool, proxying: &Proxying) -> Fe
     }
 }
 
-/// Returns the address that answers after all redirects.
+/// Requests an address; returns the one that answers after all redirects.
 async fn ask(transport: &Transport, method: Method, url: &Url) -> Result<Url, http::Error> {
     let request = Request {
         method,

@@ -62,8 +62,8 @@ pub fn provider() -> impl Provider {
 
 struct Tls;
 
-/// Marks the descriptions of the schema as plain text, except those of the root and of these members, which are Markdown, as
-/// in the official provider.
+/// Marks the descriptions of the schema as plain text. Those of the root and of these members remain Markdown, as in the
+/// official provider.
 fn plain_but(schema: Schema, markdown: &[&str]) -> Schema {
     let mut schema = schema.plain();
     schema.root.text = Text::Markdown;

@@ -29,7 +29,7 @@ certificate_model! {
     }
 }
 
-/// Parts of a certificate request that are granted.
+/// Parts of a certificate request that the certificate adopts.
 struct Requested {
     subject: Name,
     names: AltNames,

@@ -36,7 +36,7 @@ pub(crate) fn encode(label: &str, der: impl Into<Vec<u8>>) -> String {
     )
 }
 
-/// Requires that a parser has consumed all bytes of a block.
+/// Checks that a parser has consumed all bytes of a block.
 pub(crate) fn whole<T, E>(parsed: Result<(&[u8], T), E>, what: &'static str) -> Result<T, CertificateError> {
     match parsed {
         Ok(([], parsed)) => Ok(parsed),

@@ -145,7 +145,7 @@ impl Proxying {
     }
 }
 
-/// Changes a SOCKS URL so that the proxy resolves the names of hosts.
+/// Changes a SOCKS URL so that the proxy resolves host names.
 fn names_by_proxy(url: &str) -> String {
     match url.strip_prefix("socks5://") {
         Some(rest) => format!("socks5h://{rest}"),

@@ -37,7 +37,7 @@ pub(crate) trait Certified: Model {
     fn hours(&self) -> (&Attr<i64>, &Attr<i64>);
     /// End of the validity.
     fn end(&self) -> &Attr<String>;
-    /// Returns the attribute that is true if a new certificate is due.
+    /// Returns the attribute that is true if the certificate should be renewed.
     fn ready(&mut self) -> &mut Attr<bool>;
     /// Completes the model with the issued certificate.
     fn with(self, issued: Issued) -> Self;
@@ -136,7 +136,7 @@ pub(crate) fn max_path_length() -> Attribute {
         .validate(Validator::AtLeast(-1))
 }
 
-/// Subject, its key, and the issuer.
+/// Subject, its public key, and the issuer.
 pub(crate) struct Parties<'a> {
     pub subject: Name,
     pub names: AltNames,
@@ -154,7 +154,7 @@ pub(crate) fn issue(terms: Terms, parties: Parties<'_>) -> Result<Issued> {
         ));
     }
     let max_path_length = match terms.max_path_length {
-        // A length of 0 is true of a certificate that signs nothing.
+        // A path length of 0 is also valid for a certificate that cannot sign.
         Some(length) if length > 0 && !terms.is_ca => {
             return Err(failed(
                 "Failed to create certificate",
@@ -209,8 +209,8 @@ fn local(moment: Timestamp) -> String {
     }
 }
 
-/// Returns whether a new certificate is due from the beginning; unknown while one of the arguments is. (The official provider
-/// takes an unknown argument for 0 here, which ends in an error when it becomes known.)
+/// Returns the value of `ready_for_renewal` for a new certificate; unknown if one of the arguments is. (The official provider
+/// treats an unknown argument as 0, which causes an error when it becomes known.)
 pub(crate) fn ready<M: Certified>(model: &M) -> Attr<bool> {
     match model.hours() {
         (Attr::Known(0), _) => true.into(),
@@ -238,7 +238,7 @@ fn is_due<M: Certified>(model: &M, now: Timestamp) -> Result<bool> {
         .map_or(true, |renewal| renewal <= now))
 }
 
-/// Completes a plan: a certificate that is due is replaced.
+/// Completes a plan: a certificate that should be renewed is replaced.
 pub(crate) fn plan<M: Certified>(plan: &mut Plan<'_, M>) -> Result<()> {
     let mut planned = plan.planned()?;
     *planned.ready() = ready(&planned);

@@ -1,5 +1,5 @@
-//! Tests of the provider as the core uses it. The tests of the whole executable have other programs read its keys and
-//! certificates.
+//! Tests of the provider through the core's calls. Tests of the whole executable check its keys and certificates with
+//! other programs.
 
 use monoform_sdk::Diagnostics;
 use monoform_sdk::cty::{Type, Value};
@@ -289,7 +289,7 @@ async fn certificates_are_renewed_in_time() {
     let plan = harness.plan(name, Some(&state), &config).await.unwrap();
     assert_eq!((plan.planned, plan.replace), (state.clone(), vec![]));
 
-    // A change of the early renewal is made in place, until it is due.
+    // A change of the early renewal is made in place, unless the certificate is then due for renewal.
     let early = |hours: i64| certificate_of(&key, &[("early_renewal_hours", hours.into())]);
     let plan = harness.plan(name, Some(&state), &early(3)).await.unwrap();
     assert_eq!(
@@ -300,7 +300,7 @@ async fn certificates_are_renewed_in_time() {
     assert!(!plan.planned.get("ready_for_renewal").unwrap().is_known());
     assert_eq!(plan.replace, ["ready_for_renewal"]);
 
-    // The due renewal is in the state, and nothing else changes there.
+    // The due renewal is stored, and nothing else changes in the state.
     let over = with(&state, "validity_end_time", "2020-01-01T00:00:00.5+01:00".into());
     let read = harness.read(name, &over).await.unwrap();
     assert_eq!(read, with(&over, "ready_for_renewal", true.into()));
@@ -455,7 +455,7 @@ async fn the_provider_has_one_proxy_that_makes_sense() {
     assert_eq!(check(vec![nameless]).await, [combination]);
 }
 
-/// Returns the request that a proxy receives when the certificates of a server behind it are read, and the errors.
+/// Returns the request that a proxy receives when certificates are read through it, and the errors.
 async fn asked_of_a_proxy(scheme: &str, user: Option<(&str, &str)>, url: &str) -> (String, Vec<String>) {
     use tokio::io::AsyncReadExt;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

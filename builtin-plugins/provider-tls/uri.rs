@@ -1,7 +1,7 @@
 //! URIs in certificates, such as those of `spiffe://`. They are kept as they are, except that invalid characters are
-//! escaped. A library for web addresses would do more: add a slash to a host, and refuse relative URIs.
+//! escaped. A library for web addresses would also add a slash to a host, and reject relative URIs.
 
-/// Reason why a text is no URI.
+/// Reason why a text is not a URI.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum UriError {
     #[error("it has control characters")]
@@ -24,7 +24,7 @@ pub(crate) enum UriError {
     Escape,
 }
 
-/// Returns the form of a URI that a certificate holds.
+/// Returns a URI in the form for certificates.
 pub(crate) fn normal(text: &str) -> Result<String, UriError> {
     if text.chars().any(|c| c.is_ascii_control()) {
         return Err(UriError::ControlCharacters);

@@ -65,7 +65,7 @@ const EXTENDED: &[(&str, &[u64])] = &[
 /// Usages of a certificate's key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
-    /// Bits of KeyUsage, the first one in the lowest place.
+    /// Bits of KeyUsage, with the first usage in the lowest bit.
     bits: u16,
     /// Identifiers of ExtendedKeyUsage in the order of the configuration.
     extended: Vec<&'static [u64]>,

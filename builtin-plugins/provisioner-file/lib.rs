@@ -61,7 +61,7 @@ enum What {
 }
 
 async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Stop) -> connection::Result<()> {
-    // Mistakes in the block and in the source are reported before anything is connected.
+    // Errors in the block and in the source are reported before any connection is made.
     let settings = Settings::read(connection)?;
     let destination = config.destination.text().to_owned();
     let source = config.source.into_known().map(|path| expand(&path)).transpose()?;
@@ -114,7 +114,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Examines the source. A pipe or device is refused, since it has no end.
+/// Examines the source. A pipe or device is an error, since it may have no end.
 fn what_is_at(path: String) -> connection::Result<What> {
     let kind = std::fs::metadata(&path).map_err(|error| {
         let reason = match error.kind() {

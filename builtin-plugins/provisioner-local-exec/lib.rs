@@ -1,7 +1,7 @@
 //! The `local-exec` provisioner: runs a command on the machine that applies the configuration.
 //!
-//! The output of the command is shown line by line; a line without an end is shown once the command has been silent for an
-//! instant. An interrupt of the run interrupts the command and all that it started, and kills what is left of them after some
+//! The output of the command is shown line by line; an incomplete line is shown when the command has been silent for a short
+//! time. An interrupt of the run interrupts the command and all that it started, and kills what is left of them after some
 //! seconds.
 
 use std::collections::BTreeMap;
@@ -49,10 +49,10 @@ model! {
 /// Time that an interrupted command has to end before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Time after which the beginning of a line (a prompt) is shown without its end.
+/// Time without output after which the beginning of a line (a prompt) is shown.
 const SILENCE: Duration = Duration::from_millis(100);
 
-/// Bytes of the output that the error of a failed command shows.
+/// Number of bytes of the output in the error of a failed command.
 const TAIL: usize = 8 * 1024;
 
 struct LocalExec;
@@ -119,7 +119,7 @@ fn failure(command: &str, problem: &str, output: &str) -> Diagnostics {
     .into()
 }
 
-/// Describes the end of a command in the words of Go's `os/exec`, which people search for.
+/// Describes the end of a command in the wording of Go's `os/exec`, which users search for.
 fn ending(status: ExitStatus) -> String {
     match (status.code(), system::processes::signal(&status)) {
         (Some(code), _) => format!("exit status {code}"),
@@ -131,9 +131,9 @@ fn ending(status: ExitStatus) -> String {
     }
 }
 
-/// Runs the command and shows its output. Background processes that it leaves running are not waited for.
+/// Runs the command and shows its output. Does not wait for background processes of the command.
 async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut stop: Stop) -> io::Result<ExitStatus> {
-    // One pipe for both outputs keeps their lines in the order of writing.
+    // A single pipe for both outputs keeps their lines in order.
     let (reader, writer) = io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut running = Running::start(&mut command)?;
@@ -171,7 +171,7 @@ async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut sto
     Ok(status)
 }
 
-/// Ends the command and all that it started, and shows their output meanwhile.
+/// Ends the command and its descendants, and shows their output meanwhile.
 async fn end(
     running: &mut Running,
     reader: &mut PipeStream,
@@ -194,7 +194,7 @@ async fn end(
 }
 
 /// Shows the content of the pipe without waiting for more. A pipe holds far less than is read here; the limit is for processes
-/// that go on writing.
+/// that continue to write.
 async fn drain(reader: &mut PipeStream, lines: &mut Lines, output: &Output, tail: &mut Tail) -> io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     for _ in 0..64 {

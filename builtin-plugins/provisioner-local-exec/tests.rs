@@ -1,4 +1,4 @@
-//! Tests of the output that users see of the provisioner.
+//! Tests of the output that users see.
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! The `remote-exec` provisioner: runs commands or scripts on another machine.
 //!
-//! Each script is written to the other machine, run there, and emptied when it has succeeded; a failed one stays for an
-//! examination. Its output is shown line by line. An interrupt ends the command on the other machine. The crate `connection`
+//! Each script is written to the other machine, run there, and emptied when it has succeeded; a failed one is kept for
+//! inspection. Its output is shown line by line. An interrupt ends the command on the other machine. The crate `connection`
 //! reaches that machine.
 
 use connection::{Content, Error, Settings};
@@ -61,7 +61,7 @@ impl Provisioner for RemoteExec {
 
 async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Stop) -> connection::Result<()> {
     let settings = Settings::read(connection)?;
-    // A script that is missing here is an error before anything runs on the machine.
+    // A missing local script is an error before anything runs on the machine.
     let scripts = scripts(config)?;
     let mut machine = connection::connect(&settings, Some(output), stop).await?;
     let mut result = Ok(());
@@ -86,7 +86,7 @@ async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Sto
     result
 }
 
-/// Reads the scripts, all of them before anything is connected.
+/// Reads all scripts before any connection is made.
 fn scripts(config: Config) -> connection::Result<Vec<Vec<u8>>> {
     if let Attr::Known(lines) = config.inline {
         let mut script = String::new();

@@ -1,7 +1,7 @@
-//! `#[derive(Model)]` of the plugin SDK: a struct becomes the schema and the value of a block.
+//! `#[derive(Model)]` of the plugin SDK, which derives the schema and the value of a block from a struct.
 //!
 //! Use it through `monoform_sdk::Model`, where it is documented; nothing else depends on this crate, and it on nothing of
-//! ours. What it writes is as little as possible: every decision is in ordinary functions of the SDK.
+//! ours. The generated code is as short as possible: every decision is in ordinary functions of the SDK.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -9,7 +9,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Expr, Field, Fields, Ident, Meta, Result, Type};
 
-/// Makes a struct with named fields a model. See `monoform_sdk::Model`.
+/// Derives `Model` for a struct with named fields. See `monoform_sdk::Model`.
 #[proc_macro_derive(Model, attributes(member))]
 pub fn derive_model(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     syn::parse(input)
@@ -24,9 +24,9 @@ struct Member<'a> {
     ty: &'a Type,
     /// The name in the configuration.
     name: String,
-    /// Lines of the comment, which become the description.
+    /// Lines of the doc comment, which become the description.
     docs: Vec<&'a Expr>,
-    /// The declaration; `None` for a model whose members are this one's, too.
+    /// Declaration after `=`; `None` for a flattened model.
     what: Option<Expr>,
 }
 
@@ -45,7 +45,7 @@ fn model(input: &DeriveInput) -> Result<TokenStream> {
     let this = &input.ident;
     let title = this.to_string();
     let (generics, arguments, conditions) = input.generics.split_for_impl();
-    // An absolute path, so that names of the author's module cannot get in its way.
+    // An absolute path, so that names in the author's module cannot shadow it.
     let sdk = quote!(::monoform_sdk);
     let (mut declared, mut types, mut read, mut written, mut found, mut shown) =
         (vec![], vec![], vec![], vec![], vec![], vec![]);
@@ -157,7 +157,7 @@ fn member(field: &Field) -> Result<Member<'_>> {
     })
 }
 
-/// The text of a line of the comment.
+/// Returns the text of one line of the doc comment.
 fn doc(attribute: &Attribute) -> Option<&Expr> {
     match &attribute.meta {
         Meta::NameValue(meta) if meta.path.is_ident("doc") => Some(&meta.value),
@@ -165,10 +165,10 @@ fn doc(attribute: &Attribute) -> Option<&Expr> {
     }
 }
 
-/// Returns true if the declaration is the word `flatten` alone.
+/// Returns true if the declaration is the single word `flatten`.
 fn is_flatten(what: &Expr) -> bool {
     match what {
-        // Declarative macros wrap what they pass on in invisible groups.
+        // Declarative macros wrap the expressions that they pass on in invisible groups.
         Expr::Group(group) => is_flatten(&group.expr),
         Expr::Path(path) => path.path.is_ident("flatten"),
         _ => false,

@@ -24,7 +24,8 @@ pub(crate) enum ActionEvent {
     Completed(Diagnostics),
 }
 
-/// Invokes an action on a task of its own. `message` makes an event what the protocol sends.
+/// Invokes an action on a task of its own. `message` converts an event to the message of the
+/// protocol.
 pub(crate) fn events<T: Send + 'static>(
     provider: Arc<ServedProvider>,
     name: String,
@@ -45,7 +46,8 @@ pub(crate) fn events<T: Send + 'static>(
                         // The events are no longer read: the select below notices.
                         drop(responses.send(Ok(message(ActionEvent::Progress(text)))).await);
                     }
-                    // The caller is gone: the work is asked to stop, and its messages are dropped.
+                    // The caller has disconnected: the action is requested to stop, and its
+                    // messages are dropped.
                     () = responses.closed(), if caller.is_some() => drop(caller.take()),
                 }
             }

@@ -1,5 +1,4 @@
-//! The services beside the plugin's own, that every client of the plugin protocol expects: broker, controller, standard
-//! streams, health.
+//! Auxiliary services that every client of the plugin protocol expects: broker, controller, standard streams, health.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use tonic::{Request, Response, Status, Streaming};
 type Answer<T> = Result<Response<T>, Status>;
 type BoxStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// Says when the plugin should end: on the controller's request, or for any other reason.
+/// Signal that the plugin should end, on the controller's request or for another reason.
 #[derive(Clone, Debug)]
 pub(crate) struct Shutdown(Arc<watch::Sender<bool>>);
 
@@ -33,7 +32,8 @@ impl Shutdown {
     }
 }
 
-/// A stream without any element, which ends when the plugin does: an open stream would keep the server from ending.
+/// Returns a stream without elements, which ends together with the plugin: an open stream would keep the server from
+/// ending.
 fn silent<T: Send + 'static>(shutdown: &Shutdown) -> BoxStream<T> {
     let shutdown = shutdown.clone();
     Box::pin(futures::stream::unfold(shutdown, |shutdown| async move {

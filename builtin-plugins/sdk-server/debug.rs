@@ -1,4 +1,4 @@
-//! Plugins that a person started: how others find them.
+//! Plugins that were started by hand, and how clients find them.
 
 use monoform_sdk::Json;
 use system::listening::Socket;
@@ -6,7 +6,8 @@ use system::listening::Socket;
 use crate::handshake::Asked;
 
 impl Asked {
-    /// Settings of a plugin that was started by hand: the highest version it has, for every client that can reach the socket.
+    /// Returns the settings of a plugin that was started by hand: the highest version, for every client that can reach the
+    /// socket.
     pub fn without_host(served: &[u32]) -> Asked {
         Asked {
             version: served.iter().max().copied().unwrap_or_default(),
@@ -18,7 +19,7 @@ impl Asked {
     }
 }
 
-/// Text for the user: how to set the variable, as a shell takes it.
+/// Returns the text for the user: the variable to set, in the syntax of a shell.
 pub(crate) fn invitation(address: &str, version: u32, socket: &Socket) -> String {
     let socket = Json::object([
         ("Network", socket.network.to_owned()),

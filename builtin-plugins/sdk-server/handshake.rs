@@ -1,11 +1,11 @@
-//! The first words between a plugin and the program that started it: the environment it reads, the line it answers.
+//! Handshake between a plugin and the program that started it: environment variables, and the line in response.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use system::SocketRequest;
 use system::listening::Socket;
 
-/// A variable that only programs set which know how to talk to this kind of plugin. It is no secret.
+/// Variable that is set only by programs that support this kind of plugin. It is not secret.
 const COOKIE_NAME: &str = "TF_PLUGIN_MAGIC_COOKIE";
 const COOKIE_VALUE: &str = "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2";
 
@@ -23,18 +23,18 @@ Run the program that uses it (for example `terraform apply` or `monoform apply`)
 pub(crate) struct Asked {
     /// The protocol version to serve.
     pub version: u32,
-    /// The certificate of the one client to be let in; without it, the connection is in plain text.
+    /// Certificate of the only client that may connect; without it, the connection is not encrypted.
     pub client_certificate: Option<String>,
     /// The directory for the socket.
     pub socket_dir: Option<String>,
     /// The group that may use the socket.
     pub socket_group: Option<String>,
-    /// The first and the last port to listen at, where plugins do not use Unix sockets.
+    /// First and last port to listen on, on systems without Unix sockets for plugins.
     pub ports: (u16, u16),
 }
 
 impl Asked {
-    /// Reads the environment. `None` if this is no program that knows plugins.
+    /// Reads the environment. `None` if the plugin was not started by a program that supports plugins.
     pub fn read(environment: impl Fn(&str) -> Option<String>, served: &[u32]) -> Option<Asked> {
         if environment(COOKIE_NAME).as_deref() != Some(COOKIE_VALUE) {
             return None;
@@ -65,8 +65,8 @@ fn port(text: Option<String>) -> u16 {
     text.and_then(|text| text.trim().parse().ok()).unwrap_or_default()
 }
 
-/// The highest version that both sides have. If there is none, the lowest of ours: the other side then says what
-/// does not fit. A client that names none means a version older than all of ours.
+/// Chooses the highest version that both sides support. If there is none, it is the lowest of this plugin, so that
+/// the client reports the mismatch. A client that names no version has one older than all of these.
 fn choose(wanted: Option<&str>, served: &[u32]) -> u32 {
     let wanted: Vec<u32> = wanted
         .unwrap_or_default()
@@ -77,7 +77,7 @@ fn choose(wanted: Option<&str>, served: &[u32]) -> u32 {
     common.or(served.iter().min()).copied().unwrap_or_default()
 }
 
-/// The line that tells the other side where to connect, and which certificate it will meet there.
+/// Builds the line with the address and the certificate of this plugin.
 pub(crate) fn line(version: u32, socket: &Socket, certificate: Option<&[u8]>) -> String {
     // Without padding, since go-plugin decodes this field strictly so.
     let certificate = certificate.map(|der| STANDARD_NO_PAD.encode(der)).unwrap_or_default();

@@ -37,12 +37,12 @@ mod tls;
 
 pub use self::serve::{debug_provider, serve_provider, serve_provisioner, serve_state_store};
 
-/// The example in the guide about providers compiles.
+/// Checks that the example in the guide about providers compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../../src/cli/guide/provider.md")]
 struct Guide;
 
-/// So does the provider in the README of the crates.
+/// Checks that the provider in the README of the crates compiles.
 #[cfg(doctest)]
 #[doc = include_str!("README.md")]
 struct Readme;

@@ -1,6 +1,6 @@
 //! Limits of a connection.
 
-/// The largest message either way.
+/// Size limit of a message in either direction.
 pub(crate) const MESSAGE_LIMIT: usize = 256 * 1024 * 1024;
 
 /// Limit of the bytes of one request that are in flight before they are acknowledged.

@@ -10,13 +10,13 @@ use crate::threads::spawn;
 /// Limit of the events that wait to be sent.
 const WAITING: usize = 64;
 
-/// Lists objects on a task of its own. If the receiver of the events is dropped, the list is asked to stop.
+/// Lists objects on a task of its own. If the receiver of the events is dropped, the list is requested to stop.
 pub(crate) fn events(provider: Arc<ServedProvider>, request: ListCall) -> mpsc::Receiver<ListEvent> {
     let (events, stream) = mpsc::channel(WAITING);
     let call = provider.calls().begin();
     spawn(provider.blocks(), async move {
-        // Asked to stop rather than dropped at an await: the provider may hold
-        // something at its server that only its own code gives back.
+        // Requested to stop rather than dropped at an await: the provider may hold resources on its server that only
+        // its own code releases.
         let mut caller = Some(call.stop_on_drop());
         let work = provider.list(request, events.clone(), call.stop());
         tokio::pin!(work);

@@ -1,4 +1,4 @@
-//! The connections that come in at the socket.
+//! Incoming connections on the socket.
 
 use std::io;
 use std::pin::Pin;
@@ -58,7 +58,7 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// The connections of a socket. A client that fails to prove itself never becomes one.
+/// Returns the connections of a socket. A client that fails authentication is left out.
 pub(crate) fn connections(
     listener: Listener,
     tls: Option<Arc<ServerConfig>>,

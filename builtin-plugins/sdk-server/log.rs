@@ -1,4 +1,4 @@
-//! Logs, as the program that started the plugin reads them: one JSON object a line, on standard error.
+//! Logs in the format that the program which started the plugin reads: one JSON object a line, on standard error.
 //!
 //! Authors write events with `tracing`. `TF_LOG_PROVIDER_<NAME>` with the provider's own name, or else `TF_LOG_PROVIDER`, or else
 //! `TF_LOG`, says from which level on they are written; if none is set, nothing is, and events cost nothing.
@@ -19,7 +19,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Starts writing logs, if the environment asks for it.
+/// Starts the log, if the environment enables it.
 pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
     let set = |name: &str| environment(name).filter(|v| !v.is_empty());
     let own = own_name(std::env::args_os()).and_then(|name| set(&format!("TF_LOG_PROVIDER_{name}")));
@@ -37,7 +37,7 @@ pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
     report_waiting_with(waiting);
 }
 
-/// The provider's name as it stands in the names of variables, from the name of its executable
+/// Returns the provider's name in the form for names of variables, from the name of its executable
 /// (`terraform-provider-my-cloud_v1.0.0`) or from the arguments of one that serves several (`… internal-plugin provider NAME`).
 fn own_name(mut arguments: impl Iterator<Item = OsString>) -> Option<String> {
     let program = arguments.next()?;
@@ -68,7 +68,7 @@ struct Log {
 
 impl Subscriber for Log {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // The machinery below us (HTTP/2, TLS) would drown what a plugin has to say.
+        // The events of the libraries below (HTTP/2, TLS) would hide those of the plugin.
         let noise = ["h2", "hyper", "tonic", "rustls", "tower", "tokio"];
         let root = metadata.target().split("::").next().unwrap_or_default();
         metadata.is_event() && *metadata.level() <= self.level && !noise.contains(&root)
@@ -81,7 +81,7 @@ impl Subscriber for Log {
     fn event(&self, event: &Event<'_>) {
         // Microseconds: go-plugin parses the time in the layout of hclog.
         let text = line(event, &format!("{:.6}", jiff::Timestamp::now()));
-        // There is no other place to report this to.
+        // Standard error is the only place to report to.
         drop(std::io::stderr().lock().write_all(text.as_bytes()));
     }
 
@@ -95,11 +95,11 @@ impl Subscriber for Log {
     fn exit(&self, _: &Id) {}
 }
 
-/// Writes the line by which the host learns that a server is waited for, whatever is logged.
+/// Writes the line that tells the host which server the plugin is waiting for, whatever the log level is.
 fn waiting(host: &str) {
     let fields = [("@level", "info"), ("@module", proto::WAITING), ("@message", host)];
     let line = Json::Object(fields.map(|(name, value)| (name.to_owned(), Json::from(value))).into());
-    // There is no other place to report this to.
+    // Standard error is the only place to report to.
     drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
 }
 

@@ -1,5 +1,5 @@
-//! Conversions between the SDK's types and the messages of the protocol. Schemas differ between the versions, and
-//! provisioners exist in version 5 only: those conversions are written by one macro for both. For all else version 6 stands for
+//! Conversions between the SDK's types and the messages of the protocol. Schemas differ between the versions, and provisioners
+//! exist in version 5 only: those conversions are written by one macro for both. Everything else is converted to version 6 for
 //! both: see [`crate::provider`].
 
 /// Conversions to and from the messages of one version of the protocol.
@@ -38,7 +38,7 @@ macro_rules! messages {
             }
         }
 
-        /// A path; it ends where the protocol has no words for a step (the element of a set).
+        /// Converts a path; it ends before a step that the protocol cannot represent (the element of a set).
         pub(crate) fn path(path: &Path) -> pb::AttributePath {
             use pb::attribute_path::step::Selector;
             let steps = path.0.iter().map_while(|step| {
@@ -71,7 +71,7 @@ macro_rules! messages {
             }
         }
 
-        /// The markup of a description. An empty one counts as plain.
+        /// Returns the markup of a description. An empty one counts as plain.
         fn kind(text: Text, description: &str) -> i32 {
             match text {
                 Text::Markdown if !description.is_empty() => pb::StringKind::Markdown.into(),
@@ -163,12 +163,12 @@ macro_rules! messages {
 pub(crate) mod v5 {
     messages! {
         proto::tfplugin5,
-        /// Protocol 5 has no nested attributes; a provider that has is not served in it.
+        /// Never called with nested attributes: a provider that has any is not served in protocol 5.
         fn with_nested(_: &Attribute, message: pb::schema::Attribute) -> pb::schema::Attribute {
             message
         }
 
-        /// Protocol 5 has no computed blocks; a provider that has is not served in it.
+        /// Never called with computed blocks: a provider that has any is not served in protocol 5.
         fn with_computed(_: &NestedBlock, message: pb::schema::Block) -> pb::schema::Block {
             message
         }
@@ -182,7 +182,7 @@ pub(crate) mod v6 {
 
     messages! {
         proto::tfplugin6,
-        /// The schema inside stands in the place of the type.
+        /// Replaces the type of an attribute by its nested schema.
         fn with_nested(a: &Attribute, mut message: pb::schema::Attribute) -> pb::schema::Attribute {
             use pb::schema::object::NestingMode;
             if let Some(nested) = &a.nested {

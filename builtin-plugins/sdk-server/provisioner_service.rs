@@ -1,4 +1,4 @@
-//! A provisioner as the gRPC service of protocol 5, the only one that has provisioners.
+//! A provisioner as a gRPC service of protocol 5, the only version with provisioners.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -80,7 +80,8 @@ impl<P: Provisioner> pb::provisioner_server::Provisioner for Service<P> {
                             // The output is no longer read: the select below notices.
                             drop(responses.send(Ok(response)).await);
                         }
-                        // The caller is gone: the work is asked to stop, and its output is dropped.
+                        // The caller has disconnected: the provisioner is requested to stop, and
+                        // its output is dropped.
                         () = responses.closed(), if caller.is_some() => drop(caller.take()),
                     }
                 }

@@ -29,12 +29,12 @@ use crate::state_store::OneStore;
 use crate::tls::{Tls, TlsError};
 use crate::{debug, log, provider, provisioner_service};
 
-/// Time for calls in progress to end once the plugin is asked to. They are asked to stop at once.
+/// Time limit for calls in progress after the plugin was requested to end. The calls are requested to stop at once.
 const GRACE: Duration = Duration::from_millis(1500);
 
-/// Serves a provider to the program that started this process, until that program is done with it.
+/// Serves a provider to the program that started this process, until that program ends it.
 ///
-/// Everything it asks for is in the environment. Started by hand, the process says what it is and fails.
+/// The settings come from the environment. If it is started by hand, the process prints a notice and fails.
 ///
 /// It speaks protocol 5 and 6; a provider with nested attributes, which only protocol 6 has, speaks that one only.
 ///
@@ -55,9 +55,9 @@ pub fn serve_state_store(name: &'static str, store: impl StateStore) -> ExitCode
 
 /// Serves a provider that you started yourself, in a debugger perhaps, until it is interrupted.
 ///
-/// What is printed first is a setting of `TF_REATTACH_PROVIDERS`: where that is set, Terraform, OpenTofu and Monoform use
-/// this process in place of the provider at `address` (as in `registry.terraform.io/example/notes`), as often as they run.
-/// Providers usually do this when they are given the argument `-debug`.
+/// It first prints a setting of `TF_REATTACH_PROVIDERS`: if that is set, Terraform, OpenTofu and Monoform use this process in
+/// place of the provider at `address` (as in `registry.terraform.io/example/notes`), as often as they run. Providers usually do
+/// this when they are given the argument `-debug`.
 pub fn debug_provider<P: Provider>(address: &str, provider: P) -> ExitCode {
     match ready(provider) {
         Ok(provider) => {
@@ -71,7 +71,7 @@ pub fn debug_provider<P: Provider>(address: &str, provider: P) -> ExitCode {
     }
 }
 
-/// Compiles a provider's schemas, and refuses those that cannot work.
+/// Compiles a provider's schemas, and returns an error if they are invalid.
 fn ready<P: Provider>(provider: P) -> Result<ServedProvider, ExitCode> {
     let provider = ServedProvider::new(provider);
     match provider.problems() {
@@ -84,7 +84,7 @@ fn list(problems: &[String]) -> String {
     problems.iter().map(|problem| format!("\n- {problem}")).collect()
 }
 
-/// Serves a provisioner to the program that started this process, until that program is done with it.
+/// Serves a provisioner to the program that started this process, until that program ends it.
 pub fn serve_provisioner<P: Provisioner>(provisioner: P) -> ExitCode {
     let provisioner = ServedProvisioner::new(provisioner);
     match provisioner.problems().as_slice() {
@@ -150,7 +150,7 @@ enum ServeError {
     Server(#[from] tonic::transport::Error),
 }
 
-/// A variable of the environment that is valid Unicode.
+/// Returns an environment variable that is valid Unicode.
 #[expect(
     clippy::disallowed_methods,
     reason = "a plugin gets the handshake and the log settings in its environment"
@@ -171,7 +171,7 @@ fn serve(served: &[u32], services: impl FnOnce(u32, Shutdown) -> Services) -> Ex
     end(start(&asked, None, services))
 }
 
-/// Reports the outcome, and makes it the exit status.
+/// Reports the result of the plugin, and converts it to the exit status.
 fn end(result: Result<(), ServeError>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -183,8 +183,8 @@ fn end(result: Result<(), ServeError>) -> ExitCode {
     }
 }
 
-/// Serves on this thread, beside those of [`threads`]. A plugin that was started by hand has the address of its provider; its user
-/// ends it.
+/// Serves on this thread; calls run on those of [`threads`]. A plugin that was started by hand has the address of its provider;
+/// its user ends it.
 fn start(
     asked: &Asked,
     by_hand_for: Option<&str>,
@@ -207,7 +207,7 @@ fn start(
             Some(address) => debug::invitation(address, asked.version, &socket),
             None => handshake::line(asked.version, &socket, certificate),
         };
-        // At once: who has read what it waits for may hang up.
+        // Written at once: the reader may close the pipe after this line.
         line.push('\n');
         let mut stdout = io::stdout().lock();
         stdout
@@ -225,7 +225,7 @@ fn start(
     result
 }
 
-/// Serves until the end is asked for.
+/// Serves until the shutdown signal is set.
 async fn run(
     listener: Listener,
     tls: Option<Tls>,
@@ -250,7 +250,7 @@ async fn run(
         });
     let ended = async {
         let result = server.await;
-        // Calls whose caller is gone are still on their way to their end.
+        // Calls whose callers have disconnected may still be running.
         calls.idle().await;
         result
     };
@@ -266,9 +266,9 @@ async fn run(
     }
 }
 
-/// Begins the end when the program that started this process is gone, or on a signal to terminate. Interrupts and hangups
-/// (Ctrl-C and the end of a terminal reach every process of it) are not for plugins: the program says what to do about them.
-/// Only plugins that were started by hand end by these signals; others end when their host does.
+/// Sets the shutdown signal when the program that started this process has ended, or on a signal to terminate. Interrupts and
+/// hangups (Ctrl-C and the end of a terminal reach every process of it) are not for plugins: the program says what to do about
+/// them. Only plugins that were started by hand end by these signals; others end when their host does.
 fn watch_for_the_end(shutdown: Shutdown, by_hand: bool) -> Result<(), ServeError> {
     // Handlers replace the default action of these signals, which would end the plugin in
     // the middle of a call when the user presses Ctrl-C at the host's terminal.

@@ -1,4 +1,4 @@
-//! State stores as the protocol sees them: bytes in pieces, locks with who holds them.
+//! State stores in the protocol: bytes in pieces, and locks with their holders.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,14 +8,14 @@ use monoform_sdk::{Empty, Members, Provider, Result, StateStore, async_trait};
 use proto::tfplugin6 as pb;
 use tonic::Status;
 
-/// Size of pieces if the host leaves it open, and its limit, in bytes.
+/// Size of pieces in bytes if the host does not set one, and its limit.
 const USUAL_PIECE: usize = 8 << 20;
 const LARGEST_PIECE: usize = 128 << 20;
 
-/// The largest lock information that goes along with an answer: the library limits what all metadata takes.
+/// Size limit of lock information in an answer's metadata, whose total size the library limits.
 const LARGEST_HOLDER: usize = 4 << 10;
 
-/// One state store as a provider that has nothing else.
+/// A single state store as a provider without other members.
 pub(crate) struct OneStore<S> {
     name: &'static str,
     store: Mutex<Option<S>>,
@@ -47,7 +47,7 @@ impl<S: StateStore> Provider for OneStore<S> {
     }
 }
 
-/// The size of the pieces that states are read in. The host may ask for a size, or leave it open by 0.
+/// Returns the size of the pieces in which states are read. The host requests a size, or 0 for the default.
 pub(crate) fn chunk_size(requested: usize) -> usize {
     match requested {
         0 => USUAL_PIECE,
@@ -55,7 +55,7 @@ pub(crate) fn chunk_size(requested: usize) -> usize {
     }
 }
 
-/// The value of the metadata `STATE_WORKSPACES`.
+/// Returns the value of the metadata `STATE_WORKSPACES`.
 pub(crate) fn support_text(support: WorkspaceSupport) -> &'static str {
     match support {
         WorkspaceSupport::Single => "single",
@@ -66,14 +66,14 @@ pub(crate) fn support_text(support: WorkspaceSupport) -> &'static str {
     }
 }
 
-/// The holder-to-be of a lock: from the metadata of the request, else this process.
+/// Returns the record of the lock to take: from the metadata of the request, or else for this process.
 pub(crate) fn lock_info(metadata: Option<&[u8]>, operation: &str) -> LockInfo {
     metadata
         .and_then(LockInfo::from_json)
         .unwrap_or_else(|| LockInfo::of_this_process(operation))
 }
 
-/// The holder of a lock, for the metadata of the answer; `None` if the error names none.
+/// Returns the holder of a lock, for the metadata of the answer; `None` if the error has no holder.
 pub(crate) fn holder(error: &LockError) -> Option<String> {
     let LockError::Held {
         holder: Some(holder), ..
@@ -95,7 +95,7 @@ pub(crate) fn holder(error: &LockError) -> Option<String> {
     }
 }
 
-/// The pieces of a state: where they are, the length of the whole, and the bytes. Of an empty state there are none.
+/// Splits a state into pieces: offset, total length and bytes. An empty state has no pieces.
 pub(crate) fn pieces(state: &[u8], size: usize) -> impl Iterator<Item = (pb::StateRange, i64, &[u8])> {
     let length = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     let total = length(state.len());
@@ -112,7 +112,7 @@ pub(crate) fn pieces(state: &[u8], size: usize) -> impl Iterator<Item = (pb::Sta
     })
 }
 
-/// Puts the pieces of a state together.
+/// Joins the pieces of a state.
 pub(crate) async fn gather(
     mut pieces: impl Stream<Item = std::result::Result<pb::write_state_bytes::RequestChunk, Status>> + Unpin,
 ) -> std::result::Result<(pb::RequestChunkMeta, Vec<u8>), Status> {

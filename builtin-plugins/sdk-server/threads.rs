@@ -1,8 +1,8 @@
 //! The threads that calls run on.
 //!
-//! The connection is served by one thread, which is enough for many thousand small calls a second. Calls run beside it. If no code
-//! of the plugin ever blocks, they are tasks on that thread. Otherwise each has a thread of its own, so that a call that blocks
-//! holds up neither the others nor the connection (a request to stop, above all).
+//! The connection is served by one thread, which is enough for many thousand small calls a second. Calls run separately. If no
+//! code of the plugin ever blocks, they are tasks on that thread. Otherwise each has a thread of its own, so that a call that
+//! blocks holds up neither the others nor the connection (a request to stop, above all).
 
 use std::future::Future;
 use std::io;
@@ -14,17 +14,17 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tonic::Status;
 
-/// Limit of the calls that run at the same time: more than any program makes, so that none waits for the end of another.
+/// Limit of the calls that run at the same time: more than any program makes, so that no call waits for another.
 const CALLS: usize = 8192;
 
-/// Threads for the tasks that the plugin spawns itself.
+/// Number of threads for the tasks that the plugin spawns itself.
 const WORKERS: usize = 16;
 
 /// Two runtimes. A call that blocked a worker of the first would hold up more than itself: tasks that it woke before wait in the
 /// queue of that very worker, where no other takes them from. And blocking work of the calls (`spawn_blocking`, files, names of
 /// hosts) must not wait for threads that only these calls can free.
 struct Pool {
-    /// Runtime of the things that calls wait for: timers, sockets, the tasks and the blocking work that they start.
+    /// Runtime for timers, sockets, tasks and blocking work on which calls wait.
     tasks: Runtime,
     /// Runtime whose blocking threads run the calls.
     calls: Runtime,
@@ -38,7 +38,7 @@ impl Pool {
                 .thread_name("task")
                 .enable_all()
                 .build()?,
-            // Nothing drives this runtime: only its threads for blocking work are used.
+            // This runtime is never driven: only its threads for blocking work are used.
             calls: Builder::new_current_thread()
                 .max_blocking_threads(CALLS)
                 .thread_name("call")
@@ -47,9 +47,8 @@ impl Pool {
     }
 }
 
-/// Starts a call of the plugin's.
 pub(crate) fn spawn<T: Send + 'static>(blocks: bool, call: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
-    // It lives as long as the process: where it cannot be had, the one thread must do.
+    // Lives as long as the process. If it cannot be created, calls run on the thread of the connection.
     static POOL: LazyLock<Option<Pool>> = LazyLock::new(|| Pool::new().ok());
     match POOL.as_ref() {
         Some(pool) if blocks => {
@@ -60,7 +59,7 @@ pub(crate) fn spawn<T: Send + 'static>(blocks: bool, call: impl Future<Output = 
     }
 }
 
-/// Runs a call to its end. If the caller goes away, the call is asked to stop, and not cut off in the middle.
+/// Runs a call to its end. If the caller disconnects, the call is requested to stop, and not aborted.
 pub(crate) async fn run<T, F>(calls: &Calls, blocks: bool, work: impl FnOnce(Stop) -> F) -> Result<T, Status>
 where
     T: Send + 'static,
@@ -72,7 +71,7 @@ where
     run_begun(blocks, Arc::new(call), work).await
 }
 
-/// Runs a call that has begun already to its end; see [`run`].
+/// Runs a registered call to its end; see [`run`].
 pub(crate) async fn run_begun<T, F>(blocks: bool, call: Arc<Call>, work: F) -> Result<T, Status>
 where
     T: Send + 'static,
@@ -123,7 +122,7 @@ mod tests {
             let guard = held.lock().await;
             locked.send(()).unwrap_or_default();
             is_queued.await.unwrap_or_default();
-            // This wakes the other call. From here on nothing of this thread's runs.
+            // This wakes the other call. Nothing else runs on this thread from here on.
             drop(guard);
             has_ended.recv().is_ok()
         });
@@ -143,7 +142,7 @@ mod tests {
     async fn any_number_of_calls_may_block_at_once() {
         const MANY: usize = 100;
         let calls = Calls::new();
-        // It opens when all have come.
+        // The barrier opens when all calls have arrived.
         let barrier = Arc::new(Barrier::new(MANY));
         let all = (0..MANY).map(|_| {
             let barrier = barrier.clone();

@@ -1,13 +1,13 @@
 //! Mutual TLS with one certificate on each side: each accepts exactly the other's, announced beforehand, and nothing else.
 //!
-//! No chain is verified, because there is none: what stands for trust is that the program that started this plugin
-//! gave its certificate through the environment, and reads ours from the first line of output. Our certificate
-//! still has the form that Go's verifier wants to see (an authority named `localhost`).
+//! No chain is verified, because there is none. The connection is trusted because the program that started this plugin gave its
+//! certificate through the environment, and reads ours from the first line of output. Our certificate still has the form that
+//! Go's verifier wants to see (an authority named `localhost`).
 //!
 //! Whatever needs random numbers, which is keys, signatures and the exchange of keys, comes from *ring*, which asks the
 //! operating system for them. AWS-LC does the rest: among it the signatures of clients, whose keys are P-521, which *ring* does
-//! not have. Its own random numbers are not used, since it collects entropy for them first, for 30 ms of every start, unless
-//! an environment variable was set when it was built: a library cannot see to that.
+//! not have. Its own random numbers are not used, since it collects entropy for them first, for 30 ms of every start, unless an
+//! environment variable was set when it was built: a library cannot see to that.
 
 use std::sync::Arc;
 
@@ -28,11 +28,11 @@ use rustls::{
     SignatureAlgorithm, SignatureScheme,
 };
 
-/// This plugin's side of the encryption.
+/// Server side of the encryption.
 pub(crate) struct Tls {
     /// The configuration for a listener.
     pub config: Arc<ServerConfig>,
-    /// Our certificate, to be announced.
+    /// Certificate of this plugin, which the handshake announces.
     pub certificate: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum TlsError {
 }
 
 impl Tls {
-    /// Makes a key and a certificate for this process, and lets in the client with this certificate (PEM) only.
+    /// Makes a key and a certificate for this process, and accepts only the client with this certificate (PEM).
     pub fn new(client_certificate: &str) -> Result<Tls, TlsError> {
         let client =
             CertificateDer::from_pem_slice(client_certificate.as_bytes()).map_err(TlsError::ClientCertificate)?;
@@ -98,7 +98,7 @@ fn crypto_provider() -> CryptoProvider {
     }
 }
 
-/// The operating system's random numbers.
+/// Random numbers from the operating system.
 #[derive(Debug)]
 struct OperatingSystem;
 
@@ -143,7 +143,7 @@ impl SupportedKxGroup for Group {
     }
 }
 
-/// An exchange of keys that has begun.
+/// A key exchange in progress.
 struct Exchange {
     name: NamedGroup,
     algorithm: &'static agreement::Algorithm,
@@ -167,7 +167,7 @@ impl ActiveKeyExchange for Exchange {
     }
 }
 
-/// This process's key: P-256, which any client of today verifies.
+/// This process's key: P-256, which all current clients support.
 #[derive(Clone, Debug)]
 struct ServerKey(Arc<signature::EcdsaKeyPair>);
 
@@ -224,7 +224,7 @@ impl Signer for ServerKey {
     }
 }
 
-/// Lets in exactly one certificate, whatever it says about itself.
+/// Verifier that accepts exactly one certificate, whatever its content.
 #[derive(Debug)]
 struct ExactClient {
     certificate: CertificateDer<'static>,

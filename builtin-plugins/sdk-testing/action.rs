@@ -10,7 +10,7 @@ impl<P: Provider> Harness<P> {
     /// Validates, plans and invokes an action. Returns the messages about its progress.
     ///
     /// # Errors
-    /// What one of the three steps reports.
+    /// Errors of one of the three steps.
     pub async fn invoke(&self, name: &str, config: Config<'_>) -> Result<Vec<String>> {
         let schema = named(self.provider.actions(), name);
         let wire = encode(Some(&config::object(schema, config)?), schema)?;

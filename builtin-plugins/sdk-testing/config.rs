@@ -1,4 +1,4 @@
-//! Configurations of tests made into objects, with the errors a person would get for them.
+//! Configurations of tests, converted to objects with the errors that users would get.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use monoform_sdk::cty::{self, Path, Step, Type, Value};
 use monoform_sdk::schema::{Compiled, CompiledMember, Nesting};
 use monoform_sdk::{Diagnostic, Result};
 
-/// An object of a configuration: values by attribute name. Of two values for one name, the later holds.
+/// An object of a configuration: values by attribute name. A later value for the same name replaces an earlier one.
 pub type Config<'a> = &'a [(&'a str, Value)];
 
-/// The object of a configuration. Values are converted to the types of their attributes; what is not given is null, or no
-/// blocks. A name that is not in the schema is an error.
+/// Builds the object of a configuration. Values are converted to the types of their attributes; missing attributes are
+/// null, and missing blocks are empty. A name that is not in the schema is an error.
 pub(crate) fn object(schema: &Compiled, config: Config<'_>) -> Result<Value> {
     let given = config.iter().map(|(name, value)| (*name, value));
     let values = fill(&schema.members, given, &Path::root())?;

@@ -10,12 +10,12 @@ use crate::harness::{Harness, named};
 use crate::wires::{decode, encode};
 
 impl<P: Provider> Harness<P> {
-    /// An ephemeral resource of this type, opened.
+    /// Opens an ephemeral resource of this type.
     pub async fn ephemeral(&self, name: &str, config: Config<'_>) -> Result<Ephemeral<'_, P>> {
         Ephemeral::open(self, name, config).await
     }
 
-    /// Checks and opens an ephemeral resource; [`Harness::ephemeral`] is for what comes after.
+    /// Validates and opens an ephemeral resource; [`Harness::ephemeral`] also renews and closes it.
     pub async fn open(&self, name: &str, config: Config<'_>) -> Result<Value> {
         Ok(self.ephemeral(name, config).await?.result().clone())
     }
@@ -48,25 +48,25 @@ impl<'h, P: Provider> Ephemeral<'h, P> {
         })
     }
 
-    /// Arguments and results of the resource.
+    /// Returns the arguments and results of the resource.
     #[must_use]
     pub fn result(&self) -> &Value {
         &self.result
     }
 
-    /// The time of the next renewal, if one is needed.
+    /// Returns the time of the next renewal, if one is needed.
     #[must_use]
     pub fn renew_at(&self) -> Option<SystemTime> {
         self.renew_at
     }
 
-    /// Private data of the provider for renewing and closing.
+    /// Returns the private data of the provider for renewing and closing.
     #[must_use]
     pub fn private(&self) -> &[u8] {
         &self.private
     }
 
-    /// Renews the resource, whether it is time or not.
+    /// Renews the resource, even if no renewal is due.
     pub async fn renew(&mut self) -> Result<()> {
         let call = self.harness.provider.calls().begin();
         let answer = self

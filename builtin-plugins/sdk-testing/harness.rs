@@ -18,7 +18,8 @@ pub struct Harness<P: Provider> {
     kind: PhantomData<P>,
 }
 
-/// The schema of this name. For a name that the provider does not have it is empty: the call itself then says so.
+/// Returns the schema of this name. For a name that the provider does not have, it is empty: the call itself then
+/// fails.
 pub(crate) fn named<'s>(mut schemas: impl Iterator<Item = (&'static str, &'s Compiled)>, name: &str) -> &'s Compiled {
     schemas.find(|(n, _)| *n == name).map_or(&*EMPTY, |(_, schema)| schema)
 }
@@ -27,7 +28,7 @@ impl<P: Provider> Harness<P> {
     /// Takes the provider under test, not configured yet.
     ///
     /// # Panics
-    /// If the provider could not be served, since a schema of it cannot work.
+    /// If the provider cannot be served, because one of its schemas is invalid.
     #[allow(clippy::panic, reason = "a test fails by panicking")]
     pub fn new(provider: P) -> Harness<P> {
         let provider = ServedProvider::new(provider);
@@ -43,7 +44,7 @@ impl<P: Provider> Harness<P> {
         }
     }
 
-    /// Checks a configuration, and configures the provider with it.
+    /// Validates a configuration, and configures the provider with it.
     pub async fn configure(&self, config: Config<'_>) -> Result<()> {
         let schema = self.provider.config_schema();
         let wire = encode(Some(&config::object(schema, config)?), schema)?;
@@ -51,7 +52,8 @@ impl<P: Provider> Harness<P> {
         self.sort(self.provider.configure(&wire, "1.11.4").await)
     }
 
-    /// Every type and every attribute, with one word for each property: to compare with what is documented.
+    /// Lists every type and every attribute, with one word for each property, for comparison with the
+    /// documentation.
     #[must_use]
     pub fn schema_text(&self) -> String {
         let mut out = String::new();
@@ -85,12 +87,12 @@ impl<P: Provider> Harness<P> {
         out
     }
 
-    /// The warnings since this was last asked.
+    /// Takes the warnings since the last call.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Collects warnings. Errors are returned, together with the warnings beside them.
+    /// Records warnings. Errors are returned, together with the warnings beside them.
     pub(crate) fn sort(&self, found: Diagnostics) -> Result<()> {
         if found.has_errors() {
             return Err(found);
@@ -102,7 +104,7 @@ impl<P: Provider> Harness<P> {
         Ok(())
     }
 
-    /// Asks the calls in progress to stop, as a program does whose person asks it to.
+    /// Requests the running calls to stop, as the core does after an interrupt.
     pub fn stop(&self) {
         self.provider.calls().stop();
     }

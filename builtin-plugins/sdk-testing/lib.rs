@@ -1,11 +1,12 @@
-//! Tests of plugins that are written against `monoform-sdk`: a provider driven as the core drives it, without a process or a socket.
+//! Tests of plugins that are written against `monoform-sdk`: a provider that is called as by the core, without a process or a
+//! socket.
 //!
-//! Values go through the same encoding, planning and diagnostics as in the real thing, and configurations are checked for names
-//! that the schema does not have. Errors come back as [`Diagnostics`](monoform_sdk::Diagnostics); warnings are collected
+//! Values go through the same encoding, planning and diagnostics as in production, and configurations are checked for names that the
+//! schema does not have. Errors come back as [`Diagnostics`](monoform_sdk::Diagnostics); warnings are collected
 //! ([`Harness::warnings`]).
 //!
-//! [`Harness::object`] is an object of a managed resource with all its life: planned, applied, read again, imported, destroyed,
-//! with its state and private data between the steps. [`Harness::ephemeral`] is the same for an ephemeral resource.
+//! [`Harness::object`] is an object of a managed resource with all its life: planned, applied, read again, imported, destroyed, with
+//! its state and private data between the steps. [`Harness::ephemeral`] is the same for an ephemeral resource.
 //! [`state_store::conformance`] checks a state store.
 //!
 //! An author has this crate in `[dev-dependencies]`, so that no plugin links it.

@@ -14,18 +14,18 @@ use crate::wires::{decode, encode, raw};
 /// A plan for one object.
 #[derive(Clone, Debug)]
 pub struct PlannedChange {
-    /// The planned object, partly unknown.
+    /// Planned object, which may be partly unknown.
     pub planned: Value,
-    /// The attributes whose change means replacement: names, or paths as text.
+    /// Attributes whose change requires replacement: names, or paths as text.
     pub replace: Vec<String>,
     /// Private data of the planned object.
     pub private: Vec<u8>,
-    /// The identity of the planned object, once it is known.
+    /// Identity of the planned object, once it is known.
     pub identity: Option<Value>,
 }
 
 impl<P: Provider> Harness<P> {
-    /// An object of this type of managed resource, which does not exist yet.
+    /// Creates an object of this type of managed resource, which does not exist yet.
     pub fn object(&self, name: &str) -> Object<'_, P> {
         Object::new(self, name)
     }
@@ -39,12 +39,12 @@ impl<P: Provider> Harness<P> {
         }
     }
 
-    /// Plans an object from a configuration and the object of before.
+    /// Plans an object from a configuration and the prior object.
     pub async fn plan(&self, name: &str, prior: Option<&Value>, config: Config<'_>) -> Result<PlannedChange> {
         self.object_in(name, prior).plan(config).await
     }
 
-    /// Carries out a plan that was made from this configuration; `None` as the plan destroys.
+    /// Applies a plan that was made from this configuration; `None` for a plan that destroys the object.
     pub async fn apply(
         &self,
         name: &str,
@@ -64,7 +64,7 @@ impl<P: Provider> Harness<P> {
         Ok(object.into_state())
     }
 
-    /// Reads an object again; null if it is gone.
+    /// Reads an object again; null if it no longer exists.
     pub async fn read(&self, name: &str, state: &Value) -> Result<Value> {
         let mut object = self.object_in(name, Some(state));
         object.read().await?;
@@ -107,14 +107,14 @@ impl<P: Provider> Harness<P> {
         named(self.provider.resources().map(|(name, r)| (name, r.schema)), name)
     }
 
-    /// The type of the identity of such objects, if they have one.
+    /// Returns the type of the identity of such objects, if they have one.
     fn identity_type(&self, name: &str) -> Option<Type> {
         let (_, resource) = self.provider.resources().find(|(n, _)| *n == name)?;
         (!resource.identity.is_empty()).then(|| identity_type(resource.schema, resource.identity))
     }
 }
 
-/// An object of a managed resource: its state, its identity, and what the provider notes beside it.
+/// An object of a managed resource: its state, its identity and its private data.
 pub struct Object<'h, P: Provider> {
     harness: &'h Harness<P>,
     name: String,
@@ -136,24 +136,24 @@ impl<'h, P: Provider> Object<'h, P> {
         }
     }
 
-    /// The state, if the object exists.
+    /// Returns the state, if the object exists.
     #[must_use]
     pub fn state(&self) -> Option<&Value> {
         self.state.as_ref()
     }
 
-    /// An attribute of the state.
+    /// Returns an attribute of the state.
     #[must_use]
     pub fn get(&self, attribute: &str) -> Option<&Value> {
         self.state.as_ref()?.get(attribute)
     }
 
-    /// Puts the object into this state, as if it had been read from a file.
+    /// Sets the state of the object, as if it had been read from a file.
     pub fn set_state(&mut self, state: Option<Value>) {
         self.state = state.filter(|state| !state.is_null());
     }
 
-    /// Private data that the provider stored with the object.
+    /// Returns the private data that the provider stored with the object.
     #[must_use]
     pub fn private(&self) -> &[u8] {
         &self.private
@@ -164,7 +164,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.private = private;
     }
 
-    /// The identity, if the type has one and it is known.
+    /// Returns the identity, if the type has one and it is known.
     #[must_use]
     pub fn identity(&self) -> Option<Value> {
         self.identity_value(self.identity.as_ref()?)
@@ -174,7 +174,7 @@ impl<'h, P: Provider> Object<'h, P> {
         wire::decode(wire, &self.harness.identity_type(&self.name)?).ok()
     }
 
-    /// Returns true if creation failed half way: the next plan would replace the object.
+    /// Returns true if the creation failed after the object was created: the next plan would replace it.
     #[must_use]
     pub fn is_tainted(&self) -> bool {
         self.tainted
@@ -185,7 +185,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.state.unwrap_or_else(|| Value::null(ty))
     }
 
-    /// Checks the configuration, and plans to create the object, or to keep it.
+    /// Validates the configuration, and plans to create or update the object.
     pub async fn plan(&self, config: Config<'_>) -> Result<PlannedChange> {
         self.plan_from(self.state.as_ref(), self.private.clone(), config).await
     }
@@ -217,8 +217,8 @@ impl<'h, P: Provider> Object<'h, P> {
         })
     }
 
-    /// Checks, plans and carries out the plan: creates the object, updates it, or destroys and creates it anew. The result must
-    /// be as planned.
+    /// Validates and plans, and applies the plan: creates the object, updates it, or replaces it. The result must be as
+    /// planned.
     pub async fn apply(&mut self, config: Config<'_>) -> Result<PlannedChange> {
         let errors = self.harness.validate(&self.name, config);
         self.harness.sort(errors)?;
@@ -277,7 +277,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.take(changed)
     }
 
-    /// Takes over what a step gives; the state, too, if it comes with errors.
+    /// Stores the result of a step; the state also if there are errors.
     fn take(&mut self, changed: Changed) -> Result<()> {
         let state = decode(changed.state, self.harness.schema(&self.name))?;
         self.set_state(Some(state));
@@ -287,7 +287,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.harness.sort(changed.diagnostics)
     }
 
-    /// Checks a new state against its plan: values that were known must be as planned, and nothing may be unknown now.
+    /// Checks a new state against its plan: known values must be as planned, and nothing may be unknown any more.
     fn conforms(&self, planned: &Value) -> Result<()> {
         let lenient = self.harness.provider.is_lenient(&self.name);
         let mut found = Diagnostics::new();
@@ -316,7 +316,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.harness.sort(found)
     }
 
-    /// Reads the object again. Without an object, nothing is read.
+    /// Reads the object again; does nothing if it does not exist.
     pub async fn read(&mut self) -> Result<()> {
         let schema = self.harness.schema(&self.name);
         let state = encode(self.state.as_ref(), schema)?;
@@ -364,7 +364,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.import_by(id, None).await
     }
 
-    /// Imports the object by its identity; attributes that are not given are null.
+    /// Imports the object by its identity; missing attributes are null.
     pub async fn import_identity(&mut self, identity: Config<'_>) -> Result<()> {
         let Some(ty) = self.harness.identity_type(&self.name) else {
             let detail = format!("Objects of type {} have no identity.", self.name);
@@ -402,7 +402,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.take(changed)
     }
 
-    /// Takes over the state of another type, with what was noted beside it.
+    /// Moves the state of another type to this object, with its private data.
     pub async fn move_from(&mut self, source: MoveSource, private: Vec<u8>) -> Result<()> {
         let moved = MovedObject {
             state: raw(&source.state.to_string()),
@@ -420,7 +420,7 @@ impl<'h, P: Provider> Object<'h, P> {
     }
 }
 
-/// Returns true if a result is as planned: equal, wherever the plan knew it.
+/// Returns true if a result is as planned: equal in all parts that the plan knew.
 fn agrees(planned: &Value, now: &Value) -> bool {
     if !planned.is_known() || planned == now {
         return true;

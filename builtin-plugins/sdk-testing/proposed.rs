@@ -1,11 +1,11 @@
-//! What the core proposes for an object that is to be kept: the configuration, with the values of before where computed
-//! attributes are left out, at every level. Objects inside are matched by position, by key, or, in sets, by what is configured.
+//! The core's proposal for a planned object: the configuration, with prior values for computed attributes that it leaves out, at
+//! every level. Nested objects are matched by position, by key, or, in sets, by their configured attributes.
 
 use monoform_sdk::cty::{self, Value};
 use monoform_sdk::pairing::{came_from, inside};
 use monoform_sdk::schema::{CompiledMember, Nesting};
 
-/// Merges the object of before (null if there is none) and the configuration.
+/// Merges the prior object (null if there is none) and the configuration.
 pub(crate) fn proposed(members: &[CompiledMember], prior: &Value, config: &Value) -> Value {
     config.map_parts(|part, configured| match part {
         cty::value::Part::Attribute(name) => match members.iter().find(|m| m.name() == &**name) {
@@ -56,7 +56,7 @@ fn merged_objects(nesting: Nesting, members: &[CompiledMember], prior: &Value, c
             _ => object.clone(),
         }),
         Nesting::Set => {
-            // Each object of before stands for one configured object at most.
+            // Each prior object is matched with one configured object at most.
             let mut free: Vec<&Value> = before.iter().collect();
             config.map_parts(|_, object| {
                 let equal = free.iter().position(|before| *before == object);
@@ -67,8 +67,8 @@ fn merged_objects(nesting: Nesting, members: &[CompiledMember], prior: &Value, c
     }
 }
 
-/// Returns true if a prior attribute, which the plugin can set too, holds something that only a configuration can have set: then
-/// it was removed from the configuration.
+/// Returns true if a prior attribute, which the plugin can set too, contains a value that only a configuration can have set:
+/// then it was removed from the configuration.
 fn was_configured(member: &CompiledMember, prior: &Value) -> bool {
     let Some((nesting, members)) = member.inside() else {
         return false;

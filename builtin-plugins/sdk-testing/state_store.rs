@@ -1,4 +1,4 @@
-//! What must hold for every state store: checks that the author of a store runs against a server, real or made up.
+//! Conformance checks for state stores, which the author of a store runs against a real or fake server.
 
 #![allow(clippy::panic, reason = "a check fails by panicking")]
 
@@ -10,10 +10,10 @@ use monoform_sdk::{AnyStateStore, Diagnostics, Result, StateStore};
 
 use crate::config::Config;
 
-/// Makes a store into a client, as the server of a plugin does: with the checks of the schema, and the store's own.
+/// Converts a store to a client, as the server of a plugin does: with the checks of the schema, and the store's own.
 ///
 /// # Errors
-/// The checks or the store find errors.
+/// The configuration is invalid, or the store cannot be configured.
 pub async fn client(store: impl StateStore, config: Config<'_>) -> Result<Arc<dyn StateClient>> {
     let store = AnyStateStore::new(store);
     let config = store.coerce(&Value::object(
@@ -26,16 +26,16 @@ pub async fn client(store: impl StateStore, config: Config<'_>) -> Result<Arc<dy
     store.configure(&config).await
 }
 
-/// Abilities in which stores differ.
+/// Optional features, in which stores differ.
 #[derive(Clone, Copy, Debug)]
 pub struct Abilities {
     /// The store can lock workspaces.
     pub locks: bool,
-    /// A refused lock comes with its holder.
+    /// Refused locks come with the record of the holder.
     pub holder: bool,
-    /// To unlock with another name than the lock's is an error.
+    /// Unlocking with another ID than the lock's is an error.
     pub checks_id: bool,
-    /// Another process than the one that locked can unlock.
+    /// Another process than the holder can unlock.
     pub force_unlock: bool,
 }
 
@@ -71,8 +71,9 @@ fn info(operation: &str) -> LockInfo {
     }
 }
 
-/// Checks an empty store through two clients of it, as of two programs: reading nothing, writing and reading back, a state of
-/// several megabytes, locks and who holds them, workspaces and their end. The store is empty again at the end.
+/// Checks an empty store through two clients of it, as of two programs: reading without a state, writing and reading back, a
+/// state of several megabytes, locks and their holders, creation and deletion of workspaces. The store is empty again at the
+/// end.
 ///
 /// # Panics
 /// Something does not hold.

@@ -1,4 +1,4 @@
-//! Values on their way to the provider and back.
+//! Conversion of values from and to the messages of the provider.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use monoform_sdk::schema::Compiled;
 use monoform_sdk::wire::{self, RawState, Wire};
 use monoform_sdk::{Empty, Result, Schema};
 
-/// For names that the provider does not have: the call itself then says so.
+/// Schema for names that the provider does not have: the call itself then fails.
 pub(crate) static EMPTY: LazyLock<Compiled> = LazyLock::new(|| Compiled::new(Schema::of::<Empty>()));
 
 pub(crate) fn encode(value: Option<&Value>, schema: &Compiled) -> Result<Wire> {

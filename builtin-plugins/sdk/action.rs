@@ -1,4 +1,4 @@
-//! Actions: what an author writes.
+//! Actions: the trait that an author implements.
 
 use async_trait::async_trait;
 use cty::Value;
@@ -15,8 +15,8 @@ use crate::model::{Cty, Model};
 use crate::schema::{Compiled, Schema};
 use crate::stop::Stop;
 
-/// A type of action: something that a provider does once, when a resource changes or a person asks for it. It has no results, and
-/// nothing of it is stored.
+/// A type of action: an operation that a provider carries out once, when a resource changes or a user requests it. It has no results, and
+/// nothing is stored.
 ///
 /// ```
 /// use monoform_sdk::schema::required;
@@ -62,12 +62,12 @@ pub trait Action: Send + Sync + 'static {
         Schema::of::<Self::Config>()
     }
 
-    /// Checks a configuration beyond what the rules of its attributes say.
+    /// Checks rules that the schema's validators cannot express.
     fn validate(&self, _config: &Self::Config) -> Diagnostics {
         Diagnostics::new()
     }
 
-    /// Checks while a change is planned that the action can be invoked. Not all of the configuration may be known yet.
+    /// Checks while a change is planned that the action can be invoked. Parts of the configuration may be unknown.
     async fn plan(&self, _config: Self::Config, _cx: &mut Context<Self::Client>) -> Result<()> {
         Ok(())
     }
@@ -89,13 +89,13 @@ impl Progress {
         (Progress(sender), receiver)
     }
 
-    /// Shows this message. Waits until the host takes it; if the host is gone, the message is dropped.
+    /// Shows a message. Waits until the host takes it; if the host has disconnected, the message is dropped.
     pub async fn report(&self, message: impl Into<String>) {
         drop(self.0.send(message.into()).await);
     }
 }
 
-/// An action behind a pointer: values instead of models.
+/// Object-safe form of [`Action`]: takes values instead of the action's models.
 #[async_trait]
 pub(crate) trait AnyAction: Send + Sync {
     fn schema(&self) -> &Compiled;
@@ -115,7 +115,7 @@ impl<A: Action> ActionEntry<A> {
         ActionEntry { action, schema, client }
     }
 
-    /// An action without a configuration block has the empty configuration.
+    /// Decodes the configuration; without a configuration block, it is empty.
     fn config(config: &Value) -> Result<A::Config> {
         match config.is_null() {
             true => Ok(A::Config::default()),
@@ -149,7 +149,7 @@ impl<A: Action> AnyAction for ActionEntry<A> {
             // An action without a configuration block has the empty configuration.
             _ if config.is_null() => guarded(self.action.plan(A::Config::default(), &mut cx)).await,
             Ok(config) => guarded(self.action.plan(config, &mut cx)).await,
-            // The number of blocks is not known, which this model cannot say: there is nothing to check yet.
+            // The model cannot represent an unknown number of blocks: the check is left until it is known.
             Err(error) if error.unknown => Ok(()),
             Err(error) => Err(error.into()),
         };

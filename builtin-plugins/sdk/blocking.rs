@@ -1,10 +1,11 @@
-//! Work that blocks its thread, beside the calls.
+//! Blocking work outside of the threads of calls.
 
 use crate::guard::Guard;
 
-/// Runs work that keeps a processor or a disk busy on a thread of its own, so that other calls go on meanwhile.
+/// Runs work that keeps a processor or a disk busy on a thread of its own, so that other calls continue
+/// meanwhile.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    // A panic goes on in the call that waits for it.
+    // A panic is resumed in the call that waits for the work.
     let work = || {
         let _guard = Guard::new();
         work()

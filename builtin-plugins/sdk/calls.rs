@@ -1,4 +1,4 @@
-//! Calls in progress: the stop signal of each, and what comes with a call beside its arguments.
+//! Calls in progress: their stop signals, and the options of a call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,12 +10,12 @@ use crate::diag::Result;
 use crate::stop::Stop;
 use crate::wire::{Wire, decode};
 
-/// Options of a call: everything that comes with it beside its arguments.
+/// Options of a call, in addition to its arguments.
 #[derive(Clone, Debug)]
 pub struct CallOptions {
     /// The signal to end early.
     pub stop: Stop,
-    /// Sets whether the caller takes a deferral for an answer.
+    /// True if the caller supports deferred answers.
     pub deferral_allowed: bool,
     /// The calling module's `provider_meta` block for this provider, encoded; empty if there is none.
     pub provider_meta: Wire,
@@ -32,13 +32,13 @@ impl From<Stop> for CallOptions {
 }
 
 impl CallOptions {
-    /// Sets whether the caller takes a deferral for an answer.
+    /// Sets whether the caller supports deferred answers.
     pub fn deferral(mut self, allowed: bool) -> CallOptions {
         self.deferral_allowed = allowed;
         self
     }
 
-    /// Adds the values of a module's `provider_meta` block.
+    /// Adds the encoded `provider_meta` block of the calling module.
     pub fn meta(mut self, wire: Wire) -> CallOptions {
         self.provider_meta = wire;
         self
@@ -50,7 +50,7 @@ impl CallOptions {
     }
 }
 
-/// The calls in progress: the stop signal of each.
+/// Registry of the calls in progress, with the stop signal of each.
 #[derive(Clone, Debug, Default)]
 pub struct Calls(Arc<Registry>);
 
@@ -83,7 +83,7 @@ impl Calls {
         let id = signals.next;
         signals.next += 1;
         signals.by_call.insert(id, sender);
-        // Before the count wakes anybody who would need the lock.
+        // Released before the count wakes a task that would need the lock.
         drop(signals);
         self.0.count.send_modify(|count| *count += 1);
         Call {
@@ -93,7 +93,7 @@ impl Calls {
         }
     }
 
-    /// Asks all calls in progress to stop. Those that begin later are not concerned.
+    /// Requests all calls in progress to stop. Later calls are not affected.
     pub fn stop(&self) {
         for signal in self.signals().by_call.values() {
             signal.send_replace(true);
@@ -116,12 +116,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// The signal of this call.
+    /// Returns the stop signal of this call.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// Asks this call to stop when the value is dropped: the caller, who may go away, holds it.
+    /// Returns a guard that requests this call to stop when it is dropped. The caller, which may
+    /// disconnect, holds it.
     pub fn stop_on_drop(&self) -> StopOnDrop {
         // Holds the number only, so that a caller does not keep its call in progress.
         StopOnDrop {
@@ -133,7 +134,7 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        // The count goes last: a plugin that waits for it may end at once.
+        // The count is lowered last: a plugin that waits for it may end at once.
         self.calls.signals().by_call.remove(&self.id);
         self.calls.0.count.send_modify(|count| *count -= 1);
     }

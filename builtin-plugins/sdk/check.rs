@@ -7,8 +7,8 @@ use crate::model::Model;
 use crate::schema::{Compiled, CompiledMember, Nesting};
 use crate::validate::{Check, is_absent};
 
-/// Runs a plugin's own rules. They are about whole models, in which an [`Attr`](crate::Attr) says what is not known yet. Where a
-/// model cannot say so (blocks as a plain `Vec`, whose number is not known), the rules wait until it is.
+/// Runs a plugin's own rules for whole models. A model that cannot represent an unknown part (blocks as a plain `Vec`, whose
+/// number is unknown) is not checked until the part is known.
 pub(crate) fn own_rules<M: Model>(config: &Value, rules: impl FnOnce(&M) -> Diagnostics) -> Diagnostics {
     match M::from_cty(config) {
         Ok(model) => rules(&model),
@@ -74,7 +74,7 @@ fn check_block(
             if a.required && value.is_null() {
                 out.push(missing(name).at(path.attribute(name)));
             }
-            // The host sends the whole object, with null for results: anything else comes from the user.
+            // The host sends the whole object, with null for results: any other value is set by the user.
             if a.computed && !a.optional && !value.is_null() {
                 out.push(read_only(name).at(path.attribute(name)));
             }

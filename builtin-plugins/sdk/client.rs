@@ -17,13 +17,13 @@ impl<C> ClientCell<C> {
         ClientCell(Arc::new(RwLock::new(None)))
     }
 
-    /// The client, if there is one yet.
+    /// Returns the client; `None` before `configure`.
     pub fn get(&self) -> Option<Arc<C>> {
-        // A cell of which a writer panicked still holds a whole client: it is set by one assignment.
+        // A panic of a writer leaves the client intact: it is set by a single assignment.
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Stores the client, in the place of an earlier one.
+    /// Stores the client, and replaces an earlier one.
     pub fn set(&self, client: C) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(client));
     }

@@ -1,4 +1,4 @@
-//! Context of an operation: the client, the private data, warnings, and the stop request, beside its own arguments.
+//! Context of an operation: client, private data, warnings and stop signal, in addition to its arguments.
 
 use std::sync::Arc;
 
@@ -11,8 +11,7 @@ use crate::model::Model;
 pub use crate::stop::Stop;
 use crate::wire::{Wire, decode};
 
-/// Surroundings of an operation: the client and the options of the call on the way in; private data, warnings and partial results on the
-/// way out.
+/// Context of an operation. Input: the client and the options of the call. Output: private data, warnings and partial results.
 #[derive(Debug)]
 pub struct Context<C> {
     pub(crate) client: Option<Arc<C>>,
@@ -37,12 +36,12 @@ impl<C> Context<C> {
         }
     }
 
-    /// A context for calling an operation from a test.
+    /// Creates a context for calling an operation from a test.
     pub fn for_test(client: C) -> Context<C> {
         Context::new(Some(Arc::new(client)), Stop::never(), Vec::new())
     }
 
-    /// Returns the client that the provider made of its configuration.
+    /// Returns the client that [`Provider::configure`](crate::Provider::configure) has created.
     pub fn client(&self) -> Result<Arc<C>> {
         self.client.clone().ok_or_else(|| {
             Diagnostic::error(
@@ -54,7 +53,7 @@ impl<C> Context<C> {
         })
     }
 
-    /// The signal of a request to stop. Long operations should wait for it, too.
+    /// Returns the signal of a request to stop, which long operations should observe.
     #[must_use]
     pub fn stop(&self) -> Stop {
         self.options.stop.clone()
@@ -67,14 +66,14 @@ impl<C> Context<C> {
         Ok((!value.is_null()).then(|| M::from_cty(&value)).transpose()?)
     }
 
-    /// Returns true if the caller takes a deferral for an answer.
+    /// Returns true if the caller supports deferred answers.
     #[must_use]
     pub fn deferral_allowed(&self) -> bool {
         self.options.deferral_allowed
     }
 
-    /// Puts the answer off until more is known: in `plan`, `read`, `import` and `open`, of actions in `plan`. What the
-    /// operation then gives as its result is what is known already. An error where the caller does not allow it.
+    /// Defers the answer until more is known: in `plan`, `read`, `import` and `open`, and for actions in `plan`. The result of the
+    /// operation is then the part that is known already. An error if the caller does not support deferred answers.
     pub fn defer(&mut self, why: Deferral) -> Result<()> {
         if !self.options.deferral_allowed {
             return Err(why.refused().into());
@@ -83,8 +82,8 @@ impl<C> Context<C> {
         Ok(())
     }
 
-    /// The configuration that is being applied, in `create` and `update`: the one place where write-only attributes
-    /// can be read, since plans and states never hold them. Everywhere else there is none, and this is an error.
+    /// Returns the configuration that is being applied, in `create` and `update`. Only this has write-only attributes, since plans and
+    /// states never hold them. An error in all other operations.
     pub fn config<M: Model>(&self) -> Result<M> {
         // Decoded on demand: few operations read it, and write-only values should not be around longer than that.
         if let Some((wire, ty)) = &self.config {
@@ -101,7 +100,7 @@ impl<C> Context<C> {
         .into())
     }
 
-    /// Private data that the provider stored with the object when it was last written.
+    /// Returns the private data that was stored with the object when it was last written.
     #[must_use]
     pub fn private(&self) -> &[u8] {
         &self.private
@@ -112,19 +111,19 @@ impl<C> Context<C> {
         self.private = bytes;
     }
 
-    /// Adds a warning. The operation goes on.
+    /// Adds a warning. The operation continues.
     pub fn warn(&mut self, summary: impl Into<String>, detail: impl Into<String>) {
         self.diagnostics.push(Diagnostic::warning(summary, detail));
     }
 
-    /// Records what exists already, in case a later step of this operation fails, or panics. Without it, a failed creation
-    /// leaves nothing in the state, and a failed update leaves the object of before. Attributes that are still unknown become
-    /// null in plan and state.
+    /// Records the object as it exists already, in case a later step of this operation fails or panics. Without it, a failed creation
+    /// leaves nothing in the state, and a failed update leaves the object of before. Attributes that are still unknown become null in
+    /// plan and state.
     pub fn save<M: Model>(&mut self, model: &M) {
         self.saved = Some(model.to_cty());
     }
 
-    /// Takes the object to keep after a failure. Unknown attributes of it become null.
+    /// Takes the object to store after a failure. Its unknown attributes become null.
     pub(crate) fn take_saved(&mut self) -> Option<Value> {
         self.saved.take().map(|saved| {
             // The host accepts no unknown value after an operation that failed.

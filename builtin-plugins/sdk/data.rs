@@ -29,7 +29,7 @@ pub trait DataSource: Send + Sync + 'static {
         Schema::of::<Self::Model>()
     }
 
-    /// Checks a configuration beyond what the rules of its attributes say.
+    /// Checks rules that the schema's validators cannot express.
     fn validate(&self, _config: &Self::Model) -> Diagnostics {
         Diagnostics::new()
     }
@@ -51,7 +51,7 @@ pub trait EphemeralResource: Send + Sync + 'static {
         Schema::of::<Self::Model>()
     }
 
-    /// Checks a configuration beyond what the rules of its attributes say.
+    /// Checks rules that the schema's validators cannot express.
     fn validate(&self, _config: &Self::Model) -> Diagnostics {
         Diagnostics::new()
     }
@@ -64,7 +64,8 @@ pub trait EphemeralResource: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Closes the resource. A user who asks to stop waits for this, so it is not asked to stop itself.
+    /// Closes the resource. This call gets no request to stop, because users who stop an operation wait
+    /// for it.
     async fn close(&self, _cx: &mut Context<Self::Client>) -> Result<()> {
         Ok(())
     }
@@ -236,7 +237,7 @@ impl<E: EphemeralResource> AnyEphemeral for EphemeralEntry<E> {
     }
 
     async fn close(&self, private: Vec<u8>) -> EphemeralAnswer {
-        // Nobody stops this: a user who asks to stop waits for the resources to be closed.
+        // Never stopped: a user who stops an operation waits for the resources to be closed.
         let mut cx = Context::new(self.client.get(), Stop::never(), private);
         let result = guarded(self.resource.close(&mut cx)).await.map(|()| (None, None));
         self.answer(result, cx)

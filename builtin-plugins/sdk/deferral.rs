@@ -1,20 +1,20 @@
-//! Reasons for putting an answer off.
+//! Reasons for deferring an answer.
 
 use crate::diag::Diagnostic;
 
-/// Reason for deferring an answer until more is known, as the protocol has them.
+/// Reason for deferring an answer until more is known, as in the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deferral {
-    /// A value in the configuration of the object is not known yet, without which nothing can be said.
+    /// An unknown value in the configuration of the object is needed for any answer.
     ResourceConfigUnknown,
-    /// A value in the configuration of the provider is not known yet.
+    /// A value in the configuration of the provider is unknown.
     ProviderConfigUnknown,
     /// An object that this one depends on does not exist yet.
     AbsentPrerequisite,
 }
 
 impl Deferral {
-    /// Makes the error for callers that do not take a deferral for an answer.
+    /// Builds the error for callers that do not support deferred answers.
     pub(crate) fn refused(self) -> Diagnostic {
         let missing = match self {
             Deferral::ResourceConfigUnknown => "its configuration has a value that is not known yet",

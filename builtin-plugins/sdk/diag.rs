@@ -11,7 +11,7 @@ pub enum Severity {
     Warning,
 }
 
-/// One message: a short fixed summary, a detail that says what to do, and perhaps the attribute concerned.
+/// One message: a short fixed summary, a detail with advice, and optionally the attribute concerned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
     /// Severity of a diagnostic.

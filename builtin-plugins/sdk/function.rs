@@ -5,7 +5,7 @@ use cty::{Type, Value};
 use crate::model::Cty;
 use crate::schema::Text;
 
-/// A function: its signature, and what it computes.
+/// A function: its signature and its implementation.
 pub struct Function {
     #[doc(hidden)]
     pub parameters: Vec<Parameter>,
@@ -59,7 +59,7 @@ impl Parameter {
         self
     }
 
-    /// Calls the function even if the argument is unknown, or contains something unknown.
+    /// Calls the function even if the argument is unknown or contains unknown values.
     #[must_use]
     pub fn allow_unknown(mut self) -> Parameter {
         self.allow_unknown = true;
@@ -94,22 +94,21 @@ impl Function {
         self
     }
 
-    /// Marks the descriptions as plain text in place of Markdown.
+    /// Marks the descriptions as plain text instead of Markdown.
     #[must_use]
     pub fn plain(mut self) -> Function {
         self.text = Text::Plain;
         self
     }
 
-    /// Declares another return type than that of the body: for bodies that return [`Any`](crate::Any), perhaps
-    /// unknown ones.
+    /// Declares a return type that differs from that of the body, for bodies that return [`Any`](crate::Any).
     #[must_use]
     pub fn returning(mut self, ty: Type) -> Function {
         self.returns = ty;
         self
     }
 
-    /// The type of the argument at this position.
+    /// Returns the parameter of the argument at this position.
     #[doc(hidden)]
     pub fn parameter(&self, position: usize) -> Option<&Parameter> {
         self.parameters.get(position).or(self.variadic.as_ref())
@@ -126,7 +125,7 @@ impl Function {
 pub struct Arguments<'a>(&'a [Value]);
 
 impl Arguments<'_> {
-    /// The argument at this position.
+    /// Returns the argument at this position.
     pub fn get<T: Cty>(&self, position: usize) -> Result<T, FunctionError> {
         let value = self
             .0
@@ -147,12 +146,12 @@ impl Arguments<'_> {
 pub struct FunctionError {
     /// The error message.
     pub text: String,
-    /// The argument that is wrong, counted from zero.
+    /// Index of the wrong argument, from zero.
     pub argument: Option<usize>,
 }
 
 impl FunctionError {
-    /// An error of the call as a whole.
+    /// Creates an error of the call as a whole.
     pub fn new(text: impl Into<String>) -> FunctionError {
         FunctionError {
             text: text.into(),
@@ -160,7 +159,7 @@ impl FunctionError {
         }
     }
 
-    /// An error of one argument.
+    /// Creates an error of one argument.
     pub fn argument(position: usize, text: impl Into<String>) -> FunctionError {
         FunctionError {
             text: text.into(),

@@ -1,5 +1,5 @@
-//! Failures of a plugin's own code become diagnostics: panics, of calls and of what runs beside them, and errors that do not say
-//! what is wrong.
+//! Conversion of failures in a plugin's own code to diagnostics: panics, in calls and in the plugin's other tasks, and errors
+//! without a message.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -18,7 +18,7 @@ thread_local! {
     static GUARDS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Held while code runs whose panic ends up in the answer of its call.
+/// Guard that is held while code runs whose panic is reported in the answer of its call.
 pub(crate) struct Guard(());
 
 impl Guard {
@@ -34,7 +34,7 @@ impl Drop for Guard {
     }
 }
 
-/// Runs a plugin's code; a panic becomes the diagnostic that says so. What the code had changed in its context by then stays.
+/// Runs a plugin's code, and converts a panic to a diagnostic. Changes of the context before the panic are kept.
 pub(crate) async fn guarded<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
     let mut operation = pin!(operation);
     // A guard counts for its thread, and the next poll may be on another one.
@@ -42,26 +42,26 @@ pub(crate) async fn guarded<T>(operation: impl Future<Output = Result<T>>) -> Re
         let _guard = Guard::new();
         operation.as_mut().poll(cx)
     });
-    // Nothing half-changed is seen afterwards but the context, of which each part is set as a whole.
+    // Only the context is used after a panic, and each of its parts is set as a whole.
     let result = AssertUnwindSafe(polled).catch_unwind().await;
     result
         .unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
         .map_err(with_an_error)
 }
 
-/// [`guarded`] for code that is not asynchronous.
+/// Runs code that is not asynchronous, as [`guarded`] does.
 pub(crate) fn guarded_now<T>(operation: impl FnOnce() -> T) -> Result<T> {
     let _guard = Guard::new();
     std::panic::catch_unwind(AssertUnwindSafe(operation)).map_err(|panic| panicked(panic.as_ref()))
 }
 
-/// [`guarded_now`] for code that can fail.
+/// Runs code that can fail, as [`guarded_now`] does.
 pub(crate) fn guarded_result<T>(operation: impl FnOnce() -> Result<T>) -> Result<T> {
     guarded_now(operation).and_then(|result| result.map_err(with_an_error))
 }
 
-/// The diagnostics of an operation that failed. The host takes an answer without an error for a success, so there is one in any
-/// case.
+/// Returns the diagnostics of a failed operation, with an error added if there is none: the host treats an answer without errors as
+/// success.
 fn with_an_error(mut found: Diagnostics) -> Diagnostics {
     if !found.has_errors() {
         found.push(Diagnostic::error(
@@ -73,7 +73,7 @@ fn with_an_error(mut found: Diagnostics) -> Diagnostics {
     found
 }
 
-/// The diagnostic for a panic.
+/// Builds the diagnostic for a panic.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Diagnostics {
     Diagnostic::error(
         "Plugin panicked",
@@ -95,7 +95,7 @@ fn message(panic: &dyn Any) -> &str {
 /// Panics outside of calls that no answer has reported yet.
 static UNREPORTED: Mutex<Vec<Diagnostic>> = Mutex::new(Vec::new());
 
-/// Limit of unreported panics. More say nothing new: a task that panics is usually started again and again.
+/// Limit of unreported panics. More would repeat them: a task that panics is usually restarted many times.
 const UNREPORTED_LIMIT: usize = 8;
 
 /// Watches for panics of this process. All are logged. A panic in a task or thread that the plugin has started fails no call, so the
@@ -107,7 +107,7 @@ pub fn watch_panics() {
         if tracing::enabled!(tracing::Level::ERROR) {
             tracing::error!("{panic}");
         } else {
-            // There is no other place to report this to.
+            // Standard error is the only place to report to.
             drop(writeln!(std::io::stderr(), "{panic}"));
         }
         // A thread at its end has no guard any more.
@@ -135,7 +135,7 @@ fn remember(panic: &PanicHookInfo<'_>) {
     }
 }
 
-/// The diagnostics of an answer, with the panics outside of calls that no answer has reported yet.
+/// Adds the panics outside of calls that no answer has reported yet to the diagnostics of an answer.
 pub fn reported(mut found: Diagnostics) -> Diagnostics {
     found
         .0

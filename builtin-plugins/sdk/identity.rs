@@ -1,4 +1,4 @@
-//! Identities of objects: the attributes that say which object one is, wherever its state is.
+//! Identities of objects: the attributes that identify an object independently of its state.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use cty::{Type, Value};
 
 use crate::schema::Compiled;
 
-/// An attribute of the model that belongs to the object's identity. It may be a result: an identity is sent once all of it is
+/// An attribute of the model that belongs to the object's identity. It may be computed: an identity is sent when all of it is
 /// known.
 #[derive(Clone, Debug)]
 pub struct IdentityAttribute {
-    /// The name, in the model and in the identity.
+    /// Name of the attribute, in the model and in the identity.
     pub name: &'static str,
-    /// An import by identity must give it; otherwise it may.
+    /// True if an import by identity must set the attribute; otherwise it may.
     pub required_for_import: bool,
     /// Description of the attribute for users.
     pub description: &'static str,
 }
 
-/// The type of a resource's identity.
+/// Returns the type of a resource's identity.
 pub fn identity_type(schema: &Compiled, identity: &[IdentityAttribute]) -> Type {
     Type::object(
         identity
@@ -27,7 +27,7 @@ pub fn identity_type(schema: &Compiled, identity: &[IdentityAttribute]) -> Type 
     )
 }
 
-/// The identity of an object, taken from its state (or plan) once it is wholly known and no part that is needed is missing.
+/// Returns the identity of an object from its state or plan; `None` unless it is wholly known and all required parts are set.
 pub fn identity_of(identity: &[IdentityAttribute], state: &Value) -> Option<Value> {
     if identity.is_empty() {
         return None;

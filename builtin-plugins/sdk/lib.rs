@@ -63,8 +63,8 @@ mod stop;
 pub mod validate;
 mod waiting;
 
-// The other side of what authors implement: `monoform-sdk-server` and `monoform-sdk-testing` drive plugins through these modules. They
-// are released together with this crate, so nothing here is promised to anybody else.
+// Callers of the authors' traits: `monoform-sdk-server` and `monoform-sdk-testing` call plugins through these modules. They are
+// released together with this crate, so these interfaces are not stable.
 #[doc(hidden)]
 pub mod calls;
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! List resources: finding the objects of a resource type that exist already.
+//! List resources: finding existing objects of a resource type.
 
 use std::marker::PhantomData;
 
@@ -15,8 +15,8 @@ use crate::model::{Cty, Model};
 use crate::schema::{Compiled, Schema};
 use crate::stop::Stop;
 
-/// Finds the objects of a resource type that exist already, for the `list` blocks of queries. It has the name of a resource
-/// type of the same provider, whose [`identity`](crate::Resource::identity) says what each object is known by.
+/// Finds the existing objects of a resource type, for the `list` blocks of queries. It has the name of a resource type of the
+/// same provider, which must have an [`identity`](crate::Resource::identity).
 #[async_trait]
 pub trait ListResource: Send + Sync + 'static {
     /// The arguments of the `config` block, declared by [`model!`](crate::model!); [`Empty`](crate::Empty) if there are none.
@@ -31,13 +31,13 @@ pub trait ListResource: Send + Sync + 'static {
         Schema::of::<Self::Config>()
     }
 
-    /// Checks a configuration beyond what the rules of its attributes say.
+    /// Checks rules that the schema's validators cannot express.
     fn validate(&self, _config: &Self::Config) -> Diagnostics {
         Diagnostics::new()
     }
 
-    /// Finds objects, and hands each to [`Found::push`], which says when there are enough. Of an object only the attributes
-    /// of its identity are needed, unless [`Found::wants_objects`].
+    /// Finds objects, and passes each to [`Found::push`], which returns false when there are enough. Only the attributes of
+    /// the identity are needed, unless [`Found::wants_objects`] returns true.
     async fn list(
         &self,
         config: Self::Config,
@@ -46,7 +46,7 @@ pub trait ListResource: Send + Sync + 'static {
     ) -> Result<()>;
 }
 
-/// Takes the objects that a list resource finds.
+/// Receiver of the objects that a list resource finds.
 pub struct Found<M> {
     request: ListRequest,
     taken: u64,
@@ -55,15 +55,15 @@ pub struct Found<M> {
 
 /// A request for objects, and their receiver.
 pub(crate) struct ListRequest {
-    /// The largest number of objects requested.
+    /// Maximum number of objects.
     pub limit: u64,
-    /// Requests whole objects, not only their identities.
+    /// True if whole objects are requested, not only their identities.
     pub include_objects: bool,
     /// Receiver of the objects: display name and value.
     pub objects: mpsc::Sender<(String, Box<dyn ToObject>)>,
 }
 
-/// A model that becomes a value once the type of the objects is known.
+/// Model that is converted to a value when the type of the objects is known.
 pub(crate) trait ToObject: Send {
     fn to_object(&self, schema: &Compiled) -> Value;
 }
@@ -75,22 +75,22 @@ impl<M: Model> ToObject for M {
 }
 
 impl<M: Model> Found<M> {
-    /// The largest number of objects requested.
+    /// Returns the maximum number of objects.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.request.limit
     }
 
-    /// Returns true if whole objects are requested, beside their identities.
+    /// Returns true if whole objects are requested, not only their identities.
     #[must_use]
     pub fn wants_objects(&self) -> bool {
         self.request.include_objects
     }
 
-    /// Passes on an object, with a name for people. Returns true if more are requested: not once there are as many as were
-    /// requested, or the caller is gone.
+    /// Passes on an object, with a name for people. Returns true if more objects are requested; false when the limit is
+    /// reached or the caller has disconnected.
     pub async fn push(&mut self, display_name: impl Into<String> + Send, object: M) -> bool {
-        // Also for lists that do not mind what this returned before.
+        // Also holds for lists that ignored the previous return value.
         if self.taken >= self.request.limit {
             return false;
         }
@@ -101,7 +101,7 @@ impl<M: Model> Found<M> {
     }
 }
 
-/// A list resource behind a pointer: values instead of models.
+/// Object-safe form of [`ListResource`]: takes values instead of the list's models.
 #[async_trait]
 pub(crate) trait AnyList: Send + Sync {
     fn schema(&self) -> &Compiled;

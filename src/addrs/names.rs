@@ -1,4 +1,4 @@
-//! Names in addresses: identifiers, hosts, namespaces and types of providers, and the error for text that is none.
+//! Names in addresses: identifiers, hosts, namespaces and types of providers, and the error for invalid text.
 
 /// The error for text that is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -203,7 +203,8 @@ pub fn target(text: &str) -> Result<Target, ParseError> {
         if module.is_root() {
             return Err(ParseError::address("An address is required."));
         }
-        // One key makes the whole path that of one instance: steps without a key then mean the instance without one.
+        // If one step has a key, the path means one instance: steps without a key then mean the instance without a
+        // key.
         return Ok(if keyed(&module) {
             Target::ModuleInstance(module)
         } else {

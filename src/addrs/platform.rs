@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A platform that plugins are built for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Platform {
     pub os: String,

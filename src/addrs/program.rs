@@ -11,18 +11,18 @@ pub const OPENTOFU_VERSION: &str = "1.12.6";
 /// Environment variable that selects the mode, whatever the name of the executable.
 pub const MODE_VARIABLE: &str = "MONOFORM_MODE";
 
-/// The tool whose language and conventions hold where Terraform and OpenTofu contradict each other.
+/// Tool whose language and conventions apply where Terraform and OpenTofu contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// The union of both tools. Where they contradict each other, Terraform's meaning holds, with a warning.
+    /// The union of both tools. Where they contradict each other, Terraform's meaning applies, with a warning.
     #[default]
     Monoform,
     Terraform,
     OpenTofu,
 }
 
-/// The mode of this process. Addresses without a host mean another registry in another mode, and they are read
-/// everywhere: the mode is a fact about the process, like its name.
+/// The mode of this process. It is global because every parser of addresses needs it: the default registry of
+/// addresses without a host depends on the mode.
 static MODE: OnceLock<Mode> = OnceLock::new();
 
 impl Mode {
@@ -58,13 +58,13 @@ impl Mode {
         MODE.get().copied().unwrap_or_default()
     }
 
-    /// Returns true if OpenTofu's meaning holds where the tools contradict each other.
+    /// Returns true if OpenTofu's meaning applies where the tools contradict each other.
     #[must_use]
     pub fn is_opentofu(self) -> bool {
         self == Mode::OpenTofu
     }
 
-    /// Returns true if the language has what only OpenTofu has.
+    /// Returns true if the language includes the features that only OpenTofu has.
     #[must_use]
     pub fn has_opentofu(self) -> bool {
         self != Mode::Terraform

@@ -23,7 +23,6 @@ pub fn default_host() -> &'static str {
     }
 }
 
-/// The source address of a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Provider {
     pub host: Arc<str>,
@@ -33,7 +32,7 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// Returns a provider of the namespace `hashicorp` in the default registry, which a bare name means.
+    /// Returns a provider of the namespace `hashicorp` in the default registry, as a bare name does.
     pub fn default_for(ty: impl Into<Arc<str>>) -> Provider {
         Provider {
             host: default_host().into(),
@@ -51,7 +50,7 @@ impl Provider {
         }
     }
 
-    /// Returns the provider of a local name without an entry in `required_providers`.
+    /// Returns the provider that a local name implies without an entry in `required_providers`.
     #[must_use]
     pub fn implied(local_name: &str) -> Provider {
         if local_name == "terraform" {
@@ -67,8 +66,8 @@ impl Provider {
         &*self.host == BUILTIN_HOST && &*self.namespace == "builtin"
     }
 
-    /// Returns true if an address means the same provider: both public registries have those of the namespace
-    /// `hashicorp`.
+    /// Returns true if both addresses have the same packages: both public registries offer the providers of
+    /// the namespace `hashicorp`.
     #[must_use]
     pub fn is_same_package(&self, other: &Provider) -> bool {
         let public = |host: &str| host == TERRAFORM_HOST || host == OPENTOFU_HOST;

@@ -12,7 +12,7 @@ pub enum Referenceable {
     Variable(Arc<str>),
     /// `local.NAME`.
     Local(Arc<str>),
-    /// `TYPE.NAME`, `data.TYPE.NAME`, `ephemeral.TYPE.NAME`: all its instances.
+    /// `TYPE.NAME`, `data.TYPE.NAME`, `ephemeral.TYPE.NAME`: a resource with all its instances.
     Resource(Resource),
     /// A resource with a known instance key.
     ResourceInstance(ResourceInstance),

@@ -92,7 +92,8 @@ impl Resource {
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.mode {
-            // Without the prefix, the address would parse as something else: a resource type may be named `local`.
+            // Without the prefix, the address would be parsed as another object: a resource type may be named
+            // `local`.
             Mode::Managed if names::needs_resource_prefix(&self.ty) => f.write_str("resource.")?,
             Mode::Managed => {}
             Mode::Data => f.write_str("data.")?,

@@ -61,7 +61,7 @@ pub enum Error {
     /// Symbolic links are not supported by this operating system.
     #[error("its link \"{0}\" cannot be created on this system")]
     LinkNotSupported(String),
-    /// The system has another meaning for the name, or no file can have it.
+    /// The name is reserved by the operating system, or not valid for a file.
     #[error("its entry \"{0}\" has a name that files cannot have on this system")]
     Reserved(String),
 }

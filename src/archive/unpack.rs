@@ -1,7 +1,7 @@
 //! Unpacking of archives into a directory.
 //!
-//! Symbolic links are created last, so that no file is written through a link. None leads outside: `..` may only be at
-//! the beginning of its target, no more often than the link is deep, and all its parents are real directories.
+//! Symbolic links are created last, so that no file is written through a link. No link leads outside: `..` may only be
+//! at the beginning of its target, no more often than the link is deep, and all its parents are real directories.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -90,7 +90,6 @@ pub fn entry_path(name: &str) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// The directory of an archive's files.
 struct Target<'a> {
     root: PathBuf,
     entries: Entries<'a>,
@@ -187,7 +186,7 @@ impl Target<'_> {
         }
         let mut steps = unix.split('/').filter(|s| !s.is_empty() && *s != ".").peekable();
         let mut up = 0;
-        // A `..` after a name could leave the directory by way of another link.
+        // A `..` after a name could leave the directory through another link.
         while steps.next_if_eq(&"..").is_some() {
             up += 1;
         }
@@ -199,7 +198,7 @@ impl Target<'_> {
         match fs::symlink_metadata(&place) {
             Ok(found) if found.is_dir() => return Err(Error::LinkAndDirectory(path.display().to_string())),
             Ok(_) => fs::remove_file(place).map_err(entry_error(&path))?,
-            // Nothing is there, or a parent is no directory, which `finish` reports.
+            // Nothing exists there, or a parent is not a directory, which `finish` reports.
             Err(_) => {}
         }
         self.empty = false;

@@ -1,4 +1,4 @@
-//! Storage of the token of a host, for `login` and `logout`.
+//! Location of the token of a host, for `login` and `logout`.
 
 use std::path::PathBuf;
 
@@ -62,7 +62,8 @@ pub fn host_argument(positional: &[String], what: &str) -> Result<(Option<Host>,
 }
 
 impl<'s> Stored<'s> {
-    /// Looks up the token of a host.
+    /// Searches for the token of a host in the CLI configuration, the credentials file and the
+    /// helper.
     #[must_use]
     pub fn find(session: &'s Session, host: Host) -> Stored<'s> {
         let file = credentials_file::path(&session.env);

@@ -69,7 +69,8 @@ impl Session {
         Ok(Some(Arc::new(found)))
     }
 
-    /// Has the encryption read again, for a command that runs again when files change.
+    /// Discards the configuration of the encryption, so that a command that runs again after file changes reads it
+    /// again.
     pub fn forget_encryption(&self) {
         *self.encryption.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

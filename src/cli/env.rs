@@ -2,8 +2,8 @@
 //!
 //! | Variable | Meaning |
 //! | --- | --- |
-//! | `TF_CLI_ARGS`, `TF_CLI_ARGS_<command>` | more arguments, put in right behind the command's name |
-//! | `TF_DATA_DIR` | stands in for `.terraform` |
+//! | `TF_CLI_ARGS`, `TF_CLI_ARGS_<command>` | additional arguments, inserted after the command's name |
+//! | `TF_DATA_DIR` | replaces `.terraform` |
 //! | `TF_WORKSPACE` | the workspace |
 //! | `TF_VAR_<name>` | the value of a root input variable |
 //! | `TF_INPUT` | `0` or `false`: never ask |
@@ -113,7 +113,7 @@ impl Env {
         )
     }
 
-    /// Returns true if output must have no colours, by the convention of no-color.org.
+    /// Returns true if `NO_COLOR` is set (no-color.org).
     #[must_use]
     pub fn no_color(&self) -> bool {
         self.get("NO_COLOR").is_some()
@@ -125,7 +125,7 @@ impl Env {
         self.get("MONOFORM_STRICT_ADDRESSES").is_some_and(|value| value != "0")
     }
 
-    /// Returns true if hints for the user are of no use.
+    /// Returns true if `TF_IN_AUTOMATION` is set: hints for the user are left out.
     #[must_use]
     pub fn in_automation(&self) -> bool {
         self.get("TF_IN_AUTOMATION").is_some()
@@ -142,7 +142,7 @@ impl Env {
         !self.progress_off() && able && !on_terminal && !self.in_automation()
     }
 
-    /// Returns true if nothing is to be written that says how far an operation is.
+    /// Returns true if `MONOFORM_PROGRESS` switches off progress messages.
     #[must_use]
     pub fn progress_off(&self) -> bool {
         matches!(self.get("MONOFORM_PROGRESS"), Some("off" | "0" | "false"))
@@ -163,8 +163,8 @@ impl Env {
     #[must_use]
     pub fn persist_interval(&self) -> (Duration, Option<Diagnostic>) {
         const NAME: &str = "TF_STATE_PERSIST_INTERVAL";
-        // Shorter than Terraform's 20 seconds: the journal makes results
-        // durable, and this is only for others who read the state.
+        // Shorter than Terraform's 20 seconds: the journal already makes results durable, and the snapshot is only for others who read the
+        // state.
         let usual = Duration::from_millis(100);
         match self.get(NAME).map(|text| (text, text.trim().parse::<u32>())) {
             None => (usual, None),
@@ -182,8 +182,8 @@ impl Env {
         }
     }
 
-    /// Returns the interval for states in stores. Every write is a request there, so the variable cannot make it shorter than 20
-    /// seconds, which is Terraform's default.
+    /// Returns the interval for states in stores. There every write is a request, so the variable cannot make it shorter than 20 seconds,
+    /// which is Terraform's default.
     pub fn persist_interval_of_stores(&self) -> (Duration, Option<Diagnostic>) {
         let (interval, warning) = self.persist_interval();
         (interval.max(Duration::from_secs(20)), warning)

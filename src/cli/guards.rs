@@ -1,6 +1,6 @@
-//! Guards: limits of what a plan may do without a person's approval.
+//! Guards: limits on what a plan may do without a person's approval.
 //!
-//! A pipeline sets them so that it goes on by itself with harmless plans only: `-auto-approve=safe`, `-max-destroy=N`, and
+//! In a pipeline they let harmless plans proceed and stop all others: `-auto-approve=safe`, `-max-destroy=N`, and
 //! `-fail-on=KINDS` of `plan`.
 
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ use crate::args::groups::GuardFlags;
 /// `-detailed-exitcode`.
 pub const GUARDED: u8 = 3;
 
-/// The word for all kinds that take no object away.
+/// Keyword for all kinds of changes that remove no object.
 const SAFE: &str = "safe";
 
-/// The word for invocations of actions, which are no changes of objects.
+/// Keyword for invocations of actions, which are not changes of objects.
 const INVOKE: &str = "invoke";
 
 /// Limit of the objects that a message names.
@@ -107,7 +107,7 @@ impl Approval {
         }
     }
 
-    /// Returns true if some plans at least are applied without asking.
+    /// Returns true if at least some plans are applied without asking.
     #[must_use]
     pub fn is_automatic(&self) -> bool {
         *self != Approval::Asked
@@ -138,7 +138,7 @@ impl Approval {
 /// Result of a guard.
 #[derive(Debug)]
 pub struct Verdict {
-    /// Name of its option, and the value that the user has given.
+    /// Name of the guard's option, and the value that the user has set.
     option: &'static str,
     value: String,
     excess: Excess,
@@ -147,7 +147,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Returns the diagnostic of a refusal; none if the plan may pass. The result goes into the stream in either case.
+    /// Returns the diagnostic of a refusal; none if the plan may be applied. Either result is also written to the stream.
     #[must_use]
     pub fn reported(self, stream: Option<&Arc<Stream>>) -> Option<Diagnostic> {
         let Some(stream) = stream else {
@@ -204,8 +204,8 @@ impl Guards {
         })
     }
 
-    /// Returns the error about a saved plan that is not to be applied. Giving a saved plan is its approval, unless the user
-    /// says what may be approved.
+    /// Returns the error about a saved plan that is not to be applied. Naming a saved plan approves it, unless
+    /// `-auto-approve` limits the approval to some kinds of changes.
     #[must_use]
     pub fn refusal(&self, plan: PlanView<'_>, stream: Option<&Arc<Stream>>) -> Option<Diagnostic> {
         self.too_many_destroyed(plan, stream).or_else(|| {
@@ -246,7 +246,7 @@ impl Guards {
         verdict.reported(stream)
     }
 
-    /// Returns the flag that a run on a server cannot regard, if there is one.
+    /// Returns the first flag that a run on a server does not support, if one is set.
     #[must_use]
     pub fn only_local(&self) -> Option<&'static str> {
         match (&self.approval, self.max_destroy) {
@@ -257,7 +257,7 @@ impl Guards {
     }
 }
 
-/// Judges a plan by the kinds of changes that the user wants to know of by the exit status.
+/// Compares a plan with the kinds of changes in `-fail-on`.
 #[must_use]
 pub fn guarded(plan: PlanView<'_>, kinds: &Kinds, written: &str) -> Verdict {
     let excess = Excess::count(plan, |kind, _| kinds.contain(kind), kinds.invocations);
@@ -275,7 +275,7 @@ pub fn guarded(plan: PlanView<'_>, kinds: &Kinds, written: &str) -> Verdict {
     }
 }
 
-/// Changes of a plan that a guard is about.
+/// Changes of a plan that a guard does not allow.
 #[derive(Debug)]
 struct Excess {
     counts: BTreeMap<&'static str, usize>,

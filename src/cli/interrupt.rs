@@ -19,8 +19,8 @@ use stores::persist::Results;
 /// Time that the process has to end after a second interrupt, before it is aborted.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Times of a process that the system itself ends soon after a request: until that counts as a second interrupt, and then for each
-/// of the steps that follow (ending by itself, saving results, releasing the lock).
+/// Deadlines for a process that the system kills soon after its request: the time until the request counts as a second interrupt,
+/// and then for each of the steps that follow (ending by itself, saving results, releasing the lock).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Hurry {
     graceful: Duration,
@@ -45,10 +45,10 @@ async fn at(instant: Option<tokio::time::Instant>) {
     }
 }
 
-/// Time limit for printing a message before the request itself is passed on.
+/// Time limit for printing a message before the request to stop is passed on.
 const PRINTING: Duration = Duration::from_millis(200);
 
-/// Work before this process is aborted: saving results and releasing the lock.
+/// Steps that are carried out before this process is aborted: saving results and releasing the lock.
 #[derive(Default)]
 pub struct LastResort {
     store: Mutex<Option<SharedStore>>,
@@ -140,7 +140,7 @@ No further operation begins. Running providers and commands are asked to stop.
                     ui.program.tool
                 ),
                 2 => {
-                    // The last resort runs on a thread of its own, since the runtime may be what hangs.
+                    // The last resort runs on a thread of its own, since the runtime may be blocked.
                     end_by_force(last_resort.clone(), patience);
                     "\nTwo interrupts received. Exiting immediately. Note that data loss may have occurred.\n"
                         .to_owned()
@@ -171,7 +171,7 @@ No further operation begins. Running providers and commands are asked to stop.
 /// Completes when an interrupt is received, for a command that runs until then. The handlers are installed before this returns.
 pub fn received() -> impl Future<Output = ()> {
     views::prompt::listened();
-    // Under nohup, a command goes on after its terminal is gone.
+    // Under nohup, a command continues after its terminal was closed.
     let interrupts = Interrupts::listen_as_started();
     async move {
         let Ok(mut interrupts) = interrupts else {
@@ -189,7 +189,7 @@ fn end_by_force(last_resort: Arc<LastResort>, patience: Duration) {
         last_resort.run(patience);
         crate::process::abort();
     };
-    // A thread of its own: the runtime may be what hangs.
+    // On a thread of its own: the runtime may be blocked.
     if std::thread::Builder::new()
         .name("last-resort".to_owned())
         .spawn(work)

@@ -1,4 +1,4 @@
-//! Limits of single providers in `-parallelism`, by the names that the configuration has for them.
+//! Limits of single providers in `-parallelism`, by the local names of the configuration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::args::groups::Parallelism;
 /// Returns the limits; `None` if one number holds for all.
 ///
 /// # Errors
-/// A name is that of no provider that the configuration or the state needs.
+/// A name belongs to no provider that the configuration or the state needs.
 pub fn of(parallelism: &Parallelism, config: &Config, state: &State) -> Result<Option<Arc<Lanes>>, Diagnostic> {
     if parallelism.is_plain() {
         return Ok(None);

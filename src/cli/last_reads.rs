@@ -31,7 +31,7 @@ struct Document {
 /// The last reads of the objects of one state, in their file.
 pub struct LastReadsFile {
     path: PathBuf,
-    /// Begin of the operation, which is the time of its reads: what changes while it runs has not been seen.
+    /// Start of the operation, recorded as the time of its reads: a change during the operation may have been missed.
     began: String,
     reads: LastReads,
 }
@@ -111,7 +111,7 @@ impl LastReadsFile {
     }
 }
 
-/// Returns the reads in a file. One that cannot be understood counts as empty: then more is read.
+/// Decodes the reads in a file. An invalid file counts as empty, so that more is read than necessary.
 fn understood(bytes: &[u8], path: &Path) -> LastReads {
     match serde_json::from_slice::<Document>(bytes) {
         Ok(document) if document.format_version.starts_with("1.") => document.reads,

@@ -62,7 +62,7 @@ pub struct Operation<'s> {
     backend: StateBackend,
     /// Selected workspace.
     pub workspace: String,
-    /// Operation in the lock record.
+    /// Name of the operation in the lock record.
     operation: &'static str,
     plugins: Plugins,
     parallelism: usize,
@@ -280,7 +280,7 @@ impl<'s> Operation<'s> {
                 ),
             ));
         }
-        // Other packages than the planned ones could do something else.
+        // Packages other than the planned ones could behave differently.
         lock_file::check_planned(saved.lock_file.as_deref(), Path::new("."))?;
         // A plan is applied to the backend that it was made for, even if the working directory has another one by now.
         let location = match &saved.backend {

@@ -147,12 +147,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Returns an error without a source range.
+    /// Returns a failure with one error that has no source range.
     pub fn new(summary: impl Into<String>, detail: impl Into<String>) -> Failure {
         Diagnostic::error(summary, detail).into()
     }
 
-    /// Returns an error about arguments.
+    /// Returns a failure about wrong arguments.
     pub fn usage(summary: impl Into<String>, detail: impl Into<String>) -> Failure {
         UsageError::new(summary, detail).into()
     }
@@ -162,12 +162,12 @@ impl Failure {
         UsageError::flag(detail).into()
     }
 
-    /// Returns diagnostics with source ranges in these sources.
+    /// Returns a failure with diagnostics whose source ranges are in these sources.
     pub fn within(problems: impl Into<Diagnostics>, sources: &SourceMap) -> Failure {
         Failure::from_part(Part::problems(problems, sources))
     }
 
-    /// Returns text on standard error that is not formatted as a diagnostic.
+    /// Returns a failure that is printed on standard error without the form of a diagnostic.
     pub fn text(text: impl Into<String>) -> Failure {
         Failure::from_part(Part::Error(text.into()))
     }

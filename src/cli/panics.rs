@@ -1,4 +1,4 @@
-//! Panics: reported as a bug in this program, with an exit status of their own.
+//! Panic hook: a panic is reported as a bug in this program, with an exit status of its own.
 //!
 //! The report is written to a file that only its owner can read, so that it can be attached to an issue. It contains no values: a
 //! panic's message is included only if it is a constant text of the program.
@@ -87,7 +87,7 @@ fn report(info: &PanicHookInfo<'_>) {
         Err(e) => format!("The report could not be written ({}):\n\n{text}", files::io_reason(&e)),
     };
     views::area::close();
-    // If standard error is gone, too, there is nowhere to report to.
+    // If standard error is closed, too, the panic cannot be reported.
     let _ = writeln!(
         io::stderr(),
         "\n!!!!!!!!!!!!!!!!!!!!!!!!!!! MONOFORM CRASH !!!!!!!!!!!!!!!!!!!!!!!!!!!!\n\n\

@@ -28,7 +28,7 @@ pub trait Replacements: Send + Sync {
     ) -> Arc<dyn Provider>;
 }
 
-/// Plugins of a working directory, with the schemas of those that were started.
+/// Plugins of a working directory, with the schemas of those that have been started.
 pub struct Plugins {
     catalog: Catalog,
     host: Host,
@@ -55,7 +55,7 @@ pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Pr
     Ok(out)
 }
 
-/// Returns the program that serves a selected provider. With the checksum of its package, its schemas are kept.
+/// Returns the program that serves a selected provider. If the checksum of its package is known, its schemas are cached.
 #[must_use]
 pub fn program_of(selection: Selection, package: Option<String>) -> Program {
     match selection {
@@ -213,7 +213,6 @@ impl Plugins {
         self.catalog.resolve(needed).map(|_| ())
     }
 
-    /// Returns the schemas of the plugins started so far.
     #[must_use]
     pub fn schemas(&self) -> Schemas {
         self.schemas.lock().unwrap_or_else(PoisonError::into_inner).clone()

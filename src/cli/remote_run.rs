@@ -32,7 +32,7 @@ pub struct Request<'a> {
     pub saved: Option<&'a Path>,
 }
 
-/// Runs an operation on the server, if the workspace's operations run there; returns none for all other workspaces.
+/// Runs an operation on the server, if that is the execution mode of the workspace; otherwise returns none.
 ///
 /// # Errors
 /// The operation failed.

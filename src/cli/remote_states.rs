@@ -1,7 +1,7 @@
 //! Encrypted states that `terraform_remote_state` data sources read.
 //!
-//! The built-in provider reads states in a process of its own, which has no keys. So where the configuration says how a
-//! data source's state is encrypted, it is read and decrypted here, and only the outputs leave this module.
+//! The built-in provider reads states in a process of its own, which has no keys. A state whose encryption is
+//! configured is therefore read and decrypted here, and only the outputs leave this module.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -85,7 +85,7 @@ fn label(object: &AbsResourceInstance) -> String {
     short.strip_prefix("module.").unwrap_or(&short).to_owned()
 }
 
-/// The provider of one data source, whose state is decrypted.
+/// Provider of one data source, which decrypts the state.
 struct Decrypting {
     provider: Arc<dyn Provider>,
     session: Arc<Mutex<Session>>,

@@ -23,11 +23,11 @@ use crate::outcome::{Failure, Outcome, Part, Status};
 use crate::plugin_source::Plugins;
 use crate::process;
 
-/// Number of threads beside the runtime's workers: for blocking calls, for starting plugins, for saving results, and for ending
-/// by force.
+/// Number of threads beside the runtime's workers: blocking calls, starting of plugins, saving of results, and forced
+/// termination.
 const SPARE_THREADS: usize = 4;
 
-/// Checks that so many threads can run at the same time.
+/// Starts this number of threads at the same time, to check that the system allows them.
 fn try_threads(count: usize) -> std::io::Result<()> {
     let mut started = Vec::with_capacity(count);
     for _ in 0..count {
@@ -78,10 +78,10 @@ pub struct Invocation {
     pub concise: bool,
 }
 
-/// Encryption of a command, once it was needed; `None` if nothing is encrypted.
+/// Encryption of a command after it was first needed; `None` if nothing is encrypted.
 pub(crate) type Configured = Result<Option<Arc<::encryption::Encryption>>, Diagnostics>;
 
-/// One run of a command: an invocation in its surroundings. Functions that need no arguments take the [`Surroundings`].
+/// One run of a command: an invocation and its surroundings. Functions that need no arguments take the [`Surroundings`].
 pub struct Session {
     surroundings: Surroundings,
     pub invocation: Invocation,
@@ -151,7 +151,7 @@ impl Session {
         self.workspace.get_or_init(selected)
     }
 
-    /// Has variables read again, for a command that runs again when files change.
+    /// Discards the variables, so that a command that runs again after file changes reads them again.
     pub fn forget_variables(&self) {
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.forget_encryption();
@@ -244,7 +244,7 @@ impl Surroundings {
         Ok(Host::new(settings))
     }
 
-    /// Returns the conditions under which packs are opened.
+    /// Returns the settings for opening packs: the trusted key and the limits.
     pub fn pack_conditions(&self) -> pack::Conditions {
         let mut conditions = pack::Conditions::from_environment(&self.env);
         if let pack::Trust::Environment(file) = &mut conditions.trust {
@@ -341,7 +341,7 @@ impl Surroundings {
         // The runtime itself would panic if a thread cannot be started.
         let workers = match try_threads(wanted + SPARE_THREADS) {
             Ok(()) => wanted,
-            // One worker does all of it, only not at the same time.
+            // One worker can do all of the work, without concurrency.
             Err(_) => try_threads(1 + SPARE_THREADS).map(|()| 1).map_err(refused)?,
         };
         tokio::runtime::Builder::new_multi_thread()

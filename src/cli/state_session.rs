@@ -154,7 +154,7 @@ pub fn backend_of_all(session: &Session) -> Result<StateBackend, Failure> {
     backend::current(&session.stores(), Some(&project.config)).within(&project.sources)
 }
 
-/// Returns true if a diagnostic is that the configuration refuses this version.
+/// Returns true if a diagnostic reports that the configuration refuses this version.
 #[must_use]
 pub fn is_refusal(problem: &Diagnostic) -> bool {
     problem.is_error() && VERSION_REFUSED.iter().any(|summary| problem.summary == *summary)

@@ -168,7 +168,7 @@ impl stores::Plugins for Surroundings {
                 SupplyMode::ManagedByTerraform
             }
         };
-        // Overrides and reattached plugins run whatever is there, so a version would mean nothing.
+        // Overrides and reattached plugins run whatever version they are, so none is reported.
         let managed = supply_mode == SupplyMode::ManagedByTerraform;
         Ok(SelectedProvider {
             version: selection.version().filter(|_| managed).cloned(),

@@ -40,7 +40,7 @@ pub fn read(dir: Option<&str>) -> Result<TestFiles, Diagnostic> {
     Ok(test_files::read(&Disk, ".", path, dir.is_some()))
 }
 
-/// Returns true if there is anything to install for: configuration or test files.
+/// Returns true if there are configuration or test files to install modules or providers for.
 #[must_use]
 pub fn is_anything_there(dir: Option<&str>) -> bool {
     crate::workdir::has_configuration()
@@ -77,10 +77,10 @@ pub struct Tested {
     pub problems: Diagnostics,
 }
 
-/// Use of the modules of test files.
+/// Purpose for which the modules of test files are loaded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Checks; missing modules are ignored.
+    /// Checks of the files; missing modules are ignored.
     Checks,
     /// Search for requirements; missing modules are ignored.
     Installation,

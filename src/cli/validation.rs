@@ -24,7 +24,7 @@ pub fn beyond_loading(session: &Session, project: &Project, loading: &Diagnostic
 /// # Errors
 /// The plugins cannot be selected, or no runtime can be started.
 pub fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagnostics> {
-    // Validation is about the configuration only, whatever the state has.
+    // Validation depends on the configuration only, so the state is empty.
     let nothing = State::new();
     let plugins = session.plugins()?;
     let mut problems = plugins.resolve_available(&project.config, &nothing);

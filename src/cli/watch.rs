@@ -23,7 +23,7 @@ const MOST: usize = 20_000;
 /// Modification time and size of each file.
 type Snapshot = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
-/// Suffixes of configuration and test files, which no run should write.
+/// Suffixes of the files that are watched even if a run changes them: configuration and test files.
 const CONFIGURATION: &[&str] = &[
     ".tf",
     ".tf.json",
@@ -102,7 +102,7 @@ async fn changed(beside: &BTreeSet<PathBuf>, before: &Snapshot, stop: &Stop) -> 
     let mut found = BTreeSet::new();
     loop {
         let all = changes(&known, &look(beside));
-        // Editors write several files, and in steps: wait until nothing changes any more.
+        // Editors write several files, in several steps, so the watch waits until nothing changes any more.
         if !all.is_empty() && all == found {
             return Some(all);
         }
@@ -128,12 +128,12 @@ impl Watch {
         Watch { beside, before }
     }
 
-    /// Takes a snapshot before the files are used.
+    /// Takes the first snapshot, before the files are read.
     pub fn begin(&mut self) {
         self.before = look(&self.beside);
     }
 
-    /// Sets the watched directories beside the working directory. A new one is watched from its current state.
+    /// Sets the watched directories outside of the working directory. For a new one, changes count from now on.
     pub fn also(&mut self, beside: BTreeSet<PathBuf>) {
         if beside != self.beside {
             let outside = look(&beside).into_iter().filter(|(path, _)| path.starts_with(".."));

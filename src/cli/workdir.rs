@@ -190,8 +190,8 @@ pub fn has_queries() -> bool {
     config::loader::has_queries(&Disk, ".").unwrap_or(false)
 }
 
-/// Returns the values of the root variables from flags, files, the environment and a workspace's stored variables. The user is
-/// asked for missing ones if input is possible.
+/// Returns the values of the root variables from flags, files, the environment and the variables that the server stores for the
+/// workspace. The user is asked for missing ones if input is possible.
 pub fn variables(
     session: &Session,
     project: &mut Project,
@@ -307,7 +307,7 @@ pub fn environment(surroundings: &Surroundings, workspace: &str) -> EvaluationEn
     }
 }
 
-/// Returns the time in the form of plans: UTC, in whole seconds.
+/// Returns the current time in the form of plans: UTC, in whole seconds.
 #[must_use]
 pub fn now() -> String {
     let now = process::now();

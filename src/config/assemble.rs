@@ -376,7 +376,7 @@ fn resolve_state_store(module: &mut Module, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Builds the error for a second `backend` or `state_store` block, duplicate or conflicting.
+/// Builds the error for a second `backend` or `state_store` block: a duplicate, or one that conflicts with the first.
 fn second_place(first: &Backend, second: &Backend) -> Diagnostic {
     let (ty, other) = (second.block_type(), first.block_type());
     let (summary, detail) = if ty == other {

@@ -44,11 +44,11 @@ pub enum RootVariables<'o> {
 /// Source of the values of variables that are not const.
 #[derive(Clone, Copy)]
 pub(crate) enum Others<'m> {
-    /// Nothing is known of them.
+    /// Their values are unknown.
     Unknown,
-    /// The module is the root.
+    /// Variables of the root module.
     Root(RootVariables<'m>),
-    /// The module is called from another one.
+    /// Variables of a called module, whose values are arguments of the call.
     Call(&'m EarlyModule<'m>, &'m ModuleCall),
 }
 
@@ -268,8 +268,8 @@ impl<'m> EarlyModule<'m> {
         value.as_str().map(|text| Some(text.into())).ok_or(Unusable)
     }
 
-    /// Returns true if every const variable has a value. If one is missing, which has been reported, other values are
-    /// unknown as a consequence.
+    /// Returns true if every const variable has a value. A missing one has been reported; other values may be unknown because
+    /// of it.
     fn is_complete(&self) -> bool {
         let mut of_const = self.module.variables.values().filter(|v| v.is_const);
         of_const.all(|v| self.values.contains_key(&v.name))
@@ -364,7 +364,7 @@ impl<'m> EarlyModule<'m> {
             if !problems.has_errors() && value.is_wholly_known() {
                 out.insert(attribute.name.clone(), value);
             } else if self.selected.is_some() {
-                // The default must not take its place.
+                // Unknown, so that the default does not replace it.
                 out.insert(attribute.name.clone(), Value::dynamic());
             }
         }
@@ -417,7 +417,7 @@ impl<'m> EarlyModule<'m> {
     }
 }
 
-/// Returns the local values that an expression refers to, each marked as not evaluated yet.
+/// Returns the local values that an expression refers to, each with `false`: not evaluated yet.
 fn needed_locals(expr: &Expr) -> Vec<(Arc<str>, bool)> {
     let subjects = lang::refs::traversals(expr)
         .into_iter()
@@ -430,7 +430,7 @@ fn needed_locals(expr: &Expr) -> Vec<(Arc<str>, bool)> {
         .collect()
 }
 
-/// An argument of a call that is evaluated while loading.
+/// Argument of a call that is evaluated while the configuration is loaded.
 struct Argument {
     name: &'static str,
     /// Returns true for objects that the argument may refer to.

@@ -1,5 +1,5 @@
-//! Names of configuration and test files: those of Terraform, and those of OpenTofu, which takes its own file where a
-//! directory has both of the same name.
+//! Names of configuration and test files of Terraform and OpenTofu. If a directory has both of the same name,
+//! OpenTofu reads its own file.
 
 use addrs::program::Mode;
 
@@ -9,19 +9,19 @@ const CONFIGURATION: [(&str, &str); 2] = [(".tf", ".tofu"), (".tf.json", ".tofu.
 /// Endings of test files: Terraform's and OpenTofu's.
 const TESTS: [(&str, &str); 2] = [(".tftest.hcl", ".tofutest.hcl"), (".tftest.json", ".tofutest.json")];
 
-/// Returns true if a name is that of a configuration file of either tool, hidden or not.
+/// Returns true if this is the name of a configuration file of either tool, hidden or not.
 #[must_use]
 pub fn is_configuration(name: &str) -> bool {
     ends_with(name, &CONFIGURATION)
 }
 
-/// Returns true if a name is that of a test file of either tool.
+/// Returns true if this is the name of a test file of either tool.
 #[must_use]
 pub fn is_test(name: &str) -> bool {
     ends_with(name, &TESTS)
 }
 
-/// Returns true if only OpenTofu reads a configuration file of this name.
+/// Returns true if only OpenTofu reads configuration files of this name.
 #[must_use]
 pub fn is_of_opentofu(name: &str) -> bool {
     CONFIGURATION.iter().any(|(_, own)| name.ends_with(own))
@@ -40,8 +40,8 @@ fn ends_with(name: &str, endings: &[(&str, &str)]) -> bool {
     endings.any(|(terraform, opentofu)| name.ends_with(terraform) || name.ends_with(opentofu))
 }
 
-/// Leaves only the names that a mode reads. Returns the names of OpenTofu that are not read because the directory has
-/// Terraform's file of the same name, if the user should know: under its own name, the program reads both kinds.
+/// Removes the names that the mode does not read. Returns OpenTofu's names that are left out because the directory
+/// has Terraform's file of the same name, if the user should be told: in its own mode, the program reads both kinds.
 pub(crate) fn select(names: &mut Vec<String>, mode: Mode) -> Vec<String> {
     let all: Vec<(&str, &str)> = CONFIGURATION.into_iter().chain(TESTS).collect();
     let pair = |name: &str| {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use files::mounts::Mounts;
 use system::{Os, paths};
 
-/// The file system operations that loading needs. Paths are relative to the working directory, with `/` between steps.
+/// File system operations that loading needs. Paths are relative to the working directory, with `/` as separator.
 pub trait FileSource: Sync {
     /// Lists the names of the files (not directories) in a directory.
     fn list(&self, dir: &str) -> io::Result<Vec<String>>;
@@ -31,7 +31,8 @@ impl FileSource for Disk {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(dir)? {
             let entry = entry?;
-            // A link counts as what it leads to; a broken one is listed, so that reading it reports the error.
+            // A link counts as the file or directory that it leads to; a broken one is listed, so that reading it
+            // reports the error.
             let is_dir = std::fs::metadata(entry.path()).is_ok_and(|m| m.is_dir());
             if !is_dir {
                 // A name that is not UTF-8 cannot be read in its lossy form: if the file matters, reading it reports
@@ -80,7 +81,7 @@ fn follow(path: &str) -> Option<String> {
     Some(if done.is_empty() { ".".to_owned() } else { done })
 }
 
-/// Returns the steps of a path, the first one last. An absolute path changes where they begin.
+/// Returns the steps of a path in reverse order. For an absolute path, `begin` is set to its root.
 fn steps(path: &str, begin: &mut String) -> Vec<String> {
     let path = paths::to_slash(Os::CURRENT, path);
     let (volume, rest) = paths::split_volume(Os::CURRENT, &path);
@@ -198,7 +199,7 @@ impl FileSource for MemoryFiles {
     }
 }
 
-/// Returns the shortest path with the same meaning by its text alone: no `.` steps, and `..` steps only at the
+/// Returns the shortest equivalent path, without access to the disk: no `.` steps, and `..` steps only at the
 /// beginning.
 #[must_use]
 pub fn clean(path: &str) -> String {

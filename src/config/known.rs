@@ -1,7 +1,7 @@
-//! Values that are known before everything else: what the settings of a root module can be made of.
+//! Values that are known before the state is read, for the settings of a root module.
 //!
-//! The encryption of states is configured before a state is read. Its arguments can depend on input variables, on local
-//! values that are made of these, on paths and on functions.
+//! The encryption of states is configured before a state is read. Its arguments can depend on input variables, on local values
+//! that are made of these, on paths and on functions.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use crate::loader::configuration_files;
 use crate::model::{Config, Module};
 use crate::values::{self, SetVariables};
 
-/// Returns true if a file of a root module may have an `encryption` block, by its text alone: to parse every module for a block
-/// that few have would take time.
+/// Returns true if a file of a root module may have an `encryption` block, by a search in its text: parsing every module for a
+/// block that few have would take time.
 ///
 /// # Errors
 /// The directory or a file cannot be read.
@@ -48,7 +48,7 @@ pub fn may_encrypt(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// A root module, and the values of its variables.
+/// Root module with the values of its variables, for settings that are needed before the state is read.
 pub struct KnownRoot {
     module: Arc<Module>,
     values: ConstValues,
@@ -92,8 +92,8 @@ impl KnownRoot {
     }
 }
 
-/// Replaces the settings of the block that says where states are stored by their values, as far as they are no
-/// constants. `workspace` returns the selected workspace; it is called only if there are such settings.
+/// Replaces settings of the `backend`, `state_store` or `cloud` block that are not constant by their values. `workspace`
+/// returns the selected workspace; it is called only if there are such settings.
 ///
 /// The values stand in the configuration like written ones, so that everything that reads the block knows constants only.
 pub fn settle(config: &mut Config, set: &SetVariables, cwd: &str, workspace: impl FnOnce() -> String) {
@@ -131,7 +131,7 @@ fn is_evaluated(expr: &Expr) -> bool {
 }
 
 impl KnownRoot {
-    /// Replaces expressions that are no constants by their values.
+    /// Replaces expressions that are not constant by their values.
     fn settle_body(&self, body: &mut Body) -> Diagnostics {
         let mut problems = Diagnostics::new();
         for attribute in &mut body.attributes {
@@ -153,7 +153,7 @@ impl KnownRoot {
         problems
     }
 
-    /// Evaluates a setting. What is stored in clear text cannot be made of secrets.
+    /// Evaluates a setting. Settings are stored in clear text, so a sensitive value is an error.
     fn setting(&self, expr: &Expr) -> Result<Value, Diagnostics> {
         let scope = EarlyModule::of_root(&self.module, self.values.clone(), &self.cwd, &self.workspace);
         scope.prepare(expr);

@@ -1,4 +1,4 @@
-//! From a directory to a tree of modules.
+//! Loading: reads a directory and the modules that it calls, and builds the tree of modules.
 
 mod directory;
 mod file_kind;
@@ -23,7 +23,7 @@ use crate::{decode, providers};
 pub(crate) use listing::{configuration_files, contradiction};
 pub use listing::{has_configuration, has_queries};
 
-/// Depth limit of the module tree, which symbolic links could make infinite.
+/// Depth limit of the module tree. Symbolic links could make it infinite.
 const MAX_DEPTH: usize = 64;
 
 /// Inputs of loading other than files.
@@ -37,7 +37,6 @@ pub struct LoadOptions<'o> {
     pub variables: RootVariables<'o>,
     /// Working directory, as `path.cwd` returns it.
     pub cwd: &'o str,
-    /// The selected workspace.
     pub workspace: &'o str,
 }
 
@@ -58,7 +57,7 @@ impl<'o> LoadOptions<'o> {
 /// A loaded configuration with its sources and diagnostics.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The configuration, as far as it could be understood. Whole if there are no errors.
+    /// The configuration, as far as it could be read; complete if there are no errors.
     pub config: Config,
     /// Text of every file that was read.
     pub sources: SourceMap,
@@ -87,7 +86,7 @@ pub struct MissingModule {
 }
 
 impl Loaded {
-    /// Returns the problems, without those of modules that must be installed first.
+    /// Returns the diagnostics, without those about modules that must be installed first.
     #[must_use]
     pub fn apart_from_missing(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
@@ -121,22 +120,22 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
     load_files(files, dir, options, Purpose::Operation)
 }
 
-/// As [`load`], with the query files of the directory: their `list` blocks are resources of the root module.
+/// Loads as [`load`] does, with the query files of the directory: their `list` blocks are resources of the root module.
 #[must_use]
 pub fn load_with_queries(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
     load_files(files, dir, options, Purpose::Query)
 }
 
-/// As [`load`], for tests: provider configurations are not checked, because those of test files are not known yet (see
+/// Loads as [`load`] does, for tests: provider configurations are not checked, because those of test files are not known yet (see
 /// [`Config::with_root_providers`]), and outputs may be ephemeral, because no state is stored.
 #[must_use]
 pub fn load_for_tests(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
     load_files(files, dir, options, Purpose::Tests)
 }
 
-/// As [`load`], to install what the configuration needs. Missing provider configurations and ephemeral outputs of the
-/// root are not reported: tests bring their own configurations, and other commands report both. Terraform's `init` does
-/// the same.
+/// Loads as [`load`] does, to install the modules and providers that the configuration needs. Missing provider configurations and
+/// ephemeral outputs of the root are not reported: tests bring their own configurations, and other commands report both. Terraform's
+/// `init` does the same.
 #[must_use]
 pub fn load_for_installation(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
     load_files(files, dir, options, Purpose::Installation)
@@ -201,7 +200,7 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
         root_outputs(&root.module, &mut judged);
     }
     let config = Config { root };
-    // Nothing is reported about what a syntax error may have garbled.
+    // Parts that a syntax error may have garbled are not reported again.
     let broken = config.broken_parts();
     let garbled = |d: &Diagnostic| {
         d.subject
@@ -257,13 +256,13 @@ struct Loader<'l> {
     diagnostics: Diagnostics,
     /// Problems between modules that are each valid by itself.
     between: Diagnostics,
-    /// Errors that matter to evaluation only ([`Loaded::judged`]), and warnings of that kind. They join `between` in
-    /// the end.
+    /// Errors that matter only to commands that evaluate ([`Loaded::judged`]), and warnings of that kind. They join `between` in the
+    /// end.
     judged: Diagnostics,
     missing: Vec<MissingModule>,
     /// Errors of modules that are not installed or not readable.
     unavailable: Diagnostics,
-    /// True if provider configurations of modules have errors.
+    /// True if provider configurations of modules have errors, so that others may be consequences.
     providers_in_doubt: bool,
     /// True if the configuration is loaded for tests.
     tests: bool,
@@ -433,8 +432,8 @@ impl Loader<'_> {
         early.into_values()
     }
 
-    /// Returns the directory and version of an installed remote module. A module that is not installed, or not as the
-    /// call requires it, is reported.
+    /// Returns the directory and version of an installed remote module. Reports a module that is not installed, or not with the source
+    /// and version that the call requires.
     fn installed(
         &mut self,
         path: &addrs::Module,

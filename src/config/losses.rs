@@ -1,5 +1,5 @@
-//! Parts of a configuration that syntax errors may have garbled. Nothing else is reported about them until the text can
-//! be read.
+//! Parts of a configuration that syntax errors may have garbled. Nothing else is reported about them until the file can
+//! be parsed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use syntax::ast::Body;
 use syntax::{Diagnostics, Range};
 
-/// An outermost block: its range and the names that it declares.
+/// Header of an outermost block: its range and the names that it declares.
 pub(crate) struct Header {
     pub ty: Arc<str>,
     pub range: Range,
@@ -46,8 +46,9 @@ pub(crate) fn names_in_text(text: &str, names: &mut BTreeSet<Arc<str>>) {
     }
 }
 
-/// The parts of blocks that syntax errors may have garbled: the arguments and nested blocks with an error, the header
-/// of the block around them, at which what is missing in it is reported, and the whole of a block that is not closed.
+/// Returns the parts of blocks that syntax errors may have garbled: the arguments and nested blocks with an error, the
+/// header of the enclosing block (the position of errors about missing arguments), and the whole of a block that is not
+/// closed.
 pub(crate) fn broken_parts(body: &Body, problems: &Diagnostics) -> Vec<Range> {
     let mut out: Vec<Range> = Vec::new();
     // The parser returns blocks in source order, so the last one that begins before the error is the one around it.

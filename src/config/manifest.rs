@@ -1,4 +1,4 @@
-//! `modules.json`: the directories in which the modules of the tree are installed.
+//! Module manifest (`modules.json`): the directories in which the modules of the tree are installed.
 
 use std::collections::BTreeMap;
 

@@ -111,7 +111,7 @@ fn override_providers(module: &mut Module, configs: Vec<ProviderConfig>, diagnos
     }
 }
 
-/// Changes the named blocks of a kind. A block without a base is an error with this summary, about this kind.
+/// Changes the named blocks of a kind. A block without a base is an error: `summary` and `kind` are for its text.
 fn override_named<V>(
     base: &mut BTreeMap<Arc<str>, V>,
     overriding: Vec<V>,
@@ -167,7 +167,7 @@ fn override_resources(
     }
 }
 
-/// Reports all but the first of the blocks that an override file can have once.
+/// Reports all but the first of the blocks that an override file may have only once.
 fn twice<'r>(summary: &str, ranges: impl Iterator<Item = &'r Range>, diagnostics: &mut Diagnostics) {
     let mut first: Option<&Range> = None;
     for range in ranges {
@@ -210,7 +210,6 @@ fn ignored_deprecation(notice: &DeprecationNotice) -> Diagnostic {
     .at(&notice.range)
 }
 
-/// Replaces the base value if there is an overriding one.
 fn replace<T>(base: &mut Option<T>, by: Option<T>) {
     if by.is_some() {
         *base = by;

@@ -1,4 +1,4 @@
-//! The parser's entry points in the forms that this crate needs.
+//! Entry points of the parser, in the forms that this crate needs.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ pub(crate) fn file(name: &str, bytes: &[u8]) -> (Arc<Body>, Diagnostics) {
     syntax::parse_file(name, bytes)
 }
 
-/// Parses an expression from a separate text; `what` takes the place of a file name.
+/// Parses an expression from a separate text; `what` is used as the file name.
 pub(crate) fn expression(text: &str, what: &str) -> (Expr, Diagnostics) {
     syntax::parse_expression(what, text, Pos::default())
 }

@@ -24,7 +24,7 @@ fn key(module: &Module, local: &LocalProviderConfig) -> (Provider, Option<Arc<st
     (module.provider_for_local_name(&local.name), local.alias.clone())
 }
 
-/// Returns true if a block only declares that a configuration is expected from the caller, as in Terraform 0.10 to
+/// Returns true if a block is empty and only declares that the caller passes a configuration, as in Terraform 0.10 to
 /// 0.12.
 fn is_proxy(config: &ProviderConfig) -> bool {
     config.body.attributes.is_empty() && config.body.blocks.is_empty() && config.version.is_none()
@@ -32,7 +32,7 @@ fn is_proxy(config: &ProviderConfig) -> bool {
 
 impl Config {
     /// Replaces `provider` blocks of the root module by those with the same name and alias, adds others, and reports
-    /// what does not fit together then.
+    /// conflicts between them and the modules.
     #[must_use]
     pub fn with_root_providers(&self, blocks: Vec<ProviderConfig>) -> (Config, Diagnostics) {
         let mut root = self.root.clone();
@@ -49,7 +49,7 @@ impl Config {
     }
 }
 
-/// Returns true if a module expects its caller to hand over this configuration.
+/// Returns true if a module requires that its caller passes this configuration.
 fn expects(module: &Module, config: &LocalProviderConfig) -> bool {
     let required = module.required_providers.get(&config.name);
     required.is_some_and(|r| r.configuration_aliases.iter().any(|alias| alias.config == *config))
@@ -63,7 +63,8 @@ fn without_caller(config: &LocalProviderConfig) -> String {
     )
 }
 
-/// Sets the visible provider configurations of every module in the tree, and reports what does not fit together.
+/// Sets the visible provider configurations of every module in the tree, and reports configurations that are missing or
+/// do not match.
 pub(crate) fn resolve(root: &mut ModuleNode, diagnostics: &mut Diagnostics) {
     root.providers = own(root);
     local_names(root, diagnostics);
@@ -88,8 +89,8 @@ fn own(node: &ModuleNode) -> VisibleProviders {
     module.provider_configs.keys().map(abs).collect()
 }
 
-/// Resolves the modules below `parent`. `repeats` is the argument (count, for_each or depends_on) that applies to it,
-/// if any.
+/// Resolves the configurations of the modules below `parent`. `repeats` is the range of the argument (count, for_each
+/// or depends_on) that applies to it, if any.
 fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Diagnostics) {
     let caller = parent.module.clone();
     for (name, child) in &mut parent.children {
@@ -107,7 +108,7 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
         visible.extend(own(child));
-        // A refused module was not decoded, so what it expects is unknown.
+        // A refused module was not decoded, so the configurations that it expects are unknown.
         if child.module.refused {
             continue;
         }
@@ -135,7 +136,8 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
                     .at(&passed.parent.range),
                 );
             }
-            // After an error, an empty default stands in, so that resources of the module are not reported as well.
+            // After an error, an empty default configuration is used, so that resources of the module are not reported
+            // as well.
             visible.insert(expected, behind.unwrap_or_else(|| AbsProviderConfig::root(provider)));
         }
         check_call(call, child, repeats, diagnostics);
@@ -265,7 +267,7 @@ fn check_passed(call: &ModuleCall, child: &ModuleNode, diagnostics: &mut Diagnos
 
 /// Warns about empty provider blocks, which required_providers has replaced.
 fn redundant_proxies(module: &Module, diagnostics: &mut Diagnostics) {
-    // One warning for the blocks of one name, at the first of them.
+    // All blocks of one name share a warning, at the first of them.
     let mut proxies: BTreeMap<&Arc<str>, Vec<&Range>> = BTreeMap::new();
     for (address, config) in module.provider_configs.iter().filter(|(_, c)| is_proxy(c)) {
         proxies.entry(&address.name).or_default().push(&config.range);
@@ -463,7 +465,7 @@ impl Config {
         for node in &nodes {
             for (local, block) in &node.module.provider_configs {
                 let address = node.provider(local);
-                // A block that a passed configuration replaces configures nothing.
+                // A block that a passed configuration replaces has no effect.
                 if address.module == node.path {
                     out.insert(
                         address.clone(),
@@ -541,7 +543,7 @@ impl Config {
                     module: node.path.clone(),
                 });
             };
-            // After an entry in required_providers, further uses of the provider in this module add nothing.
+            // Other uses of the provider in this module add nothing to its entry in required_providers.
             let mut said: BTreeSet<Provider> = BTreeSet::new();
             for required in module.required_providers.values() {
                 said.insert(required.provider.clone());

@@ -7,14 +7,14 @@ use crate::files::{MemoryFiles, join};
 use crate::manifest::{Manifest, ManifestEntry};
 use crate::model::{Config, ModuleNode};
 
-/// The files of every module of a configuration.
+/// Files of all modules of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Modules by key in the manifest: the path of calls, joined by dots.
     pub modules: BTreeMap<String, SnapshotModule>,
 }
 
-/// The files of one module.
+/// Files of one module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotModule {
     pub entry: ManifestEntry,

@@ -41,12 +41,11 @@ pub struct RemoteSource {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceAddressError {
-    /// A version for an address that is not a registry's.
+    /// Version for an address that is not of a registry.
     #[error(
         "\"{0}\" is not the address of a module in a registry, and only such a module has versions. Remove the \"version\" argument."
     )]
     VersionWithoutRegistry(String),
-    /// An empty text.
     #[error("The source address must not be empty.")]
     Empty,
     /// A path after `//` that leads out of the package.
@@ -76,13 +75,13 @@ pub enum SourceAddressError {
 }
 
 impl ModuleSource {
-    /// Reads a source address. `has_version` tells if the call has a `version` argument, which only registry modules
+    /// Reads a source address. `has_version` is true if the call has a `version` argument, which only registry modules
     /// may have.
     ///
     /// # Errors
     /// The text is no source address, or one that cannot have a version.
     pub fn parse(text: &str, has_version: bool) -> Result<ModuleSource, SourceAddressError> {
-        // Backslashes are Windows' way to write a local directory; Terraform accepts them everywhere.
+        // Windows separates directories by backslashes; Terraform accepts them on all systems.
         if ["./", "../", ".\\", "..\\"]
             .iter()
             .any(|prefix| text.starts_with(prefix))
@@ -121,8 +120,8 @@ fn clean_local(text: &str) -> String {
 }
 
 impl RegistrySource {
-    /// Reads a registry address. `None` if the text is of another kind; an error if it can be of no other kind, but is
-    /// wrong.
+    /// Reads a registry address. `None` if the text may be an address of another kind; an error if it can only be a
+    /// registry address, and is invalid.
     fn parse(text: &str) -> Result<Option<RegistrySource>, SourceAddressError> {
         let (package, subdir) = match text.split_once("//") {
             Some((package, subdir)) => (package, Some(subdir)),
@@ -293,7 +292,7 @@ fn normalise(os: Os, text: &str) -> Result<String, SourceAddressError> {
     })
 }
 
-/// Returns the address of a path of Windows, in the form of Terraform: without a third slash before the drive.
+/// Returns the URL of a Windows path in Terraform's form: without a third slash before the drive.
 fn file_url(path: &str) -> String {
     match path.strip_prefix("//") {
         // A server is the host of the address.

@@ -31,7 +31,7 @@ pub enum ValueSource {
     /// A variable file that is loaded automatically, or named by `-var-file`.
     File(Range),
     Flag,
-    /// A workspace of HCP Terraform that keeps a value for its own runs.
+    /// Value that a workspace of HCP Terraform stores for its own runs.
     Workspace,
     Prompt,
     /// The saved plan that is applied.
@@ -106,7 +106,7 @@ impl fmt::Debug for VariableFlag {
     }
 }
 
-/// Inputs from which values are read.
+/// Sources of values: files, environment variables and flags.
 #[derive(Clone, Copy)]
 pub struct ValueInputs<'i> {
     /// File source; `terraform.tfvars` and the like are searched in the working directory.
@@ -116,7 +116,7 @@ pub struct ValueInputs<'i> {
     pub flags: &'i [VariableFlag],
 }
 
-/// Prints which flags there are: the values may be secrets.
+/// Prints the kinds of the flags only: the values may be secrets.
 impl fmt::Debug for ValueInputs<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ValueInputs")
@@ -125,10 +125,10 @@ impl fmt::Debug for ValueInputs<'_> {
     }
 }
 
-/// Values of variables, with the problems found on the way.
+/// Values of variables, with the problems of reading them.
 #[derive(Clone, Debug, Default)]
 pub struct CollectedValues {
-    /// Values by name. A variable with an invalid value (which has been reported) has none.
+    /// Values by name. A variable whose value is invalid has none; that has been reported.
     pub values: VariableValues,
     /// Required variables without value: prompt for them, or report them with [`missing_variable`].
     pub missing: Vec<Arc<str>>,
@@ -140,8 +140,9 @@ pub struct CollectedValues {
     pub undeclared: Diagnostics,
 }
 
-/// All settings of variables: the environment, variable files and flags, read once for a command. Everything that
-/// depends on them (the sources of modules, the plan) uses the same texts, even if the files change meanwhile.
+/// Values of variables as they were set: the environment, variable files and flags, read once for a command.
+/// Everything that depends on them (the sources of modules, the plan) uses the same texts, even if the files change
+/// meanwhile.
 #[derive(Clone, Default)]
 pub struct SetVariables {
     given: BTreeMap<Arc<str>, Given>,
@@ -191,7 +192,7 @@ impl SetVariables {
     }
 }
 
-/// A value as it was set, not parsed yet.
+/// Value as it was set, before it is parsed.
 #[derive(Clone)]
 struct Given {
     content: Content,
@@ -215,7 +216,7 @@ pub fn collect(module: &Module, set: &SetVariables) -> CollectedValues {
     for variable in module.variables.values() {
         let value = collected(variable, set.given.get(&variable.name), &mut out);
         if let Some(value) = value {
-            // A default is not set by the user, whom the warning is for.
+            // The warning is for users who set the variable; a default is not set by them.
             let warning = deprecated_variable(variable, &value.value).filter(|_| value.source != ValueSource::Default);
             out.diagnostics.extend(warning);
             out.values.insert(variable.name.clone(), value);
@@ -376,7 +377,7 @@ impl SetVariables {
                 return;
             }
         };
-        // Before the parser, whose diagnostics show the text.
+        // Recorded before parsing, because diagnostics show the text.
         self.sources.insert(path, String::from_utf8_lossy(&bytes).as_ref());
         if path.ends_with(".json") {
             self.json_file(path, &bytes)
@@ -437,7 +438,7 @@ impl SetVariables {
     }
 }
 
-/// Number of undeclared variables in files that have a warning of their own. The rest is counted in one.
+/// Number of undeclared variables in files that are reported separately. All others are counted in one warning.
 const UNDECLARED_IN_FULL: usize = 2;
 
 fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnostics: &mut Diagnostics) {

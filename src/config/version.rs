@@ -1,4 +1,4 @@
-//! Version constraints of the configuration, with their range.
+//! Version constraints of the configuration, with their source ranges.
 
 use syntax::Range;
 use versions::{Constraints, VersionError};

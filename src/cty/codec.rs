@@ -1,4 +1,4 @@
-//! Common parts of the codecs of values: the error, the limit of nesting, and the types of collections.
+//! Common parts of the codecs of values: their error, the depth limit, and the types of collections.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -36,8 +36,8 @@ impl CodecError {
         }
     }
 
-    /// Adds a step at the beginning of the path. The path is built while the error returns, so that it costs nothing
-    /// without an error.
+    /// Adds a step at the beginning of the path. The path is built while an error is returned, so that it costs nothing
+    /// otherwise.
     pub(crate) fn under(mut self, step: Step) -> CodecError {
         self.path.0.insert(0, step);
         self
@@ -77,7 +77,7 @@ pub(crate) fn uniform(constraint: &Type, items: Vec<Value>) -> Result<(Type, Vec
     Ok((ty, items))
 }
 
-/// Builds a map of elements in any order; the last of equal keys counts.
+/// Builds a map from elements in any order; the last of equal keys is used.
 pub(crate) fn map_of(constraint: &Type, items: Vec<(Arc<str>, Value)>) -> Result<Value, CodecError> {
     // Encoders write keys in order, so sorting is rarely needed.
     let sorted = if items.is_sorted_by(|(a, _), (b, _)| a < b) {

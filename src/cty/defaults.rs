@@ -96,8 +96,8 @@ impl Defaults {
         for (name, default) in &self.values {
             match out.get(name) {
                 Some(existing) if !existing.is_null() => {
-                    // An unknown value may become null, and then it would get the default: so it is not null either
-                    // way.
+                    // The value may become null, and would then be the default, which is not null: so the result is
+                    // never null.
                     if default.is_certainly_not_null() && !existing.is_known() {
                         let refined = existing.clone().refine_not_null();
                         out.insert(name.clone(), refined);

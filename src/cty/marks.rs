@@ -1,4 +1,4 @@
-//! Marks: facts that accompany a value.
+//! Marks: sensitivity, ephemerality and deprecations that accompany a value.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -73,7 +73,7 @@ impl Sets {
 
 fn combined(a: u16, b: u16, combine: impl FnOnce(&[Deprecation], &[Deprecation]) -> Vec<Deprecation>) -> u16 {
     let mut sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
-    // A panic elsewhere leaves the sets usable: they only grow.
+    // A panic elsewhere leaves the sets consistent: they only grow.
     let set = combine(sets.get(a), sets.get(b));
     sets.number(set)
 }
@@ -101,7 +101,7 @@ impl Marks {
     /// The value is the result of the console's `type` function.
     pub const TYPE: Marks = Marks(4);
 
-    /// The value should not be used any more.
+    /// Returns the mark for a value that should not be used any more.
     #[must_use]
     pub fn deprecated(message: impl Into<Arc<str>>, origin: impl Into<Arc<str>>) -> Marks {
         let deprecation = Deprecation {

@@ -69,7 +69,7 @@ fn is_duplicate(a: &Value, b: &Value) -> bool {
     same_zero && a.is_wholly_known() && a == b
 }
 
-/// Ranks present values, then unknown ones, then nulls.
+/// Returns a rank for the order: present values, then unknown ones, then nulls.
 fn rank(value: &Value) -> u8 {
     match value.kind() {
         Kind::Unknown(_) => 1,
@@ -108,7 +108,7 @@ fn compare_each<'v>(pairs: impl Iterator<Item = (&'v Value, &'v Value)>, left: u
 
 /// Appends the text by which compound elements are ordered.
 fn write_key(value: &Value, out: &mut String) {
-    // The form is that of Terraform's hash of a value, whose text decides the order of such sets.
+    // The form is that of Terraform's hash of a value, whose text determines the order of such sets.
     match value.kind() {
         Kind::Unknown(_) => out.push('?'),
         Kind::Null => out.push('~'),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::{Kind, Number, Refinements, Type, Value};
 
-/// Any type without `any` in it.
+/// Generates any type without `any` in it.
 pub fn concrete_type() -> impl Strategy<Value = Type> {
     prop_oneof![Just(Type::String), Just(Type::Number), Just(Type::Bool)].prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
@@ -30,7 +30,7 @@ pub fn number() -> impl Strategy<Value = Number> {
     ]
 }
 
-/// A value of this type, wholly known or not.
+/// Generates a value of this type: wholly known, or with unknown parts if `unknowns` is set.
 pub fn value_of(ty: &Type, unknowns: bool) -> BoxedStrategy<Value> {
     let present = present_value_of(ty, unknowns);
     let null = Just(Value::null(ty.clone()));
@@ -105,7 +105,7 @@ fn unknown_of(ty: &Type) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// A value of a random type.
+/// Generates a value of a random type.
 pub fn typed_value(unknowns: bool) -> impl Strategy<Value = Value> {
     concrete_type().prop_flat_map(move |ty| value_of(&ty, unknowns))
 }

@@ -46,7 +46,7 @@ impl ObjectType {
     pub fn new(attributes: impl IntoIterator<Item = ObjectAttribute>) -> ObjectType {
         let mut list: Vec<ObjectAttribute> = attributes.into_iter().collect();
         list.sort_by(|a, b| a.name.cmp(&b.name));
-        // Reversed, so that the last of equal names comes first: `dedup_by` keeps the first.
+        // Reversed, because `dedup_by` keeps the first of equal names, and the last one is wanted.
         list.reverse();
         list.dedup_by(|a, b| a.name == b.name);
         list.reverse();
@@ -173,8 +173,8 @@ impl Type {
         }
     }
 
-    /// Returns true if this is the target type, or would be with every `any` in that replaced. Optional attributes do
-    /// not matter.
+    /// Returns true if this is the target type, or can be obtained by replacing every `any` in it. Optional
+    /// attributes are ignored.
     #[must_use]
     pub fn conforms_to(&self, want: &Type) -> bool {
         match (self, want) {

@@ -164,12 +164,12 @@ impl Bits {
     }
 }
 
-/// The header of a dynamic block: its code lengths, run-length coded, and the codes for these.
+/// Header of a dynamic block: its code lengths, run-length coded, and the codes for these.
 struct Header {
     /// Symbol, extra bits, and their count.
     items: Vec<(usize, usize, u32)>,
     codes: Vec<Code>,
-    /// The count of code length codes in the header.
+    /// Number of code length codes in the header.
     sent: usize,
     size: usize,
 }

@@ -51,7 +51,7 @@ pub(crate) fn codes(counts: &[u32], longest: usize) -> Vec<Code> {
     canonical(&lengths)
 }
 
-/// Returns the count of codes for each length with the package-merge algorithm: each level has the leaves and the pairs
+/// Returns the number of codes of each length with the package-merge algorithm: each level has the leaves and the pairs
 /// of the level below by weight, pairs before leaves of the same weight.
 fn lengths_needed(leaves: &[(u32, usize)], longest: usize) -> Vec<usize> {
     /// Weight of a node, and true for a leaf.

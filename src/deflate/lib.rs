@@ -97,7 +97,7 @@ impl<W: Write> Gzip<W> {
         Ok(())
     }
 
-    /// Ends the text so far with an empty block, as Go's `Flush` does.
+    /// Ends the text so far with an empty stored block, as Go's `Flush` does.
     pub fn mark(&mut self) {
         self.inner.packer.finish();
         self.inner.packer.out.stored(&[], false);

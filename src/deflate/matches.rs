@@ -23,7 +23,7 @@ pub(crate) struct Compressor {
     /// The limits of a search: the length of a match that ends it, and the number of candidates.
     nice: usize,
     chain: usize,
-    /// The window of the text, in two halves. It moves by a half when little text is left ahead; text before it cannot
+    /// The window of the text, in two halves. It moves by one half when little text is left ahead; earlier text cannot
     /// be matched.
     window: Vec<u8>,
     /// The position of the window's beginning, and the next position.
@@ -173,7 +173,7 @@ impl Compressor {
         debug_assert!(length < GOOD);
         for _ in 0..self.chain {
             let there = &text[candidate - self.start..];
-            // A longer match has the same byte at this place: one comparison rejects most candidates.
+            // A longer match has the same byte at this offset: one comparison rejects most candidates.
             if here.get(length) == there.get(length) {
                 let same = here.iter().zip(there).take_while(|(a, b)| a == b).count();
                 // Go takes no match of four bytes from farther away.

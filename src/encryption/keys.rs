@@ -1,4 +1,5 @@
-//! From settings to methods with keys: evaluates what a method needs, key providers first.
+//! Resolves settings to methods with keys: evaluates the key providers and arguments that a method
+//! needs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +16,12 @@ use crate::method::{self, Method};
 use crate::providers::{Arguments, KeyProvider, Keys, ProviderError};
 use crate::settings::{Component, Settings, key_provider_references};
 
-/// Purpose of a method that is built.
+/// Purpose for which a method is built.
 #[derive(Clone, Copy)]
 pub(crate) enum Mode<'m> {
     /// New keys.
     Encrypt,
-    /// The keys that stored metadata leads to.
+    /// Decryption with the keys of this stored metadata.
     Decrypt(&'m Metadata),
 }
 
@@ -32,7 +33,7 @@ pub(crate) struct Builder {
     environment: Environment,
 }
 
-/// Key providers that one method needs.
+/// Evaluation of one method, with the key providers that it needs.
 struct Run<'m> {
     mode: Mode<'m>,
     /// Results by type and name.
@@ -65,7 +66,7 @@ impl Builder {
         format!("method.{}.{}", method.ty, method.name)
     }
 
-    /// Builds a method. Returns it with the metadata that leads to its keys again.
+    /// Builds a method. Returns it with the metadata by which its keys are found again.
     pub fn method(&self, index: usize, mode: Mode<'_>) -> Result<(Method, Metadata), Diagnostics> {
         let component = &self.settings.methods[index];
         let Some(schema) = method::schema(&component.ty) else {
@@ -127,7 +128,7 @@ impl Builder {
         if problems.has_errors() {
             return Err(problems);
         }
-        // Keys are secrets in any case, so that marks add nothing.
+        // Keys are always secret, so marks add nothing.
         let value = value.unmark_deep().0;
         if !value.is_wholly_known() {
             let problem = Diagnostic::error(
@@ -209,7 +210,7 @@ impl Builder {
                     None => None,
                 };
                 Keys {
-                    // Nothing is encrypted with it, but it must have a valid form.
+                    // No text is encrypted with this key, but the field must have a valid one.
                     encryption: decryption.clone().unwrap_or_else(|| vec![0; built.key_length()]),
                     decryption,
                 }

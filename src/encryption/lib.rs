@@ -1,9 +1,9 @@
 //! Encryption of states and saved plans, in the formats of OpenTofu.
 //!
-//! The `encryption` block of the root module and the variable `TF_ENCRYPTION` say how ([`settings`]). Key providers
-//! (`providers`) derive keys, methods (`method`) encrypt with them. A [`Target`] is a chain of methods: the first one
-//! encrypts, all of them are tried for decryption, so that a key can be replaced by another one. Its result is a JSON
-//! document around the encrypted text (`envelope`), which OpenTofu reads and writes as well.
+//! It is configured by the `encryption` block of the root module and the variable `TF_ENCRYPTION` ([`settings`]). Key
+//! providers (`providers`) derive keys, methods (`method`) encrypt with them. A [`Target`] is a chain of methods: the
+//! first one encrypts, all of them are tried for decryption, so that a key can be replaced by another one. Its result
+//! is a JSON document around the encrypted text (`envelope`), which OpenTofu reads and writes as well.
 //!
 //! This crate encrypts bytes: states, their copies, journal records and plans. The crate `state` decides where that
 //! happens, through its trait `Cipher`.
@@ -88,20 +88,20 @@ impl Encryption {
         })
     }
 
-    /// Encryption of states; `None` if they are stored in clear text.
+    /// Returns the encryption of states; `None` if they are stored in clear text.
     #[must_use]
     pub fn state(&self) -> Option<&Arc<Target>> {
         self.state.as_ref()
     }
 
-    /// Encryption of saved plans; `None` if they are stored in clear text.
+    /// Returns the encryption of saved plans; `None` if they are stored in clear text.
     #[must_use]
     pub fn plan(&self) -> Option<&Arc<Target>> {
         self.plan.as_ref()
     }
 
-    /// Encryption of the states that a `terraform_remote_state` data source reads. The name is that of the data source,
-    /// after the names and keys of its modules: `NAME`, `MODULE.NAME`, `MODULE.NAME[KEY]`.
+    /// Returns the encryption of the states that a `terraform_remote_state` data source reads. The name is that of the
+    /// data source, after the names and keys of its modules: `NAME`, `MODULE.NAME`, `MODULE.NAME[KEY]`.
     #[must_use]
     pub fn remote_state(&self, name: &str) -> Option<&Arc<Target>> {
         let named = self.remote.iter().find(|(label, _)| &**label == name);

@@ -1,4 +1,4 @@
-//! Methods: what encrypts a text, once there is a key.
+//! Methods, which encrypt and decrypt texts with keys.
 
 use std::sync::Arc;
 
@@ -41,11 +41,10 @@ pub(crate) fn schema(ty: &str) -> Option<BlockSchema> {
     }
 }
 
-/// A method with its keys.
 pub(crate) enum Method {
     AesGcm {
         keys: Keys,
-        /// Data that must be equal for decryption, and is not stored.
+        /// Additional authenticated data: must be equal for decryption, and is not stored.
         aad: Vec<u8>,
     },
     External {
@@ -192,7 +191,7 @@ fn aes_key(bytes: &[u8]) -> Result<LessSafeKey, Failed> {
     Ok(LessSafeKey::new(key))
 }
 
-/// Has a program encrypt or decrypt some data.
+/// Runs a program that encrypts or decrypts data.
 fn exchange(command: &[String], key: Option<&[u8]>, payload: &[u8]) -> Result<Vec<u8>, Failed> {
     let input = Input {
         key: key.map(|key| STANDARD.encode(key)),

@@ -45,7 +45,7 @@ pub struct Component {
     pub name: Arc<str>,
     pub body: Body,
     pub range: Range,
-    /// Name of the metadata of a key provider, if it is another one than its address.
+    /// Name of the metadata of a key provider, if it differs from the address.
     pub alias: Option<Arc<str>>,
 }
 
@@ -73,7 +73,7 @@ impl Settings {
     /// Reads the body of a block.
     ///
     /// # Errors
-    /// Something in it has no meaning there, or is there twice.
+    /// An argument or block is unknown, or is there twice.
     pub fn decode(body: &Body) -> Result<Settings, Diagnostics> {
         let mut decoder = Decoder(Diagnostics::new());
         let settings = decoder.settings(body);
@@ -97,7 +97,7 @@ impl Settings {
         Settings::decode(&body).map(Some)
     }
 
-    /// Adds other settings, which have precedence: arguments of a key provider or method one by one, the method and the
+    /// Adds other settings, which take precedence: arguments of a key provider or method one by one, the method and the
     /// fallback of a target each as a whole.
     #[must_use]
     pub fn with(mut self, other: Settings) -> Settings {

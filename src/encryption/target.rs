@@ -1,4 +1,4 @@
-//! Chains of methods: encryption with the first, decryption with any of them.
+//! Chains of methods: the first encrypts, and each of them can decrypt.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,11 +18,10 @@ pub struct Target {
     builder: Arc<Builder>,
     /// Indexes of the methods, the primary one first; never empty.
     methods: Vec<usize>,
-    /// The primary method with its key, which encrypts everything of a run: a key provider that fails later must not keep
-    /// results from being saved.
+    /// Primary method with its key, kept for the whole run: if a key provider fails later, results can still be saved.
     encrypting: Mutex<Option<Arc<(Method, Metadata)>>>,
     /// Methods for decryption by index and stored metadata: deriving a key takes long, and all records of a journal have
-    /// the same one.
+    /// the same key.
     decrypting: Mutex<HashMap<(usize, Metadata), Arc<Method>>>,
 }
 
@@ -46,7 +45,7 @@ impl Target {
         }
     }
 
-    /// Gets the key for encryption, so that it is there when results must be saved.
+    /// Obtains the key for encryption, so that it is available when results must be saved.
     ///
     /// # Errors
     /// The key is not available, or the configuration has errors.

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Action of a plan on one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Action {
     /// No change.

@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use cty::Type;
 use schema::{AttributeSchema, AttributeType, BlockSchema, Schema};
 
-/// Returns the schema of `connection` blocks.
 pub fn connection_schema() -> &'static Schema {
     static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
         // The arguments for SSH and WinRM together: `type` chooses between them.

@@ -46,7 +46,6 @@ struct Reads {
     by_before: HashMap<Arc<BTreeSet<ConfigResource>>, Arc<SharedRead>>,
 }
 
-/// A data source that is about to be read.
 pub(crate) struct DataRead<'r> {
     pub(crate) resource: &'r ConfigResource,
     pub(crate) provider: &'r AbsProviderConfig,
@@ -68,7 +67,7 @@ pub(crate) struct DataReads {
 }
 
 impl DataReads {
-    /// Returns the answer for a data source: a shared one, or that of `read`.
+    /// Returns the answer for a data source: one shared with an equal data source, or that of `read`.
     pub(crate) async fn answer<F>(&self, blocks: &Blocks, data: DataRead<'_>, read: impl Fn() -> F) -> ReadAnswer
     where
         F: Future<Output = ReadAnswer>,
@@ -121,10 +120,10 @@ impl DataReads {
     }
 }
 
-/// The reads of one subject: at most two of them can be evidence that the answer repeats.
+/// Reads of one subject. At most two are made: a second equal answer shows that the answer can be shared.
 #[derive(Default)]
 struct SharedRead {
-    /// Number of data sources that have come here.
+    /// Number of data sources with this subject.
     readers: AtomicUsize,
     first: OnceCell<ReadAnswer>,
     second: OnceCell<ReadAnswer>,
@@ -164,7 +163,7 @@ impl SharedRead {
     }
 }
 
-/// Returns an answer without errors.
+/// Returns an answer if it has no errors, so that another data source may share it.
 fn repeatable(answer: &ReadAnswer) -> Option<&Answer<Value>> {
     let answer = answer.as_ref().ok()?;
     let failed = answer.diagnostics.iter().any(|d| d.diagnostic.is_error());
@@ -184,7 +183,7 @@ mod tests {
         })
     }
 
-    /// Has this number of data sources read the same, at the same time; returns the number of reads and the answers.
+    /// Reads one subject for `readers` concurrent data sources; returns the number of reads and the values.
     async fn read_by(
         readers: usize,
         stored: Option<&str>,

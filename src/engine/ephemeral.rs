@@ -53,7 +53,6 @@ impl OpenedValues {
     }
 }
 
-/// Ephemeral resources of one walk.
 pub struct Ephemerals<'a> {
     context: OperationContext<'a>,
     values: &'a OpenedValues,
@@ -98,8 +97,8 @@ impl EphemeralResource<'_> {
 }
 
 impl<'a> Ephemerals<'a> {
-    /// Creates the ephemeral resources of a configuration; none is open. `count` returns how many times a block that
-    /// can use one will be reported with [`Ephemerals::used`].
+    /// Creates the ephemeral resources of a configuration. No instance is open yet. `count` returns how many times a block
+    /// that can use one will be reported with [`Ephemerals::used`].
     pub fn new(
         context: OperationContext<'a>,
         values: &'a OpenedValues,

@@ -12,7 +12,6 @@ use crate::query::QueryInstance;
 
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The import of an object starts.
     ImportStart {
         address: AbsResourceInstance,
         /// Import identifier or identity of the object.
@@ -24,13 +23,11 @@ pub enum Event {
         /// Import identifier or identity of the object.
         target: ImportedBy,
     },
-    /// The refresh of an object starts.
     RefreshStart {
         address: AbsResourceInstance,
         /// Name and value of the identifying attribute, such as `id=abc`.
         id: Option<(String, String)>,
     },
-    /// The refresh of an object is complete.
     RefreshComplete {
         address: AbsResourceInstance,
         /// Name and value of the identifying attribute.
@@ -151,7 +148,8 @@ pub enum Event {
         /// Instance of the list block with the listed objects.
         found: Arc<QueryInstance>,
     },
-    /// The number of planned instances or completed operations, for a progress display.
+    /// Progress of a plan (planned instances) or of an apply (completed operations), for a progress
+    /// display.
     Progress {
         /// Number of planned instances or completed operations.
         done: usize,

@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::Action;
 use crate::invocation::ActionInvocation;
 
-/// One operation. The numbers are indexes of the plan's changes, or of groups.
+/// Operation of the execution graph. The numbers are indexes of the plan's changes, or of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation {
     /// The beginning of a group.
@@ -67,7 +67,6 @@ pub struct Planned {
     pub action: Action,
     /// Set for a deletion in the group *destroy last*.
     pub destroy_last: bool,
-    /// Set for a deposed object.
     pub deposed: bool,
     /// The provider configuration that applies the change.
     pub provider: AbsProviderConfig,
@@ -212,7 +211,6 @@ impl<'p> Builder<'p> {
         self.groups.get(&(resource, kind)).copied()
     }
 
-    /// The constraints between the groups.
     fn constraints(&self, facts: &GroupFacts<'p>, dependencies: &'p Dependencies) -> Vec<Constraint> {
         let mut out = Vec::new();
         for ((r, kind), group) in &self.groups {
@@ -225,7 +223,7 @@ impl<'p> Builder<'p> {
         out
     }
 
-    /// Rules 1, 3 and 4: the changes of a resource.
+    /// Adds the constraints of rules 1, 3 and 4 for the changes of a resource.
     fn constrain_change(
         &self,
         r: &'p ConfigResource,
@@ -257,7 +255,7 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Rules 2, 6 and 7: the destruction of objects of a resource.
+    /// Adds the constraints of rules 2, 6 and 7 for the destruction of objects of a resource.
     fn constrain_destroy(
         &self,
         (r, kind): (&'p ConfigResource, GroupKind),

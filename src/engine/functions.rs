@@ -21,7 +21,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use provider::{ProviderSource, StartError};
 
-/// Returns a signature for functions of an unavailable provider, which accepts any arguments.
+/// Returns the signature of a function whose provider is unavailable: it accepts any arguments, so that no second error is reported.
 fn anything() -> Signature {
     Signature {
         parameters: Vec::new(),
@@ -124,7 +124,6 @@ impl Functions {
         self.results().clone_from(planned);
     }
 
-    /// Returns the results so far.
     #[must_use]
     pub fn take_results(&self) -> FunctionResults {
         self.results().clone()

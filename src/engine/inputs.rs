@@ -20,7 +20,6 @@ use provider::ProviderSource;
 /// The evaluation environment: the values of `path` and `terraform`, and the behaviour of functions.
 #[derive(Clone, Debug, Default)]
 pub struct EvaluationEnvironment {
-    /// Name of the selected workspace.
     pub workspace: String,
     /// The working directory as it was before `-chdir`, absolute.
     pub cwd: String,
@@ -45,7 +44,6 @@ pub enum ModuleDeprecations {
     None,
 }
 
-/// The values of the root variables.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
     /// Converted, without marks. Ephemeral variables are included only if they are set.
@@ -60,26 +58,22 @@ const USUAL_PARALLELISM: usize = 10;
 /// Limit of concurrent operations on objects that are in the state alone. Twice as many bring no more speed.
 const LOCAL_PARALLELISM: usize = 64;
 
-/// The inputs of every operation.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
     /// Configuration with all called modules.
     pub config: &'a Config,
     /// The state before the operation.
     pub state: &'a State,
-    /// The values of the root variables.
     pub variables: &'a Variables,
     /// Evaluation environment of all modules.
     pub environment: &'a EvaluationEnvironment,
-    /// The source of providers and provisioners.
     pub providers: &'a dyn ProviderSource,
     /// Receiver of progress events.
     pub events: &'a dyn EventSink,
     /// Token for graceful stop and cancellation.
     pub stop: &'a Stop,
-    /// The limit of concurrent operations on objects.
     pub parallelism: usize,
-    /// Limits of the operations on the objects of single providers. The limit above is that of all others.
+    /// Limits for single providers (`-parallelism=auto` and the like). Providers without one share `parallelism`.
     pub lanes: Option<&'a Arc<Lanes>>,
 }
 
@@ -89,7 +83,7 @@ impl Inputs<'_> {
         self.parallelism.clamp(1, Semaphore::MAX_PERMITS)
     }
 
-    /// Returns the number of operations that may be started or wait for a place, where without lanes it is `usual`.
+    /// Returns the number of operations that may be started or wait for a permit: `usual` without lanes, more with them.
     pub(crate) fn at_once(&self, usual: usize) -> usize {
         match self.lanes {
             Some(_) => usual.saturating_add(WAITING),
@@ -97,14 +91,14 @@ impl Inputs<'_> {
         }
     }
 
-    /// Sends the limits of the lanes as an event, if one has changed.
+    /// Sends an event with the limits of the lanes, if one of them has changed.
     pub(crate) fn report_lanes(&self) {
         if let Some(limits) = self.lanes.and_then(|lanes| lanes.take_changes()) {
             self.events.event(Event::Lanes { limits, settled: false });
         }
     }
 
-    /// Sends the limits at the end of an operation.
+    /// Sends an event with the limits that the lanes have at the end of the operation.
     pub(crate) fn report_settled_lanes(&self) {
         let limits = self.lanes.map(|lanes| lanes.settled()).unwrap_or_default();
         if !limits.is_empty() {
@@ -142,7 +136,7 @@ pub struct PlanOptions {
     /// refreshed, and is in the prior state of the plan; it is not compared with its configuration.
     pub import: Option<(AbsResourceInstance, Arc<str>)>,
     /// The action to invoke, in a refresh-only plan. Without an instance key it means all instances. Targets select the resource
-    /// instances that call it.
+    /// instances that `caller` refers to.
     pub invoke: Option<AbsActionInstance>,
     /// Run a query: evaluate the `list` blocks, with their dependencies, and nothing else.
     pub query: Option<QueryOptions>,
@@ -160,7 +154,7 @@ pub struct PartialRefresh {
 pub enum RefreshPart {
     /// Objects that the plan changes, what their changed values come from, and the data sources that they use.
     Changed,
-    /// What has not been read since a time.
+    /// Objects and data sources that have not been read since a time.
     OlderThan {
         /// RFC 3339, UTC, in whole seconds.
         since: String,

@@ -23,7 +23,6 @@ pub struct StoredObject {
     pub value: Value,
     /// The marks that the state records.
     pub marks: Vec<(Path, Marks)>,
-    /// The private data of the provider.
     pub private: Vec<u8>,
     /// The identity of the object, if it has one.
     pub identity: Option<Value>,
@@ -44,7 +43,7 @@ impl StoredObject {
     }
 }
 
-/// Adds marks at these paths, and those of the schema, to a value.
+/// Adds the marks at these paths, and those of the schema, to a value.
 #[must_use]
 pub fn with_marks(value: Value, marks: &[(Path, Marks)], schema: &Schema) -> Value {
     let value = if marks.is_empty() {
@@ -56,8 +55,8 @@ pub fn with_marks(value: Value, marks: &[(Path, Marks)], schema: &Schema) -> Val
     mark_sensitive(&schema.block, value)
 }
 
-/// Returns the sensitive marks of attributes that others repeat, for those others. Where the other value has no such
-/// part (it is not known yet, or the attribute has changed since), the mark is on the existing part of the path.
+/// Returns marks for attributes that repeat a sensitive attribute of the same object. Where the repeating value has no
+/// such part (it is not known yet, or the attribute has changed since), the mark is on the existing part of the path.
 fn repeated_marks(value: &Value, marks: &[(Path, Marks)], schema: &Schema) -> Vec<(Path, Marks)> {
     let mut out = Vec::new();
     for (from, to) in &schema.repeats {
@@ -84,7 +83,7 @@ fn repeated_marks(value: &Value, marks: &[(Path, Marks)], schema: &Schema) -> Ve
     out
 }
 
-/// Returns true if the marks of a path are derived from another attribute, which this one repeats.
+/// Returns true if the marks at a path come from another attribute, whose value this one repeats.
 #[must_use]
 pub fn is_repeated(schema: &Schema, path: &Path) -> bool {
     match path.0.first() {
@@ -414,7 +413,8 @@ pub fn encode_data(schema: &Schema, value: &Value) -> Result<Object, Diagnostics
     })
 }
 
-/// Returns the object of a data source that is read during apply: the configuration, with unknown computed attributes.
+/// Returns the planned object of a data source that is read during apply: the configuration, with unknown computed
+/// attributes.
 #[must_use]
 pub fn not_read_yet(schema: &Schema, config: &Value) -> Value {
     block_not_read(&schema.block, config)

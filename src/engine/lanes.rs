@@ -14,10 +14,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub use crate::pace::Bounds;
 use crate::pace::{Ended, Pace};
 
-/// Additional operations that may wait for a place while there are lanes: those of a slow provider must not keep others out.
+/// Number of operations that may wait for a permit in addition to the running ones, so that operations of a slow provider do
+/// not keep others from starting.
 pub(crate) const WAITING: usize = 4096;
 
-/// Limit of the concurrent operations on the objects of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     Fixed(usize),
@@ -75,12 +75,11 @@ impl Lanes {
         self.lane(provider).filter(|lane| !lane.is_adapted())
     }
 
-    /// Returns the time since the lanes were made.
     pub(crate) fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// Takes note of a request of an adapted lane.
+    /// Records a request of an adapted lane.
     pub(crate) fn ended(&self, lane: &Lane, kind: Kind, began: Duration, outcome: Outcome) {
         if lane.ended(kind, began, self.elapsed(), outcome) {
             self.changed.store(true, Ordering::Relaxed);
@@ -115,21 +114,21 @@ impl Lanes {
 pub struct Settled {
     pub provider: Provider,
     pub limit: usize,
-    /// Number of requests that came too fast, as the provider reported.
+    /// Number of requests that the provider refused because they came too fast.
     pub throttled: usize,
 }
 
-/// What a request says about the provider.
+/// Outcome of a request, as the control of the limit uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It was answered, after a time that says something about load.
+    /// Answered; the time depends on the provider's load.
     Timed,
-    /// It was answered; its time depends on what it does.
+    /// Answered; the time depends on what the request does, so it says nothing about load.
     Answered,
     Throttled,
 }
 
-/// The places of one provider.
+/// Permits for the concurrent operations on the objects of one provider.
 #[derive(Debug)]
 pub(crate) struct Lane {
     places: Arc<Semaphore>,
@@ -140,7 +139,7 @@ pub(crate) struct Lane {
 #[derive(Debug)]
 struct LaneState {
     limit: usize,
-    /// Places that go when they are given back.
+    /// Number of permits in use that are to be dropped when they are returned, because the limit was lowered.
     owed: usize,
     /// Control of the limit; `None` if it is fixed.
     pace: Option<Pace<Kind>>,
@@ -181,7 +180,7 @@ impl Lane {
         self.state().pace.is_some()
     }
 
-    /// Returns the limit that is never exceeded.
+    /// Returns the upper bound of the limit.
     pub(crate) fn highest(&self) -> usize {
         self.highest
     }
@@ -197,7 +196,7 @@ impl Lane {
         }
     }
 
-    /// Takes note of a request; returns true if the limit has changed.
+    /// Records a request; returns true if that has changed the limit.
     fn ended(&self, kind: Kind, began: Duration, now: Duration, outcome: Outcome) -> bool {
         let full = self.places.available_permits() == 0;
         let mut state = self.state();
@@ -219,7 +218,7 @@ impl Lane {
             state.owed -= kept;
             self.places.add_permits(more - kept);
         } else if limit < before {
-            // Only free places can go at once.
+            // Permits in use cannot be taken back, only free ones.
             let fewer = before - limit;
             state.owed += fewer - self.places.forget_permits(fewer);
         }
@@ -227,7 +226,7 @@ impl Lane {
     }
 }
 
-/// A place in a lane, given back when it is dropped.
+/// Permit of a lane, returned when it is dropped.
 #[derive(Debug)]
 pub(crate) struct LanePlace {
     lane: Arc<Lane>,
@@ -264,7 +263,7 @@ mod tests {
         assert!(futures::poll!(Box::pin(lane.enter())).is_pending());
         let second = Duration::from_secs(1);
         assert!(lane.ended(kind(), Duration::ZERO, second, Outcome::Throttled));
-        // Five of them go as they are given back.
+        // Five permits are dropped when they are returned.
         for left in (5..10).rev() {
             places.pop();
             assert!(futures::poll!(Box::pin(lane.enter())).is_pending(), "{left} run");

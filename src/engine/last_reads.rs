@@ -54,7 +54,7 @@ impl LastReads {
         (found.object == digest_of(object)).then_some(found)
     }
 
-    /// Records that these were read at this time, and are in this state as they were read.
+    /// Records the time of these reads, for the objects that are in this state as they were read.
     pub fn record_reads(&mut self, reads: &[ReadInstance], state: &State, at: &str) {
         for read in reads {
             if let Some(object) = state.current(&read.address) {
@@ -63,7 +63,7 @@ impl LastReads {
         }
     }
 
-    /// Records that the objects at these addresses are what an apply has made of them at this time.
+    /// Records the time of an apply for the objects at these addresses.
     pub fn record_applied<'a>(
         &mut self,
         addresses: impl IntoIterator<Item = &'a AbsResourceInstance>,
@@ -86,7 +86,7 @@ impl LastReads {
         self.0.insert(address.to_string(), read);
     }
 
-    /// Removes what none of these states has.
+    /// Removes the entries of objects that are in none of these states.
     pub fn retain_in(&mut self, states: &[&State]) {
         let known: std::collections::HashSet<String> = states
             .iter()

@@ -32,17 +32,18 @@ impl Default for Bounds {
 /// Limit at the start: the usual parallelism.
 const START: usize = 10;
 
-/// Times below this one are the same: they are those of a provider that computes, and vary with the machine.
+/// Times below this one count as equal: they are those of a provider that computes locally, and vary with the load of the
+/// machine.
 const FLOOR: Duration = Duration::from_millis(5);
 
 /// Least number of requests in a round, so that a few slow ones do not decide.
 const LEAST_ROUND: usize = 8;
 
-/// Relative times up to which requests take as long as ever, and from which they take much longer.
+/// Relative times: up to the first one, requests take as long as ever; from the second one on, much longer.
 const FLAT: f64 = 1.5;
 const STRAINED: f64 = 2.0;
 
-/// Number of requests whose mean time is the usual one of their kind.
+/// Number of requests from whose mean the usual time of their kind is computed.
 const FIRST: u32 = 8;
 
 /// Growth of the shortest median after each round: a provider may become slower for good.
@@ -60,7 +61,7 @@ pub struct Ended<K> {
     pub timed: bool,
     /// True if the provider reported that requests come too fast.
     pub throttled: bool,
-    /// True if all places were taken while the request ran.
+    /// True if all permits were in use while the request ran.
     pub full: bool,
 }
 
@@ -69,7 +70,7 @@ pub struct Ended<K> {
 pub struct Pace<K> {
     bounds: Bounds,
     limit: usize,
-    /// True until the first sign of strain.
+    /// True until requests take longer, or are refused, for the first time.
     begins: bool,
     /// Usual time of each kind: the mean of the first requests, in seconds, and their number.
     usual: HashMap<K, (f64, u32)>,
@@ -77,7 +78,7 @@ pub struct Pace<K> {
     shortest: f64,
     /// Relative times of the round.
     round: Vec<f64>,
-    /// True if the places were all taken in this round.
+    /// True if all permits were in use in this round.
     full: bool,
     /// Time of the last decrease.
     decreased: Option<Duration>,
@@ -109,9 +110,9 @@ impl<K: Eq + Hash> Pace<K> {
         self.limit
     }
 
-    /// Takes note of a request that has ended, and adapts the limit.
+    /// Records a request that has ended, and adapts the limit.
     pub fn ended(&mut self, request: Ended<K>) {
-        // What began before a decrease was sent at the old pace.
+        // A request that was sent before a decrease was sent at the old rate, so it is no reason for another decrease.
         let is_echo = self.decreased.is_some_and(|at| request.began < at);
         if request.throttled {
             if !is_echo {
@@ -183,8 +184,8 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Sends requests at the pace to a service that answers in `latency` as long as no more than `capacity` run, and in
-    /// proportion later if more do. With `refuses`, it reports throttling instead. Returns the pace, and the limits over time.
+    /// Simulates requests to a service that answers in `latency` as long as no more than `capacity` run, and in proportion later
+    /// if more do. With `refuses`, it reports throttling instead. Returns the control, and the limits over time.
     fn against(
         bounds: Bounds,
         latency: Duration,
@@ -300,7 +301,7 @@ mod tests {
         let mut pace = Pace::new(Bounds::default());
         let mut now = Duration::ZERO;
         for i in 0..200_u64 {
-            // Two kinds, one of which takes ten times as long.
+            // Two kinds of requests; one of them takes ten times as long.
             let kind = i % 2;
             let began = now;
             now += MS * 10 * (1 + 9 * u32::try_from(kind).unwrap());

@@ -56,7 +56,7 @@ fn is_throttling(problem: &Diagnostic) -> bool {
     })
 }
 
-/// Returns true if an answer says that requests come too fast, and if it failed for that reason.
+/// Returns whether an answer says that requests come too fast, and whether it failed for that reason.
 fn judged<T>(answer: &Result<Answer<T>, Diagnostics>) -> (bool, bool) {
     let throttling = |problems: &mut dyn Iterator<Item = &Diagnostic>| {
         let found: Vec<&Diagnostic> = problems.filter(|d| is_throttling(d)).collect();
@@ -68,7 +68,7 @@ fn judged<T>(answer: &Result<Answer<T>, Diagnostics>) -> (bool, bool) {
     }
 }
 
-/// A provider in an adapted lane.
+/// A provider in an adapted lane, whose requests are measured.
 pub(crate) struct Paced {
     provider: Arc<dyn Provider>,
     lane: Arc<Lane>,
@@ -80,7 +80,8 @@ impl Paced {
         Paced { provider, lane, lanes }
     }
 
-    /// Sends a request that changes nothing, again if it comes too fast.
+    /// Sends a request that changes nothing, and sends it again after a pause as long as the provider refuses it for coming
+    /// too fast.
     async fn repeated<T, F>(
         &self,
         method: &'static str,
@@ -98,7 +99,7 @@ impl Paced {
             let outcome = if throttled { Outcome::Throttled } else { Outcome::Timed };
             self.lanes.ended(&self.lane, (method, ty.into()), began, outcome);
             match pauses.next().filter(|_| failed) {
-                // The place in the lane is kept, so that the others have fewer.
+                // The permit of the lane stays in use during the pause, so that fewer requests are sent.
                 Some(pause) => tokio::time::sleep(*pause).await,
                 None => return answer,
             }

@@ -16,7 +16,6 @@ use crate::invocation::ActionInvocation;
 use crate::last_reads::ReadInstance;
 use crate::stored;
 
-/// The mode of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// Changes that make the objects match the configuration.
@@ -28,7 +27,7 @@ pub enum Mode {
     RefreshOnly,
 }
 
-/// The reason for an action, if the action does not imply it.
+/// Reason for an action that the action itself does not imply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
     /// No reason.
@@ -94,7 +93,6 @@ impl Reason {
 /// A planned change of one object.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ResourceChange {
-    /// The address of the object.
     #[serde(with = "stored")]
     pub address: AbsResourceInstance,
     /// The address before a move, if it differs.
@@ -103,7 +101,6 @@ pub struct ResourceChange {
     /// The key of the deposed object, if it is not the current one.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]
     pub deposed: Option<Arc<str>>,
-    /// The provider configuration that applies the change.
     #[serde(with = "stored")]
     pub provider: AbsProviderConfig,
     /// Action on the object.
@@ -119,7 +116,6 @@ pub struct ResourceChange {
     /// The paths whose changes require replacement.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored")]
     pub replace_paths: Vec<Path>,
-    /// The private data of the provider for apply.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored::bytes")]
     pub private: Vec<u8>,
     /// Set if the configuration was wholly known. Otherwise apply requests another plan from the provider.
@@ -221,13 +217,12 @@ pub struct Plan {
     pub invoke: Option<AbsActionInstance>,
     /// Drift: the differences between the stored objects and the refreshed ones, sorted by address.
     pub drift: Vec<ResourceChange>,
-    /// Set if only a part was refreshed.
+    /// Numbers and list of the objects that were not read, after a partial refresh.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<Unread>,
     /// Current objects and data sources that were read. Not part of a saved plan.
     #[serde(skip)]
     pub reads: Vec<ReadInstance>,
-    /// The changes of root outputs.
     #[serde(with = "stored")]
     pub outputs: BTreeMap<Arc<str>, OutputChange>,
     /// The state before planning. A saved plan has it beside its document.
@@ -274,11 +269,10 @@ pub struct PlanView<'p> {
     pub drift: &'p [ResourceChange],
     /// Invocations of actions, in the order of lists.
     pub invocations: &'p [ActionInvocation],
-    /// The changes of root outputs.
     pub outputs: &'p BTreeMap<Arc<str>, OutputChange>,
     /// Attributes whose values the changes depend on.
     pub relevant_attributes: &'p [(AbsResourceInstance, Path)],
-    /// Set if only a part was refreshed.
+    /// Numbers and list of the objects that were not read, after a partial refresh.
     pub unread: Option<&'p Unread>,
     /// The generated blocks of imported objects.
     pub generated_config: &'p BTreeMap<AbsResourceInstance, String>,

@@ -12,7 +12,7 @@ use crate::instance::located;
 use crate::object_config::object_config;
 use crate::providers::Providers;
 
-/// Returns the value of a provider configuration, without marks.
+/// Returns the evaluated value of a provider configuration, without marks.
 pub fn provider_config_value(
     evaluator: &Evaluator<'_>,
     schema: &Schema,

@@ -1,4 +1,4 @@
-//! Common parts of the diagnostics of providers, and of those about them.
+//! Positions and addresses in the diagnostics of plugins, and the text about bugs in providers.
 
 use std::fmt::Display;
 

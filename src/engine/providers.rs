@@ -105,7 +105,7 @@ impl<'s> Providers<'s> {
                     match running.schema().await {
                         Ok(schema) => Ok((running, schema)),
                         Err(diagnostics) => {
-                            // It is not among the providers that are closed at the end.
+                            // The functions' process is not among the providers that are closed at the end.
                             running.close().await;
                             Err(diagnostics.into())
                         }
@@ -175,7 +175,7 @@ impl<'s> Providers<'s> {
         Started { providers, diagnostics }
     }
 
-    /// Has the requests of the providers measured for these lanes.
+    /// Sets the lanes whose limits follow the requests of these providers.
     #[must_use]
     pub(crate) fn in_lanes(self, lanes: Option<&Arc<Lanes>>) -> Providers<'s> {
         Providers {
@@ -184,7 +184,6 @@ impl<'s> Providers<'s> {
         }
     }
 
-    /// Returns the schemas of the plugins.
     #[must_use]
     pub fn schemas(&self) -> &Schemas {
         &self.schemas
@@ -217,7 +216,8 @@ impl<'s> Providers<'s> {
     }
 
     /// Opens a provider configuration: starts a process and configures it with this value (without marks). Returns the
-    /// diagnostics of the configure call. One that is open with this value, from an earlier pass of the plan, stays.
+    /// diagnostics of the configure call. A configuration that an earlier pass of the plan has opened with this value
+    /// stays open.
     pub async fn configure(
         &self,
         address: &AbsProviderConfig,
@@ -280,7 +280,8 @@ impl<'s> Providers<'s> {
         Ok(self.source.for_object(address, object, self.get(address).await?))
     }
 
-    /// Opens a provider configuration that the source has a provider for already. Returns true if there is one.
+    /// Opens a provider configuration with the running provider that the plugin source offers for it (a mock, for
+    /// example). Returns true if there is one.
     pub async fn adopt(&self, address: &AbsProviderConfig) -> bool {
         let Some(running) = self.source.stand_in(address) else {
             return false;
@@ -289,7 +290,7 @@ impl<'s> Providers<'s> {
         true
     }
 
-    /// Returns true if the source has a provider for this provider configuration already.
+    /// Returns true if the plugin source offers a running provider for this provider configuration.
     pub fn has_stand_in(&self, address: &AbsProviderConfig) -> bool {
         self.source.stand_in(address).is_some()
     }

@@ -1,4 +1,4 @@
-//! `removed` blocks: resources that are destroyed or forgotten, and their destroy-time provisioners.
+//! `removed` blocks: resources that are to be destroyed or forgotten, and their destroy-time provisioners.
 
 use std::collections::HashMap;
 

@@ -10,8 +10,8 @@ use syntax::Diagnostic;
 /// Receiver of results. It is called from several tasks concurrently and must not block.
 #[async_trait]
 pub trait ResultSink: Send + Sync {
-    /// Receives the objects of a changed instance, and the operation that ends with them. The results of one instance
-    /// arrive in order. `None` means that the state has no entry for it.
+    /// Receives the objects of a changed instance. `answers` says which operation has ended. The results of one
+    /// instance arrive in order. `None` means that the state has no entry for it.
     fn instance(
         &self,
         address: &AbsResourceInstance,
@@ -28,7 +28,7 @@ pub trait ResultSink: Send + Sync {
     /// Records the end of an operation. If it changed anything, that was received before.
     fn end(&self, _intent: &Intent) {}
 
-    /// Returns when everything received survives a crash, or when that has turned out to be impossible.
+    /// Returns when every received result would survive a crash, or can no longer be made durable.
     async fn settled(&self) {}
 }
 

@@ -1,4 +1,4 @@
-//! Serialized form of a plan, as far as the types of other crates are concerned: values, paths, addresses.
+//! Serialized form of a plan, for the types of other crates in it: values, paths, addresses.
 //!
 //! The types of a plan derive their form. A field whose type has none of its own has `#[serde(with = "stored")]`; a
 //! type without a form does not compile there. Addresses are texts. Values are msgpack with their type, as base64 text;
@@ -250,7 +250,7 @@ macro_rules! derived {
 
 pub(crate) use derived;
 
-/// Values without marks: msgpack with their type, in base64.
+/// Serialized form of values without marks: msgpack with their type, in base64.
 pub(crate) mod unmarked {
     use super::*;
 

@@ -7,7 +7,6 @@ use futures::stream::FuturesUnordered;
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-/// The result of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Dependents can be visited.

@@ -1,4 +1,4 @@
-//! Environment variables: read once by `main` and passed on, so that tests can set others.
+//! Environment variables: read once by `main` and passed on, so that tests can use others.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -59,7 +59,7 @@ impl Environment {
             .or_else(std::env::home_dir)
     }
 
-    /// Returns the file of the user's CLI configuration, and the directory with more of it.
+    /// Returns the file of the user's CLI configuration, and the directory with further files.
     #[must_use]
     pub fn cli_configuration(&self) -> Option<(PathBuf, PathBuf)> {
         let variable = |name: &str| self.get(name).map(str::to_owned);

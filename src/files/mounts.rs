@@ -122,7 +122,7 @@ struct Mount {
     directory: Arc<Directory>,
 }
 
-/// Compares by identity: two tables never have the same directories by accident.
+/// Compares by identity: different tables are never equal.
 impl PartialEq for Mounts {
     fn eq(&self, other: &Mounts) -> bool {
         std::ptr::eq(self, other)

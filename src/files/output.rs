@@ -1,4 +1,4 @@
-//! Output files: regular files are replaced by rename, others are written in place.
+//! Output files: regular files are replaced by a rename, others are written in place.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Cursor, Read as _, Seek, SeekFrom, Write};
@@ -97,7 +97,7 @@ impl Output {
         })
     }
 
-    /// Puts the file in its place. Blocks on a pipe until there is a reader.
+    /// Moves the file to its path. Blocks on a pipe until there is a reader.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written. A file that is replaced by rename is then unchanged.
@@ -167,7 +167,7 @@ pub fn replace(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
     output.commit()
 }
 
-/// Writes a whole file in place of a file or link of its name. Links are not followed.
+/// Writes a whole file in place of an existing file or link of that name. Links are not followed.
 ///
 /// # Errors
 /// As with [`Output`]; a link that cannot be replaced is unchanged.
@@ -196,7 +196,7 @@ pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<
     }
 }
 
-/// Returns true if a rename may put a file at this path: there is a regular file of its own, or nothing.
+/// Returns true if a rename may put a file at this path: there is a regular file with one name, or nothing.
 #[must_use]
 pub fn is_replaceable(path: &Path) -> bool {
     // Paths below these directories lead to open files of processes, which a rename would not reach.
@@ -220,7 +220,7 @@ fn keeps_names(error: &io::Error) -> bool {
     )
 }
 
-/// Puts a file in its place by a rename. On Windows, repeats that while another program has the old file open.
+/// Moves a file to its path by a rename. On Windows, repeats that while another program has the old file open.
 fn persist(mut new: NamedTempFile, place: &Path) -> Result<File, tempfile::PersistError> {
     let mut again = WhileInUse::new(Os::CURRENT);
     loop {
@@ -279,13 +279,13 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Syncs the directory of a file, so that the file's name is on the disk: see [`sync_directory`].
+/// Syncs the directory of a file, so that its name is on the disk: see [`sync_directory`].
 pub fn sync_directory_of(file: &Path) {
     sync_directory(directory(file));
 }
 
-/// Syncs the names in a directory to the disk. Failure is not an error: some file systems cannot, and only the latest
-/// write could be lost.
+/// Syncs the names in a directory to the disk. Failure is not an error: some file systems do not support it, and only
+/// the latest write could be lost.
 fn sync_directory(dir: &Path) {
     if let Err(e) = system::files::sync_directory(dir) {
         tracing::debug!("cannot sync {}: {e}", dir.display());

@@ -1,4 +1,4 @@
-//! Files and directories that nobody but this user can have written.
+//! Files and directories that only this user can have written.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -11,7 +11,7 @@ fn is_ours(meta: &fs::Metadata) -> bool {
     is_own(meta) && rights_of_others(meta) & 0o022 == 0
 }
 
-/// Creates a directory, with those above it, that only this user can use. One that is there must be of that kind already.
+/// Creates a directory, with those above it, that only this user can use. An existing directory must be private already.
 ///
 /// # Errors
 /// The directory cannot be created; [`io::ErrorKind::PermissionDenied`] if others can write to it.
@@ -30,7 +30,7 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
 /// The file cannot be opened; [`io::ErrorKind::PermissionDenied`] if it is another user's, others can write to it, or it
 /// is not a regular file.
 pub fn open_private(path: &Path) -> io::Result<File> {
-    // A pipe in its place must not keep us waiting.
+    // Opening a pipe in its place must not block.
     let file = no_follow_and_no_wait(OpenOptions::new().read(true)).open(path)?;
     let meta = file.metadata()?;
     if meta.is_file() && is_ours(&meta) {

@@ -1,4 +1,4 @@
-//! Reasons of failures of files and processes, in words.
+//! Descriptions of the reasons of failed file operations and processes.
 
 use std::fmt::Display;
 use std::io;
@@ -13,7 +13,7 @@ pub fn io_reason(error: &io::Error) -> String {
         Some((reason, path)) if path.ends_with('"') => reason,
         _ => &text,
     };
-    // Messages of the standard library that say nothing to a user.
+    // Standard library messages that do not help a user.
     match text {
         "file name contained an unexpected NUL byte" => return "a path cannot have the character U+0000".to_owned(),
         "stream did not contain valid UTF-8" => return "it is not valid Unicode text".to_owned(),
@@ -141,7 +141,8 @@ fn found_in_words(found: &str) -> Option<String> {
     })
 }
 
-/// Removes the numbers of the operating system's errors from a text, the capital of its first word, and full stops at its end.
+/// Removes the numbers of the operating system's errors from a text, the capital letter at its beginning, and full stops at
+/// its end.
 #[must_use]
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -60,7 +60,7 @@ pub(crate) fn file(dir: &Path, mode: u32) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Sets the form of the names, and the mode.
+/// Sets the name pattern and the mode.
 fn named<'a>(builder: &'a mut Builder<'static, 'static>, mode: u32) -> &'a mut Builder<'static, 'static> {
     builder.prefix(PREFIX).suffix(SUFFIX);
     if let Some(permissions) = permissions(mode) {

@@ -1,6 +1,6 @@
 //! Table of printable characters.
 
-/// Code points at which printable and non-printable characters take turns, beginning with the first printable one. Printable are the
+/// Code points at which printable and non-printable characters alternate, beginning with the first printable one. Printable are the
 /// categories L, M, N, P and S of Unicode 15.0, the edition of Go 1.21 and later, and the ASCII space.
 pub(crate) const TURNS: [u32; 1422] = [
     0x20, 0x7f, 0xa1, 0xad, 0xae, 0x378, 0x37a, 0x380, 0x384, 0x38b, 0x38c, 0x38d, 0x38e, 0x3a2, 0x3a3, 0x530, 0x531,

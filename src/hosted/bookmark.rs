@@ -1,4 +1,4 @@
-//! The file that `plan -out` writes for a plan that is saved on the server: the run and its host.
+//! Bookmark file, which `plan -out` writes for a plan that is saved on the server: the run and its host.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use tfe::{Run, RunStatus};
 /// Limit of the size of such a file in bytes.
 const LIMIT: u64 = 64 * 1024;
 
-/// Contents of the file. Its form is Terraform's, so that either program applies the plans of the other one.
+/// Contents of the file. Its form is Terraform's, so that each program can apply the plans of the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bookmark {
     pub run_id: String,
@@ -25,7 +25,7 @@ impl Bookmark {
         }
     }
 
-    /// Returns true if a file is meant to be a bookmark, valid or not.
+    /// Returns true if a file has the form of a bookmark, valid or not.
     #[must_use]
     pub fn is(path: &Path) -> bool {
         document(path).is_some_and(|document| document.get("remote_plan_format").is_some())
@@ -62,7 +62,7 @@ impl Bookmark {
     /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Diagnostic> {
         let document = json!({"remote_plan_format": 1, "run_id": self.run_id, "hostname": self.hostname});
-        // The file has no secrets: whoever applies it needs a token for the host.
+        // The file has no secrets: applying it requires a token for the host.
         files::replace(path, document.to_string().as_bytes(), files::Policy::SHARED).map_err(|e| {
             Diagnostic::error(
                 "Failed to write the plan file",

@@ -9,7 +9,7 @@ use crate::run::{Ended, Remote, Step};
 use crate::waiting::{Patience, usual_pause};
 
 impl Remote<'_> {
-    /// Returns a title in the form of the kind of backend.
+    /// Formats a title in the style of the backend.
     fn title(&self, words: &str) -> String {
         if self.hosted.is_cloud() {
             return words.to_owned();
@@ -28,7 +28,7 @@ impl Remote<'_> {
         }
     }
 
-    /// Returns true if more output follows, from which this part is separated.
+    /// Returns true if more output follows, so that a separator is written.
     fn goes_on(&self, run: &Run) -> bool {
         run.has_changes && self.request.verb != Verb::Plan
     }
@@ -98,7 +98,7 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Waits for the policy checks, and shows their results; asks to override those that failed softly.
+    /// Waits for the policy checks, and shows their results. Asks whether to override soft failures.
     pub(crate) async fn policies(&self, run: &Run) -> Step<()> {
         self.output.line(format!("\n{RULE}\n"));
         let connection = &self.hosted.connection;
@@ -146,7 +146,7 @@ impl Remote<'_> {
 
     async fn soft_failed(&self, run: &Run, check: &PolicyCheck, title: &str) -> Step<()> {
         let address = self.hosted.run_url(&run.id);
-        // A plan alone has nothing to override for: only an apply needs the decision.
+        // A plan alone needs no override: only an apply needs the decision.
         if self.request.verb == Verb::Plan || !check.can_be_overridden {
             let detail = format!("To view this run in the browser, visit:\n{address}");
             return Err(syntax::Diagnostic::error(format!("{title} soft failed."), detail).into());

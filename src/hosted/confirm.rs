@@ -1,4 +1,4 @@
-//! Questions during a run. A question is withdrawn if somebody answers it on the page of the run.
+//! Questions during a run. A question is withdrawn if it is answered on the page of the run.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use views::wrap::indented;
 
 use crate::run::{Ended, Remote, Step};
 
-/// Interval at which the server is asked for decisions of others.
+/// Interval of requests to the server for decisions of other users.
 const PAUSE: Duration = Duration::from_secs(3);
 
 /// Keyword that answers a question with yes.
@@ -67,7 +67,7 @@ impl Remote<'_> {
         )
     }
 
-    /// Asks for a decision; returns true if it was taken elsewhere. Every answer but the keyword discards the run.
+    /// Asks for a decision; returns true if it was made on the server. Every answer but the keyword discards the run.
     pub(crate) async fn confirm(&self, run: &Run, question: &str, explanation: &str, keyword: Keyword) -> Step<bool> {
         let (ui, prompt) = (self.context.console.ui.clone(), self.prompt(question, explanation));
         // Reading the terminal blocks, so it has a thread of its own, beside which the server is asked.
@@ -140,7 +140,7 @@ impl Remote<'_> {
         if !run.is_cancelable {
             return Ok(());
         }
-        // There may be nobody to answer, so the run is canceled without a question.
+        // Possibly nobody can answer, so the run is canceled without a question.
         if self.is_auto_approved() || self.context.console.stream.is_some() {
             self.output.line("");
         } else {

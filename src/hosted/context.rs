@@ -1,4 +1,4 @@
-//! Interfaces between runs on a server and the command that starts them.
+//! Interfaces of the crate to the command that starts a run.
 
 use std::path::Path;
 
@@ -19,14 +19,14 @@ pub struct Context<'c> {
     pub interrupts: &'c dyn Interrupts,
     /// Options of the views of plans.
     pub shown: Shown,
-    /// Leave out lines about progress.
+    /// Leaves out progress lines.
     pub concise: bool,
-    /// Leave out hints about next steps.
+    /// Leaves out hints about next steps.
     pub in_automation: bool,
 }
 
-/// Signals by which a user ends a command.
+/// Source of interrupts, by which a user ends a command.
 pub trait Interrupts {
-    /// Listens for interrupts as long as the current runtime lives, and requests a stop on each.
+    /// Listens for interrupts until the current runtime ends, and requests a stop for each.
     fn listen(&self, stop: Stop);
 }

@@ -22,7 +22,7 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Shows what can be done with a plan.
+    /// Prints the command that applies a plan.
     fn next_step(&self, run: &Run) {
         let ended = matches!(
             run.status,
@@ -59,7 +59,7 @@ impl Remote<'_> {
                 if !run.has_changes || matches!(run.status, RunStatus::Canceled | RunStatus::Errored) {
                     return Ok(());
                 }
-                // Read again: the checks may have changed what may be done with the run.
+                // Read again, because the checks may have changed the permitted actions.
                 let run = self.read_run(&run.id).await?;
                 approved |= !self.hosted.is_cloud() && self.hosted.workspace.auto_apply;
                 if !approved && !run.is_confirmable {
@@ -86,7 +86,7 @@ impl Remote<'_> {
         self.carried_out(&run).await
     }
 
-    /// Follows an apply that is confirmed.
+    /// Follows a confirmed apply.
     async fn carried_out(&self, run: &Run) -> Step<()> {
         if self.hosted.is_cloud() {
             self.tasks_of(run, "pre_apply", "Pre-apply Tasks").await?;
@@ -96,7 +96,7 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Asks for approval; returns true if the run was confirmed elsewhere meanwhile.
+    /// Asks for approval; returns true if the run was confirmed on the server meanwhile.
     async fn confirm_apply(&self, run: &Run) -> Step<bool> {
         if !self.has_input() {
             return Err(Ended::with_error(
@@ -118,7 +118,7 @@ impl Remote<'_> {
         self.confirm(run, &question, &explanation, Keyword::Yes).await
     }
 
-    /// Discards a run whose user may not apply it, since it would block the queue.
+    /// Discards a run that the user may not apply, since it would block the queue.
     async fn check_right_to_apply(&self, run: &Run) -> Step<()> {
         if self.hosted.is_cloud() || self.hosted.workspace.auto_apply || run.can_apply {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Logs of a run: lines of text, or events that are shown as local ones are.
+//! Logs of a run: lines of text, or events that are shown like those of local operations.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(crate) enum Phase {
     Apply,
 }
 
-/// Number of lines at the beginning of an apply's log that the plan's log had already: version and host.
+/// Number of lines at the beginning of an apply's log that the plan's log also has: version and host.
 const KNOWN_LINES: usize = 3;
 
 impl Remote<'_> {
@@ -72,7 +72,7 @@ impl Remote<'_> {
             | "refresh_start"
             | "provision_start"
             | "ephemeral_op_start"
-            // The same lines that -concise leaves out of local operations.
+            // The same events that -concise leaves out of local operations.
             | "ephemeral_op_complete"
                 if self.context.concise => {}
             "apply_start"
@@ -137,7 +137,7 @@ impl Remote<'_> {
         if !shown && out.is_none() {
             return Ok(());
         }
-        // Redacted: the full document needs more permissions, and has nothing more to show.
+        // Redacted: the full document requires more permissions, and nothing more of it is shown.
         let read = connection.plan_json(&plan.id, true);
         let text = self.ask("Failed to read JSON plan", read).await?;
         let document = crate::show::document(&text).map_err(crate::run::Ended::from)?;
@@ -158,7 +158,7 @@ fn event(line: &str) -> Option<Json> {
     document.get("@message").is_some().then_some(document)
 }
 
-/// Reads the problem of an event, with the lines of the file that it shows.
+/// Parses the diagnostic of an event, with the source lines that it shows.
 fn diagnostic(event: &Json) -> (Diagnostics, SourceMap) {
     let of = |pointer: &str| event.pointer(&format!("/diagnostic/{pointer}"));
     let text = |pointer: &str| of(pointer).and_then(Json::as_str).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Migration of states into workspaces of a `cloud` block: the questions before it, and the new names.
+//! Migration of states into workspaces of a `cloud` block: the questions, and the new names.
 
 use stores::backend::StateBackend;
 use stores::backend::migrate::{Migration, Pair, aborted, agreed, answered};
@@ -8,10 +8,10 @@ use tfe::Mapping;
 
 use crate::{Context, remote};
 
-/// Migrates the states of all workspaces. Returns true if they are in the new place now.
+/// Migrates the states of all workspaces. Returns true if they are in the new backend now.
 ///
 /// # Errors
-/// A state cannot be read or written, or nobody agreed. The old states stay.
+/// A state cannot be read or written, or the user did not agree. The old states stay.
 pub fn migrate(
     context: &Context<'_>,
     how: &Migration<'_>,
@@ -111,7 +111,7 @@ fn all(
     Ok(true)
 }
 
-/// Returns the prefix of all workspaces of a `backend "remote"`.
+/// Returns the common prefix of the workspaces of a `backend "remote"`.
 fn prefix(context: &Context<'_>, from: &StateBackend) -> Result<Option<String>, Diagnostics> {
     let StateBackend::Store(store) = from else {
         return Ok(None);

@@ -49,12 +49,12 @@ impl<'s> Output<'s> {
         self.line(self.style().red(text));
     }
 
-    /// Prints a line of another program, which may have colors.
+    /// Prints a line from the server, which may have colors.
     pub fn foreign(&self, line: &str) {
         self.line(coloured(line, self.style().on));
     }
 
-    /// Prints a line that is an event already; returns false if the output is for people.
+    /// Prints a line that is already an event; returns false if the output is for people.
     pub fn event(&self, line: &str) -> bool {
         let to_program = self.context.console.stream.is_some();
         if to_program {
@@ -65,7 +65,7 @@ impl<'s> Output<'s> {
     }
 }
 
-/// Renders the colors of a line in our form, or none at all. Other terminal sequences are removed.
+/// Converts the colors of a line to our own sequences, or removes them. Other terminal sequences are removed.
 fn coloured(line: &str, colours: bool) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;

@@ -1,4 +1,4 @@
-//! Outputs of a workspace without its state: users who may not read the state may be allowed to read them.
+//! Outputs of a workspace, for users who may read these but not the state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::Context;
 use crate::workspace::{self, Hosted};
 
-/// Reads the outputs of the selected workspace of a `cloud` block. `None` if the state has to be read for them.
+/// Reads the outputs of the selected workspace of a `cloud` block. `None` if they have to be read from the
+/// state.
 ///
 /// # Errors
 /// The outputs cannot be read.

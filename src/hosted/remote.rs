@@ -22,15 +22,15 @@ use crate::Context;
 /// Type of the backend that uses the same service, but has a block of its own.
 const REMOTE: &str = "remote";
 
-/// Significance of a workspace's version for a command.
+/// Effect of a workspace's Terraform version on a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemoteVersion {
-    /// None: the command does not write the state by itself.
+    /// None: the command itself does not write the state.
     #[default]
     Unimportant,
     /// The version must fit.
     Checked,
-    /// A version that does not fit is only warned of: `-ignore-remote-version`.
+    /// A different version is only a warning: `-ignore-remote-version`.
     Ignored,
 }
 
@@ -46,7 +46,7 @@ pub fn is_recorded(data_dir: &str) -> bool {
 }
 
 /// Returns the settings of the recorded backend without starting a store, if the block is unchanged. `None` for other
-/// backends, and where `init` must be run again, which is reported when the store is started.
+/// backends, and if `init` must be run again, which is reported when the store is started.
 ///
 /// # Errors
 /// The settings contradict each other.
@@ -75,7 +75,7 @@ pub fn recorded(context: &Context<'_>, config: &Config) -> Result<Option<Setting
         .map_err(|problems| problems.into_iter().flat_map(diagnostics).collect())
 }
 
-/// Returns the schema of a block, as its store announces it.
+/// Returns the schema of a block, equal to that of its store.
 fn schema(kind: Kind) -> Schema {
     let texts = |names: &[&str]| {
         let text = AttributeSchema {

@@ -1,4 +1,4 @@
-//! Options of a run, and the options of a command that a run does not have.
+//! Options of a run, and errors for options of a command that runs do not support.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use views::verb::Verb;
 use crate::Context;
 use crate::run::{Remote, useless_flags};
 
-/// Checks that a run can do what the command requests, and returns its options.
+/// Checks that a run supports the options of the command, and returns the options of the run.
 ///
 /// # Errors
-/// The run cannot do what the command requests, or the token has too few permissions.
+/// An option is not supported by runs, or the token has too few permissions.
 pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMap) -> Result<RunOptions, Diagnostics> {
     // First: without permission, no other change of the command would help.
     rights(remote)?;
@@ -56,7 +56,7 @@ pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMa
             "A run on the server can be limited to resources with -target, but has no such option as -exclude.",
         ));
     }
-    // Checked before the run, whose result could not be written afterwards.
+    // Checked before the run, whose result could otherwise not be written.
     if remote.request.saved.is_none() {
         problems.extend(remote.request.generate.and_then(target_exists));
     }
@@ -128,7 +128,7 @@ fn remote_plan_file(remote: &Remote<'_>, problems: &mut Diagnostics) {
     }
 }
 
-/// Refuses options that the backend `remote` does not have, or that its server is too old for.
+/// Refuses options that the backend `remote` does not support, or that need a newer server.
 fn of_backend(remote: &Remote<'_>, problems: &mut Diagnostics, has_variables: bool) {
     let (request, settings) = (remote.request, &remote.hosted.connection.settings);
     let mut refuse = |given: bool, summary: &str, detail: String| {
@@ -192,7 +192,7 @@ fn of_backend(remote: &Remote<'_>, problems: &mut Diagnostics, has_variables: bo
 }
 
 /// Returns the variables that were set for this command: by flags, by files that flags name, and, for a `cloud` block,
-/// by the environment. Variable files in the configuration are uploaded with it.
+/// by the environment. Variable files in the configuration are uploaded together with it.
 fn variables(
     remote: &Remote<'_>,
     module: &Module,

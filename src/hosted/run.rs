@@ -1,7 +1,7 @@
 //! A run: plan, apply, destroy or refresh on the server, for a workspace whose execution mode is not `local`.
 //!
-//! A first interrupt ends whatever is being waited for, and leads to the question if the run is to be canceled; a
-//! second one leaves the run alone and ends the program.
+//! The first interrupt ends any wait and asks whether to cancel the run; the second one ends the program without
+//! canceling the run.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -27,29 +27,29 @@ pub struct Request<'a> {
     pub set: &'a SetVariables,
     /// Questions are allowed.
     pub input: bool,
-    /// Time for which the run may wait for its turn; zero for no limit.
+    /// Time limit for a run to leave the queue; zero for no limit.
     pub patience: Duration,
-    /// Flags that have no meaning where the server keeps and locks the state.
+    /// Flags that have no effect because the server stores and locks the state.
     pub useless: Vec<&'static str>,
-    /// `-parallelism` is set, which the server does not accept.
+    /// Set if `-parallelism` is used, which the server does not accept.
     pub parallelism: bool,
     pub options: &'a PlanOptions,
     /// Apply the plan without asking.
     pub auto_approve: bool,
-    /// Flag that is set and holds for local operations only.
+    /// Flag that is set and applies to local operations only.
     pub only_local: Option<&'static str>,
     /// File for the bookmark of a saved plan.
     pub out: Option<&'a str>,
     /// File for generated configuration.
     pub generate: Option<&'a str>,
-    /// The exit status says if there are changes.
+    /// The exit status reports whether there are changes.
     pub detailed_exitcode: bool,
     pub saved: Option<&'a Path>,
     /// The saved plan was made locally, not on the server.
     pub saved_here: bool,
 }
 
-/// Reason why a step was the last one.
+/// Reason why the steps of a run have ended.
 pub(crate) enum Ended {
     Stopped,
     Failed(Diagnostics),
@@ -76,7 +76,7 @@ pub(crate) struct Remote<'r> {
     pub(crate) request: &'r Request<'r>,
     pub(crate) hosted: Hosted,
     pub(crate) server: Server,
-    /// Mode of the plan; `refresh` has its own.
+    /// Mode of the plan; `refresh` has its own mode.
     pub(crate) mode: Mode,
     pub(crate) output: Output<'r>,
     pub(crate) stop: Stop,
@@ -113,7 +113,7 @@ impl<'r> Remote<'r> {
 
     pub(crate) fn carry_out(self, options: tfe::RunOptions) -> Result<u8, Diagnostics> {
         let runtime = self.context.stores.plugins.runtime()?;
-        // The first interrupt is a request, on which the steps end; the second one cancels everything here.
+        // The first interrupt requests a stop, on which the steps end; the second one cancels everything here.
         let status = runtime.block_on(async {
             self.context.interrupts.listen(self.stop.clone());
             tokio::select! {
@@ -145,7 +145,7 @@ impl<'r> Remote<'r> {
         }
     }
 
-    /// Returns the exit status for the run; after an interrupt, asks to cancel it.
+    /// Returns the exit status of the command; after an interrupt, asks whether to cancel the run.
     async fn conclude(&self, stopped: bool) -> Result<u8, Diagnostics> {
         // The interrupt of a question has been dealt with: the next one is a new one.
         views::prompt::resumed();
@@ -178,7 +178,7 @@ impl<'r> Remote<'r> {
             {
                 self.output
                     .red("Lock timeout exceeded, sending interrupt to cancel the remote operation.");
-                // The cancellation must not ask, as nobody may be there.
+                // The cancellation must not ask, as possibly nobody can answer.
                 self.auto_approve.store(true, Ordering::SeqCst);
                 self.stop.request();
             }
@@ -210,7 +210,7 @@ impl<'r> Remote<'r> {
         output::general_error(&self.server, summary, error)
     }
 
-    /// Waits for `work` or an interrupt.
+    /// Awaits a future or an interrupt.
     pub(crate) async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Step<T> {
         // Biased: an interrupt wins over work that is always ready, such as a log that keeps coming.
         tokio::select! {
@@ -220,7 +220,7 @@ impl<'r> Remote<'r> {
         }
     }
 
-    /// Sends a request; `failed` is the summary of its error.
+    /// Awaits a request; `failed` is the summary of its error.
     pub(crate) async fn ask<T>(&self, failed: &str, work: impl Future<Output = Result<T, ApiError>>) -> Step<T> {
         let result = self.unless_stopped(work).await?;
         result.map_err(|e| Ended::Failed(self.error(failed, &e)))
@@ -235,7 +235,7 @@ impl<'r> Remote<'r> {
     }
 }
 
-/// Warns of flags that have no meaning where the server keeps and locks the state.
+/// Warns of flags that have no effect because the server stores and locks the state.
 pub(crate) fn useless_flags(given: &[&str]) -> Option<Diagnostic> {
     (!given.is_empty()).then(|| {
         Diagnostic::warning(

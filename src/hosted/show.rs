@@ -157,7 +157,7 @@ async fn of_run(context: &Context<'_>, hosted: &Hosted, saved: &Bookmark, as_jso
     Ok(())
 }
 
-/// Returns true if a server has logs and plans in JSON: HCP Terraform has, and Terraform Enterprise since February
+/// Returns true if a server has logs and plans in JSON: HCP Terraform does, and Terraform Enterprise since February
 /// 2023.
 pub(crate) fn has_structured_output(server: &Server) -> bool {
     let Some(release) = &server.release else {

@@ -13,7 +13,7 @@ use crate::waiting::{elapsed, pause};
 const FIRST_PAUSE: Duration = Duration::from_secs(4);
 const LONGEST_PAUSE: Duration = Duration::from_secs(12);
 
-/// Parts of a stage that have been shown.
+/// Parts of a stage that were shown already.
 struct Shown {
     started: Instant,
     results: bool,
@@ -21,7 +21,7 @@ struct Shown {
     policies: bool,
 }
 
-/// State of a stage's results.
+/// State of the results of a stage.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Pending,
@@ -61,7 +61,7 @@ impl Remote<'_> {
                 .await?;
             match &*stage.status {
                 "pending" => continue,
-                // The run ended before the stage, whose results never come.
+                // The run ended before the stage, so results never arrive.
                 "unreachable" => return Ok(()),
                 "running" => {
                     self.show_stage(&stage, &mut shown).await?;
@@ -233,7 +233,8 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Asks to override the failures of a stage, and overrides them unless that was done decided_on_server.
+    /// Asks whether to override the failures of a stage, and overrides them unless that was decided on the
+    /// server.
     async fn override_stage(&self, run: &Run, stage: &Stage) -> Step<bool> {
         self.output.line("--------------------------------\n");
         self.output.bold("→→ Override");

@@ -72,7 +72,8 @@ impl Remote<'_> {
     }
 }
 
-/// Returns the directory to upload: the one in which the workspace's working directory is the current one.
+/// Returns the directory to upload: the one relative to which the current directory is the workspace's working
+/// directory.
 fn root(current: &Path, working_directory: &str) -> PathBuf {
     let inside = Path::new(working_directory.trim_matches('/'));
     let inside: PathBuf = inside

@@ -1,4 +1,4 @@
-//! Values of variables in a workspace, for commands that always run locally: `console` and `import`.
+//! Values of a workspace's variables, for commands that always run locally: `console` and `import`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::Context;
 use crate::workspace;
 
-/// Reads the variables of the selected workspace; none where its operations run locally, or states are elsewhere.
+/// Reads the variables of the selected workspace; none if its operations run locally, or its state is in another
+/// backend.
 ///
 /// # Errors
 /// The variables cannot be read.

@@ -7,7 +7,7 @@ use views::verb::Verb;
 
 use crate::run::{Remote, Step};
 
-/// Interval of reminders about what is waited for.
+/// Interval of reminders about the reason of the wait.
 const REMINDER: Duration = Duration::from_secs(30);
 
 /// Returns the pause before the n-th repetition of a request: it grows from the first to the longest.
@@ -21,7 +21,7 @@ pub(crate) fn usual_pause(n: u32) -> Duration {
     pause(Duration::from_secs(1), Duration::from_secs(3), n)
 }
 
-/// Timer of a wait and its reminders.
+/// Timer of a wait, and of its reminders.
 pub(crate) struct Patience {
     started: Instant,
     said: Instant,
@@ -38,7 +38,7 @@ impl Patience {
         }
     }
 
-    /// Returns the text to add to the reminder, if one is due.
+    /// Returns the elapsed time for the reminder, if one is due.
     pub fn remind(&mut self) -> Option<String> {
         if std::mem::take(&mut self.first) {
             return Some(String::new());

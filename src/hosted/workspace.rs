@@ -1,5 +1,5 @@
-//! The selected workspace in HCP Terraform and its execution mode, by the record of the last `init` and the server's
-//! answer.
+//! The selected workspace in HCP Terraform and its execution mode, according to the record of the last `init` and the
+//! server.
 
 use config::Config;
 use syntax::{Diagnostic, Diagnostics};
@@ -30,8 +30,8 @@ impl Hosted {
     }
 }
 
-/// Returns true if the working directory was initialized with a backend that may have such workspaces. No request is
-/// made.
+/// Returns true if the working directory was initialized with a backend whose workspaces may run operations on a server.
+/// No request is made.
 #[must_use]
 pub fn may_be(data_dir: &str) -> bool {
     remote::is_recorded(data_dir)

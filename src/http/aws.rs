@@ -74,7 +74,7 @@ fn sign(
     let context = Context::new();
     {
         let signing = pin!(signer.sign_request(&context, &mut parts, Some(credential), valid));
-        // Signing is computation: there is nothing to wait for.
+        // Signing is computation only, so it never has to wait.
         match signing.poll(&mut TaskContext::from_waker(Waker::noop())) {
             Poll::Ready(signed) => signed?,
             Poll::Pending => return Err(SignError::Pending),

@@ -1,4 +1,4 @@
-//! Errors of requests, in words.
+//! Errors of requests, with texts for users.
 
 use reqwest::StatusCode;
 use url::Url;
@@ -74,17 +74,17 @@ pub enum Error {
     /// A header cannot have this value.
     #[error("{what} cannot be sent: it contains {character}")]
     Header {
-        /// The value and its source, in words.
+        /// Description of the value and its source.
         what: String,
-        /// The forbidden character, in words.
+        /// Description of the forbidden character.
         character: &'static str,
     },
-    /// The credentials for the request cannot be had.
+    /// The credentials for the request are not available.
     #[error("{0}")]
     Credentials(String),
 }
 
-/// The awaited part of the answer at a timeout.
+/// Awaited part of the answer at a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Connection,
@@ -119,7 +119,8 @@ impl Error {
         matches!(self, Error::Unreachable { .. } | Error::Timeout { .. })
     }
 
-    /// Returns true if another try may succeed. A host that accepts a connection and stays silent has had its time.
+    /// Returns true if another try may succeed. A host that accepts a connection and sends nothing is not tried
+    /// again.
     #[must_use]
     pub fn worth_another_try(&self) -> bool {
         matches!(
@@ -133,7 +134,7 @@ impl Error {
         )
     }
 
-    /// Returns the error without the address of the request, for texts that name the request themselves.
+    /// Returns the text of the error without the address of the request, for messages that contain it already.
     #[must_use]
     pub fn reason(&self) -> String {
         match self {

@@ -1,7 +1,7 @@
-//! I/O and network errors in words: the one place for reasons of failed reads, writes and connections.
+//! Descriptions of I/O and network errors: the reasons of all failed reads, writes and connections.
 //!
 //! The texts of the operating system and of the libraries below have numbers and layers (`os error 111`, `client error
-//! (Connect)`) that help no user; here they become events, with the host and advice.
+//! (Connect)`) that help no user; here they are replaced by a description with the host and advice.
 
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
@@ -74,7 +74,7 @@ pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), pro
     }
 }
 
-/// The disagreement of client and server in TLS.
+/// Kind of a failed TLS negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsProblem {
     /// The authority that signed the server's certificate is not trusted.

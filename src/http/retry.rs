@@ -1,4 +1,4 @@
-//! Retries: the requests that are worth another try, and the pause before it.
+//! Retries: the requests that are repeated, and the pauses before that.
 
 #![expect(clippy::disallowed_methods, reason = "a server names a time to wait for")]
 

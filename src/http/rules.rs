@@ -32,7 +32,7 @@ pub fn first_byte_after(body: usize) -> Duration {
 }
 
 /// Returns true if a redirect to another origin (scheme, host or port) removes the header: it is marked as a secret, or
-/// its name is that of a secret.
+/// its name usually has a secret.
 #[must_use]
 pub fn stays_behind(name: &str, is_marked: bool) -> bool {
     const SECRETS: &[&str] = &[
@@ -56,7 +56,7 @@ pub fn stays_behind(name: &str, is_marked: bool) -> bool {
 pub enum Silence {
     /// [`SILENCE`], and [`first_byte_after`] for the first byte.
     Limited,
-    /// No limit: the caller has its own, or its user wants none.
+    /// No limit: the caller has a limit of its own, or the user wants none.
     Unlimited,
 }
 

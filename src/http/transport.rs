@@ -1,4 +1,4 @@
-//! HTTP transport: the client of the library below, and redirects.
+//! HTTP transport: the underlying client, and redirects.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -264,7 +264,8 @@ impl Transport {
                     None => headers.remove(REFERER),
                 };
             }
-            // 307 and 308 keep the method. For the others, browsers and Go's client change to GET.
+            // 307 and 308 keep the method. For other redirects, browsers and Go's client change it to
+            // GET.
             if response.status().as_u16() < 307 && !matches!(method, Method::GET | Method::HEAD) {
                 method = Method::GET;
                 body = None;
@@ -317,7 +318,7 @@ impl Transport {
     }
 }
 
-/// Awaits work, and calls `notify` once if that takes longer than [`PATIENCE`].
+/// Awaits a future, and calls `notify` once if that takes longer than [`PATIENCE`].
 pub async fn patient<T>(notify: impl FnOnce(), work: impl Future<Output = T>) -> T {
     let mut work = std::pin::pin!(work);
     match tokio::time::timeout(PATIENCE, &mut work).await {
@@ -413,7 +414,7 @@ fn on_socket(builder: reqwest::ClientBuilder, socket: &Path) -> io::Result<reqwe
     Ok(builder.unix_socket(socket))
 }
 
-/// Refuses: the library has no such sockets on Windows.
+/// Returns an error: the library does not support such sockets on Windows.
 #[cfg(not(unix))]
 fn on_socket(_builder: reqwest::ClientBuilder, socket: &Path) -> io::Result<reqwest::ClientBuilder> {
     Err(io::Error::other(format!(

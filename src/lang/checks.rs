@@ -1,4 +1,4 @@
-//! Checks of references against schemas, before any value exists.
+//! Checks of references against schemas, before any value is evaluated.
 
 use addrs::{Referenceable, Resource};
 use cty::{Type, Value};
@@ -17,8 +17,8 @@ pub enum Repetition {
     ForEach,
 }
 
-/// Checks the steps after a reference to a whole resource: an instance key exactly if the resource is repeated, then
-/// only parts of its schema.
+/// Checks the steps after a reference to a whole resource: an instance key if and only if the resource is repeated,
+/// then only parts of its schema.
 pub fn resource_steps(
     resource: &Resource,
     repetition: Repetition,

@@ -1,4 +1,4 @@
-//! Signatures of provider functions, as far as evaluation needs them.
+//! Signatures of provider functions, in the form that evaluation needs.
 
 use std::sync::Arc;
 
@@ -26,7 +26,6 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// Returns the parameter of the argument at this position.
     #[must_use]
     pub fn parameter(&self, position: usize) -> Option<&Parameter> {
         self.parameters.get(position).or(self.variadic.as_ref())

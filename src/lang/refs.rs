@@ -16,7 +16,7 @@ use schema::BlockSchema;
 const RESERVED: &[&str] = &["template", "lazy", "arg"];
 
 /// Returns the object that a traversal refers to, as specifically as its static steps determine it: with an instance
-/// key, down to the output of a module. For building graphs.
+/// key, down to the output of a module. Dependency graphs are built from this form.
 pub fn reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
     let mut whole = whole_reference(traversal)?;
     let Some(first) = whole.remaining.first().cloned() else {
@@ -83,7 +83,7 @@ pub fn reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
 }
 
 /// Returns the object that a traversal refers to, with resources and modules as a whole: instance keys and output names
-/// are among the remaining steps. For evaluation.
+/// are among the remaining steps. Evaluation looks up values in this form.
 pub fn whole_reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
     let root = &traversal.root;
     let steps = traversal.steps.as_slice();
@@ -221,7 +221,7 @@ fn resource(traversal: &Traversal, mode: Mode, ty: Arc<str>, steps: &[TraversalS
     }
 }
 
-/// Describes the likely meaning of a word by itself.
+/// Describes the reference that a single word was probably meant to be.
 fn meant(traversal: &Traversal, mode: Mode) -> String {
     let word = &*traversal.root;
     if mode != Mode::Managed || word == "resource" {
@@ -267,7 +267,7 @@ pub fn instance_key(key: &Value, range: &Range, what: &str) -> Result<InstanceKe
     }
 }
 
-/// A node of interest in a walk over an expression.
+/// Node that a walk over an expression reports.
 enum Node<'e> {
     Traversal(&'e Traversal),
     Call(&'e Arc<str>, &'e Range),
@@ -282,7 +282,7 @@ pub fn traversals(expr: &Expr) -> Vec<&Traversal> {
     traversals_except(expr, &[])
 }
 
-/// As [`traversals`], without those whose root is one of these names.
+/// Returns the traversals as [`traversals`] does, without those whose root is one of these names.
 #[must_use]
 pub fn traversals_except<'e>(expr: &'e Expr, iterators: &[Arc<str>]) -> Vec<&'e Traversal> {
     let mut found = Vec::new();
@@ -375,7 +375,7 @@ pub struct BodyReferences {
     pub problems: Diagnostics,
 }
 
-/// As [`references_in_body`], but references that may never be evaluated are listed separately.
+/// Returns the references as [`references_in_body`] does, with those that may never be evaluated in a separate list.
 #[must_use]
 pub fn references_of_body(body: &Body, schema: &BlockSchema) -> BodyReferences {
     let mut out = BodyReferences::default();

@@ -56,8 +56,8 @@ impl From<Diagnostic> for EvaluationError {
     }
 }
 
-/// Watches evaluation: which expressions are evaluated, and which way conditionals go.
-// For the coverage that tests report: kept apart from values, so that evaluation without a witness costs nothing.
+/// Observer of evaluation: which expressions are evaluated, and which results of conditionals are chosen.
+// Separate from values, so that evaluation without a witness costs nothing; tests use it to report coverage.
 pub trait Witness: Send + Sync + std::fmt::Debug {
     /// Called when an expression is evaluated as a whole.
     fn evaluated(&self, at: &Range);
@@ -79,7 +79,7 @@ pub trait Scope: Sync {
     /// module object that holds only the referenced output.
     fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError>;
 
-    /// Replaces an error about the steps from a subject's value by one with more knowledge of the subject.
+    /// Replaces an error about the steps after a reference's subject by one that knows more about the subject.
     fn explain(&self, _reference: &Reference, problem: Diagnostic) -> Diagnostic {
         problem
     }
@@ -104,7 +104,7 @@ pub trait Scope: Sync {
     }
 
     /// Compares the result of a function that reads files with that of an earlier call with the same arguments: in this
-    /// run, or in the plan that is applied. By default nothing is compared.
+    /// run, or in the plan that is applied. The default implementation compares nothing.
     fn check_result(&self, _function: &str, _arguments: &[Value], _result: &Value) -> Result<(), CallError> {
         Ok(())
     }
@@ -136,8 +136,8 @@ pub struct ProviderCall<'a> {
     pub arguments: &'a [Value],
 }
 
-/// Makes missing files unknown values instead of errors: for a destroy plan, which needs no value of a resource's
-/// configuration.
+/// Shared flag for destroy plans, which need no value of a resource's configuration: missing files make unknown values
+/// instead of errors.
 #[derive(Clone, Debug, Default)]
 pub struct MissingFiles(Arc<AtomicBool>);
 
@@ -159,7 +159,7 @@ impl PartialEq for MissingFiles {
     }
 }
 
-/// Settings of functions in a scope.
+/// Settings of functions, which a scope provides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FunctionSettings {
     /// Base directory of relative paths. Empty for the working directory.
@@ -172,7 +172,7 @@ pub struct FunctionSettings {
     pub pure: bool,
     /// Makes the console's `type` function available.
     pub console: bool,
-    /// Set if a missing file is no error.
+    /// Set if a missing file makes an unknown value instead of an error.
     pub missing_files: Option<MissingFiles>,
     /// Limit on the elements of an expression and the instances of a block, if the user has set one.
     pub max_elements: Option<u64>,

@@ -27,7 +27,7 @@ pub struct LockInfo {
     pub version: String,
     /// The time of locking in RFC 3339.
     pub created: String,
-    /// The path or name of the locked state.
+    /// Path or name of the locked state.
     pub path: String,
 }
 
@@ -117,7 +117,8 @@ impl fmt::Display for LockInfo {
 
 /// Returns the current user's name, or the user ID if no name is known.
 fn user() -> String {
-    // The system comes before the environment, whose variables stay those of another user under `sudo` and `su`.
+    // The system takes precedence over the environment, whose variables may be those of another user under `sudo` and
+    // `su`.
     let variable = |name| std::env::var(name).ok().filter(|name| !name.is_empty());
     system::user::name()
         .or_else(|| variable("USER"))

@@ -1,4 +1,4 @@
-//! Versions of a registry module.
+//! Available versions of a registry module.
 
 use config::version::Version;
 

@@ -1,4 +1,4 @@
-//! Error text about a module that this executable does not carry.
+//! Error texts for modules that are missing in the pack.
 
 use config::loader::MissingModule;
 use config::source_address::ModuleSource;
@@ -7,8 +7,8 @@ use config::version::Version;
 use crate::mirror::Mirror;
 use crate::shown::public;
 
-/// Returns the end of an error about a module that is not among the carried ones: those that are there instead, and the command
-/// that makes a pack with the module. Empty if the module is carried, or is local.
+/// Returns the end of an error about a module that is not among the carried ones: the modules that are in the pack, and the
+/// command that makes a pack with the module. Empty if the module is carried, or is local.
 pub(crate) fn lacks(carried: &Mirror, call: &MissingModule, program: addrs::Program) -> String {
     let (source, versions) = match &call.source {
         ModuleSource::Local(_) => return String::new(),

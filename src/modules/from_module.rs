@@ -1,4 +1,4 @@
-//! `init -from-module`: a module becomes the configuration of an empty directory.
+//! `init -from-module`: copies a module into an empty directory, as its configuration.
 
 use std::io;
 use std::path::Path;
@@ -71,7 +71,7 @@ pub async fn copy(
             }
         },
     };
-    // The check comes before anything is copied: a module that needs files beside it does not work alone.
+    // Checked before anything is copied: a module that needs files outside of its directory does not work alone.
     let problems = leaving(&module.to_string_lossy(), source, &written, tool_version);
     if problems.has_errors() {
         return Err(problems);
@@ -79,7 +79,7 @@ pub async fn copy(
     tree::copy(&module, dir).map_err(failed)
 }
 
-/// Returns the source address with a relative path made absolute: the directory is copied, not referred to.
+/// Returns the source address with a relative path made absolute: the copy is in another directory.
 fn absolute_source(source: &str) -> String {
     let unix = source.replace('\\', "/");
     let relative = unix == "." || unix == ".." || unix.starts_with("./") || unix.starts_with("../");
@@ -96,7 +96,7 @@ fn absolute_source(source: &str) -> String {
     }
 }
 
-/// Returns the package of a source address. A registry is asked for the newest version.
+/// Returns the package of a source address. For a registry module, it is that of the newest version.
 async fn remote_source(client: &Client, source: &str, written: &str) -> Result<RemoteSource, Diagnostics> {
     let fail = |summary: &str, detail: String| Err(Diagnostics::from(Diagnostic::error(summary, detail)));
     match ModuleSource::parse(written, false) {

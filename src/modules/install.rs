@@ -29,7 +29,8 @@ use crate::written::{Written, write};
 
 /// Limit of the packages that are fetched at the same time.
 const AT_ONCE: usize = 8;
-/// Limit of the depth of remote modules. A module that calls itself with another version each time would never end otherwise.
+/// Limit of the depth of remote modules. Otherwise, the installation of a module that calls itself with another version each
+/// time would never end.
 const MAX_DEPTH: usize = 64;
 /// Prefix of the directories that packages are fetched into. Those that an interrupted run leaves are found by it.
 const PARTIAL: &str = ".partial-";
@@ -40,8 +41,8 @@ pub struct Install<'i> {
     pub client: Client,
     /// Data directory, as the manifest names it: `.terraform`.
     pub data_dir: &'i str,
-    /// Mounts for directories in memory, which take the place of the data directory where nothing can be written; the manifest
-    /// names the data directory all the same. Only with a pack as the mirror.
+    /// Mounts for directories in memory, which replace a data directory that cannot be written; the manifest has paths in the
+    /// data directory nevertheless. Only with a pack as the mirror.
     pub in_memory: Option<Arc<Mounts>>,
     /// True to fetch everything again, and to choose the newest versions.
     pub upgrade: bool,
@@ -53,7 +54,7 @@ pub struct Install<'i> {
     pub carried: Option<Mirror>,
     /// Test files, whose runs may name modules of their own.
     pub tests: &'i [Arc<TestFile>],
-    /// True if the manifest drops modules that neither the configuration nor these test files call.
+    /// True if modules are removed from the manifest that neither the configuration nor these test files call.
     pub forget: bool,
     /// Name of the program in messages.
     pub program: addrs::Program,
@@ -197,7 +198,7 @@ impl Install<'_> {
     }
 }
 
-/// Result of fetching a package, which is fetched once in a run and copied for other calls.
+/// Result of fetching a package, which is fetched once and copied for other calls.
 type Package = watch::Receiver<Option<Result<PathBuf, Arc<FetchError>>>>;
 
 pub(crate) struct Walk<'w> {
@@ -238,7 +239,7 @@ enum Step<'s> {
     Remote(&'s MissingModule),
 }
 
-/// Module around the one that is being installed, for the detection of circles.
+/// Enclosing module of the one that is being installed, for the detection of cycles.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ancestor {
     source: String,
@@ -355,7 +356,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records a local module, which stays in its directory, and reports it if its entry is new or has changed.
+    /// Records a local module, which is not copied, and reports it if its entry is new or has changed.
     pub(crate) fn local_entry(&self, key: String, entry: ManifestEntry, emit: impl FnOnce(Event)) {
         if self.install.upgrade || self.before.modules.get(&key) != Some(&entry) {
             let dir = entry.dir.clone();
@@ -375,7 +376,7 @@ impl Walk<'_> {
         self.kept(call, prefix).is_none()
     }
 
-    /// Returns the manifest entry of a module that can stay as it is.
+    /// Returns the manifest entry of a module that is installed already and fits the call.
     fn kept(&self, call: &MissingModule, prefix: &addrs::Module) -> Option<&ManifestEntry> {
         let key = Manifest::key(&below(prefix, &call.path));
         let entry = self.before.modules.get(&key).filter(|_| !self.install.upgrade)?;

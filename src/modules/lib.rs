@@ -1,9 +1,9 @@
-//! Module installation: `init` and `get` put the modules that a configuration calls into the working directory.
+//! Module installation: `init` and `get` install the modules that a configuration calls in the working directory.
 //!
-//! [`install`] walks the configuration from its root. Local modules are read where they are; every other one is looked up
-//! in the manifest (`modules.json`, [`config::manifest`]) and, where it is missing or no longer what the call asks for,
-//! fetched: [`registry`] finds the version and the address of a registry module, [`fetch`] brings a package from any
-//! address (git, archives, S3, Google Cloud Storage, directories). The modules of a fetched package are walked in turn.
+//! [`install`] walks the configuration from its root. Local modules are read where they are; every other one is looked up in the
+//! manifest (`modules.json`, [`config::manifest`]) and, where it is missing or no longer what the call asks for, fetched:
+//! [`registry`] finds the version and the address of a registry module, [`fetch`] brings a package from any address (git,
+//! archives, S3, Google Cloud Storage, directories). The modules of a fetched package are walked in turn.
 //!
 //! Every module that the manifest names is complete. A package is fetched and unpacked into a directory of another name, which is
 //! renamed at the end; the manifest drops its old entry before that. An interrupted run therefore leaves nothing that could be

@@ -83,7 +83,7 @@ pub enum MirrorError {
     Json { path: PathBuf, source: serde_json::Error },
     #[error("The mirror cannot be used: {} is invalid: its format {version} is not known.", path.display())]
     Format { path: PathBuf, version: String },
-    /// The index names a directory outside of the mirror, which a mirror from elsewhere must not reach.
+    /// The index names a directory outside of the mirror, which must not be accessible by a mirror from another source.
     #[error("The mirror cannot be used: {} is invalid: \"{dir}\" leads out of the mirror.", path.display())]
     Outside { path: PathBuf, dir: String },
     #[error("The modules of the pack cannot be unpacked: {0}.")]
@@ -388,14 +388,14 @@ pub fn unpack(to: &Path, pack: &Pack) -> Result<Vec<String>, MirrorError> {
             continue;
         }
         let relative = place_of(&module.address);
-        // A pack may come from anybody, and an address in it could lead out of the mirror.
+        // A pack may be from an untrusted source, and an address in it could lead out of the mirror.
         if !is_inside(&relative) {
             return Err(MirrorError::Outside {
                 path: pack.path().to_owned(),
                 dir: module.address.clone(),
             });
         }
-        // `put` fails with I/O errors only. The error of the pack is kept beside it, since it is the one to be reported.
+        // `put` fails with I/O errors only. The error of the pack is recorded separately, because it is the one to report.
         let mut damage = None;
         let written = put(&dir, &relative, &mut |new| {
             std::fs::create_dir(new)?;
@@ -421,7 +421,7 @@ pub fn unpack(to: &Path, pack: &Pack) -> Result<Vec<String>, MirrorError> {
     Ok(added)
 }
 
-/// Puts a package into a mirror, completely or not at all. Nobody reads it before the index names it.
+/// Puts a package into a mirror, completely or not at all. It is not read before it is in the index.
 fn put(dir: &Path, relative: &str, make: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
     let target = dir.join(relative);
     std::fs::create_dir_all(target.parent().unwrap_or(dir))?;
@@ -506,8 +506,8 @@ fn key(module: &RegistrySource, version: &str) -> String {
     format!("{REGISTRY}{host}/{namespace}/{name}/{system}@{version}")
 }
 
-/// Returns the subdirectory that a registry gave for a module: the path from the package to the module, without the part that the
-/// call itself says.
+/// Returns the subdirectory that a registry gave for a module: the path from the package to the module, without the subdirectory
+/// of the call itself.
 fn below(package: &Path, module: &Path, called: Option<&str>) -> Option<String> {
     let path = module.strip_prefix(package).ok()?.to_str()?.to_owned();
     let outer = match called {

@@ -1,4 +1,4 @@
-//! Modules whose source has moved to another commit under the same name.
+//! Detection of modules whose source has moved to another commit under the same name.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use config::manifest::ManifestEntry;
 
 use crate::fetch::{self, Commit};
 
-/// Returns a warning if a module has the same source and version as before, but another commit: a moved tag, or a version that a
-/// registry points elsewhere.
+/// Returns a warning if a module has the same source and version as before, but another commit: a moved tag, or a version whose
+/// address in the registry has changed.
 pub(crate) async fn moved(
     before: Option<&ManifestEntry>,
     key: &str,

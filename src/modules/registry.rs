@@ -22,7 +22,7 @@ pub struct Problem {
     pub detail: String,
 }
 
-/// Module registries, each asked once for each module; or a mirror in their place.
+/// Module registries, each requested once for each module, or a mirror in their place.
 #[derive(Debug)]
 pub struct Registries {
     client: Client,
@@ -224,7 +224,7 @@ impl Registries {
     }
 }
 
-/// Returns the versions beside the newest one, newest first, up to a number that a person reads.
+/// Returns the versions other than the newest one, newest first, limited to a readable number.
 fn others(versions: &[Available], newest: &Available) -> String {
     let mut rest: Vec<&Available> = versions.iter().filter(|v| *v != newest).collect();
     rest.sort_by(|a, b| b.version.cmp(&a.version));
@@ -236,7 +236,7 @@ fn others(versions: &[Available], newest: &Available) -> String {
     }
 }
 
-/// Returns advice for machines without a network, to be put behind a sentence.
+/// Returns advice for machines without a network, for the end of a message.
 fn without_network(is_unreachable: bool) -> String {
     match is_unreachable {
         true => format!(" {}", net::WITHOUT_NETWORK),

@@ -1,4 +1,4 @@
-//! Modules that runs of test files name. Each is installed as if the test file called it, once for each run.
+//! Modules that runs of test files use. Each is installed once for each run, as if the test file called it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -104,7 +104,8 @@ impl Walk<'_> {
     }
 }
 
-/// Directories of modules without calls, by path. Most directories that tests name are such, and one often serves many runs.
+/// Directories of modules without calls, by path. Most directories in tests are such modules, and many runs often use the
+/// same one.
 #[derive(Default)]
 struct Lonely(HashMap<String, bool>);
 

@@ -17,8 +17,8 @@ pub(crate) fn is_working_copy_entry(path: &str) -> bool {
         .is_some_and(|name| WORKING_COPY_ENTRIES.contains(&name))
 }
 
-/// Copies a directory to a path that does not exist, or to an empty directory. If that is below the directory, the copy
-/// lacks it.
+/// Copies a directory to a path that does not exist, or to an empty directory. A target below the directory is left out of the
+/// copy.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if !to.is_dir() {
         fs::create_dir(to)?;
@@ -31,7 +31,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     copy_without(&from, to, &target)
 }
 
-/// Copies a directory but for the directory `except` below it.
+/// Copies a directory without the directory `except` below it.
 fn copy_without(from: &Path, to: &Path, except: &Path) -> io::Result<()> {
     if !to.is_dir() {
         fs::create_dir(to)?;
@@ -222,7 +222,7 @@ mod tests {
             assert_eq!(fs::read_to_string(to.join(name)).unwrap(), name);
         }
         assert!(!to.join("a/work").exists());
-        // The same with a target that does not exist yet.
+        // The same check with a target that does not exist yet.
         let new = from.join("b/new");
         copy(&from, &new).unwrap();
         assert!(new.join("b/main.tf").exists() && !new.join("b/new").exists());

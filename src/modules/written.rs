@@ -1,4 +1,5 @@
-//! The manifest during an installation, on the disk or in memory. At any time it names only modules that are complete.
+//! The manifest during an installation, on the disk or in memory. At any time it contains only modules that are
+//! completely installed.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +22,7 @@ impl Written {
         self.manifest().modules.insert(key, entry);
     }
 
-    /// Drops a module, and all modules that lay in it.
+    /// Removes a module, and all modules inside its package.
     pub fn forget(&self, key: &str) {
         let inside = format!("{key}.");
         self.manifest()
@@ -59,7 +60,7 @@ pub(crate) fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> 
     };
     manifest.modules.entry(String::new()).or_insert(root);
     let text = manifest.to_json();
-    // Left untouched if nothing changes, so that `init` succeeds where the data directory is read-only.
+    // Not written if nothing changes, so that `init` succeeds with a read-only data directory.
     if std::fs::read(path).is_ok_and(|there| there == text.as_bytes()) {
         return Ok(());
     }

@@ -1,5 +1,5 @@
-//! Optional members of answers. Programs in Go write `null` for an empty list or map, others omit it: absent, `null`
-//! and empty mean the same, and elements that are `null` are ignored.
+//! Optional members of responses. Go programs write `null` for an empty list or map, others omit it: a missing
+//! member, `null` and an empty value mean the same, and `null` elements are ignored.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub fn map<'de, D: Deserializer<'de>, T: Deserialize<'de>>(member: D) -> Result<
     Ok(entries.filter_map(|(name, value)| Some((name, value?))).collect())
 }
 
-/// Deserializes a map whose names matter, and whose values may be `null`.
+/// Deserializes a map whose values may be `null`, and keeps the names of these.
 ///
 /// # Errors
 /// Returns an error if the member is not a map of such values.

@@ -66,13 +66,13 @@ pub struct Retry {
 pub enum Notice<'n> {
     /// A request has failed, and will be tried again.
     Retry(&'n Retry),
-    /// A host that has not answered for a while; reported once for each host.
+    /// A host has not answered for a while; reported once for each host.
     Waiting(&'n str),
-    /// A credentials helper has failed, and its host gets requests without a token; reported once for each host.
+    /// A credentials helper has failed, so requests to the host have no token; reported once for each host.
     NoCredentials(&'n Error),
 }
 
-/// Checks that a header can have a token.
+/// Checks that a token can be sent in a header.
 // A token that cannot be sent would be left out, and the request refused without a visible reason.
 fn sendable(token: &Token, host: &Host, source: &str) -> Result<Token, Error> {
     match credentials::unsendable_character(token.expose()) {
@@ -159,7 +159,7 @@ impl Client {
         }
     }
 
-    /// Reports a retry, and waits for its pause.
+    /// Reports a retry, and waits for the pause before it.
     pub async fn before_another_try(&self, retry: Retry) {
         tracing::debug!(why = retry.why, attempt = retry.attempt, "trying again");
         if let Some(report) = &self.0.report {

@@ -19,7 +19,7 @@ pub const TFE: &str = "tfe.v2";
 /// The message for users after a login.
 pub const MESSAGE_OF_THE_DAY: &str = "motd.v1";
 
-// These three are the limits of Terraform's discovery.
+// Terraform's discovery has the same three limits.
 const LIMIT: u64 = 1024 * 1024;
 const TIMEOUT: Duration = Duration::from_secs(11);
 const REDIRECTS: usize = 3;

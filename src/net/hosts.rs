@@ -70,11 +70,10 @@ pub struct HostSettings {
     pub tokens: BTreeMap<Host, crate::Token>,
     /// A program with tokens.
     pub helper: Option<CredentialsHelper>,
-    /// Logins to OCI registries.
     pub oci: crate::OciSettings,
 }
 
-/// A program with tokens: `NAME` of `terraform-credentials-NAME`.
+/// A credentials helper: `NAME` of the program `terraform-credentials-NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CredentialsHelper {
     pub name: String,

@@ -32,7 +32,7 @@ const HEAD_LIMIT: usize = 64 * 1024;
 /// The time limit of a browser's request after it has connected.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Ways to get a token.
+/// Grant types for a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grant {
     /// By a code from a browser.
@@ -45,7 +45,7 @@ pub enum Grant {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OauthClient {
     id: String,
-    /// The supported ways of the host to get a token.
+    /// Grant types that the host supports.
     pub grants: Vec<Grant>,
     authorization: Option<Url>,
     token: Url,
@@ -61,7 +61,7 @@ pub enum MalformedService {
     /// The description is not an object.
     #[error("its service {LOGIN} is not described by an object")]
     NotObject,
-    /// A property (first part) is missing or invalid, with the reason (second part).
+    /// A property is missing or invalid: its name and the reason.
     #[error("\"{0}\" of its service {LOGIN} {1}")]
     Property(&'static str, &'static str),
     /// A property is not an address.
@@ -69,7 +69,7 @@ pub enum MalformedService {
     Address(&'static str, url::ParseError),
 }
 
-/// The reason that a host gives no token. The text is a clause.
+/// Reason why a host issues no token. The text is a clause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoginError {
@@ -111,7 +111,7 @@ pub enum LoginService {
 }
 
 impl Services {
-    /// Returns the service of tokens.
+    /// Returns the login service.
     #[must_use]
     pub fn login(&self) -> LoginService {
         match self.entries.get(LOGIN) {
@@ -214,7 +214,7 @@ impl Attempt {
         })
     }
 
-    /// Returns the address for the browser; `None` if the host has none.
+    /// Returns the authorization address for the browser; `None` if the host has none.
     #[must_use]
     pub fn address(&self, client: &OauthClient) -> Option<Url> {
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&self.verifier));
@@ -333,7 +333,7 @@ impl Callback {
                 accepted = self.listener.accept() => {
                     let (stream, _) = accepted.map_err(LoginError::Callback)?;
                     let (sender, state) = (sender.clone(), state.to_owned());
-                    // Browsers open connections in advance, and send nothing on them.
+                    // Browsers open connections in advance on which they may send nothing.
                     tokio::spawn(tokio::time::timeout(REQUEST_TIMEOUT, async move {
                         if let Some(code) = answer(stream, &state).await {
                             // Only the first code counts.
@@ -364,7 +364,7 @@ async fn answer(mut stream: TcpStream, state: &str) -> Option<String> {
         "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     );
-    // The browser may have closed the connection, which does not matter.
+    // The browser may have closed the connection already.
     let _ = stream.write_all(text.as_bytes()).await;
     let _ = stream.shutdown().await;
     code

@@ -1,6 +1,6 @@
 //! Settings of logins to OCI registries in the CLI configuration: `oci_credentials` and `oci_default_credentials`.
 //!
-//! They are settings of hosts like tokens, so every client has them; the crate `oci` interprets them.
+//! Like tokens, they are settings of hosts, so every client has them; the crate `oci` interprets them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

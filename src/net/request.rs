@@ -121,7 +121,7 @@ impl<'c> Request<'c> {
         self.invalid.get_or_insert(Error::Header { what, character });
     }
 
-    /// Adds the login of `.netrc` for the host, unless the address or a header has its own.
+    /// Adds the login of `.netrc` for the host, unless the address or a header has a login.
     pub fn with_netrc(mut self) -> Request<'c> {
         self.netrc = true;
         self
@@ -157,7 +157,7 @@ impl<'c> Request<'c> {
         self.header("x-terraform-version", version)
     }
 
-    /// Sends the request. Returns the answer whatever its status.
+    /// Sends the request. Returns the answer with any status.
     pub async fn send(self) -> Result<Response, Error> {
         let mut tries = 0;
         loop {
@@ -175,7 +175,7 @@ impl<'c> Request<'c> {
         }
     }
 
-    /// Sends the request, and reads the whole answer, which must be a success of at most `limit` bytes.
+    /// Sends the request, and reads the whole answer, which must have a success status and at most `limit` bytes.
     pub async fn read(self, limit: u64) -> Result<(Url, Vec<u8>), Error> {
         let mut tries = 0;
         loop {

@@ -7,7 +7,7 @@ use url::Url;
 /// The services of a host.
 #[derive(Clone, Debug, Default)]
 pub struct Services {
-    /// The address of the list, which relative addresses refer to.
+    /// Address of the list, to which relative addresses refer.
     pub(crate) base: Option<Url>,
     /// The entry of each service.
     pub(crate) entries: BTreeMap<String, serde_json::Value>,
@@ -29,7 +29,7 @@ pub enum BadServiceUrl {
 }
 
 impl Services {
-    /// Returns the address of a service; `None` if it is not offered. The error is that of its entry.
+    /// Returns the address of a service; `None` if it is not offered. An invalid entry is an error.
     pub fn url(&self, service: &str) -> Result<Option<Url>, BadServiceUrl> {
         let text = match self.entries.get(service) {
             None | Some(serde_json::Value::Null) => return Ok(None),

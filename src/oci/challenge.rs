@@ -1,4 +1,4 @@
-//! The header `WWW-Authenticate`: the authentication that a registry requests.
+//! Parser of the header `WWW-Authenticate`, in which a registry requests authentication.
 
 /// The requested authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,8 @@ pub fn challenge<'h>(headers: impl Iterator<Item = &'h str>) -> Option<Challenge
 /// Parses the value of a header: `scheme name=value, name="value", scheme …`. Returns the schemes with their parameters.
 fn challenges(header: &str) -> Vec<(&str, Vec<(&str, String)>)> {
     let mut found: Vec<(&str, Vec<(&str, String)>)> = Vec::new();
-    // The same commas separate challenges and parameters. Only a challenge begins with a name that no equals sign follows.
+    // The same commas separate challenges and parameters. An item begins a challenge if no equals sign follows its first
+    // name.
     for item in items(header) {
         let (word, rest) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
         let rest = rest.trim_start();
@@ -61,7 +62,7 @@ fn challenges(header: &str) -> Vec<(&str, Vec<(&str, String)>)> {
     found
 }
 
-/// Splits a header's value at its commas, but for those in quotes. Empty items are left out.
+/// Splits a header's value at its commas, except those in quotes. Empty items are left out.
 fn items(header: &str) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let items = header.split(move |c: char| {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::credentials::Credentials;
 use crate::error::OciError;
 
-/// The name of Docker's file before `config.json`.
+/// Name of Docker's file before it was called `config.json`.
 const OLDER: &str = ".dockercfg";
 
 /// The credentials of one file.
@@ -23,7 +23,7 @@ pub struct DockerFile {
     /// Helpers of single hosts.
     #[serde(default, deserialize_with = "net::absent::or_default", rename = "credHelpers")]
     helpers: BTreeMap<String, String>,
-    /// The helper of all other hosts.
+    /// Helper for all other hosts.
     #[serde(default, rename = "credsStore")]
     store: Option<String>,
 }
@@ -43,7 +43,7 @@ struct Auth {
     registry: String,
 }
 
-/// The place of credentials for a repository.
+/// Source of the credentials for a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     Here(Credentials),
@@ -183,7 +183,7 @@ pub fn usual_files(environment: &Environment) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let dir = |name: &str| environment.get(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let home = environment.home();
-    // Podman's place on systems without a runtime directory.
+    // Podman's directory on systems without a runtime directory.
     if system::Os::CURRENT != system::Os::Unix {
         files.extend(home.as_ref().map(|home| home.join(".config/containers/auth.json")));
     } else {

@@ -18,7 +18,7 @@ pub enum OciError {
     #[error("the OCI repository {repository} {what}")]
     NotFound {
         repository: String,
-        /// The missing part, as a predicate.
+        /// Description of the missing part, as a predicate.
         what: String,
     },
     /// The registry refuses the request, with credentials or without.
@@ -26,7 +26,7 @@ pub enum OciError {
     Refused {
         repository: String,
         status: u16,
-        /// The used credentials, and the settings of others.
+        /// Description of the credentials that were used, and of the settings for others.
         credentials: String,
     },
     /// The registry requests a login that is not possible.

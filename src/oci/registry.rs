@@ -81,7 +81,7 @@ impl<'c> Registry<'c> {
         &self.repository
     }
 
-    /// Returns the authorization so far, for requests outside of this type.
+    /// Returns the authorization that was used last, for requests outside of this type.
     #[must_use]
     pub fn authorization(&self) -> Option<Authorization> {
         let authorization = self.authorization.lock();

@@ -24,7 +24,7 @@ impl PrivateKey {
         }
         let key = read_secret(&mut secret)?;
         let _comment = secret.string()?;
-        // No byte can follow 255, so wider numbers refuse what goes on behind it.
+        // No byte can follow 255, so a longer padding cannot continue the sequence and is rejected.
         if !secret
             .0
             .iter()

@@ -1,4 +1,4 @@
-//! Contents of a pack that is to be made: packages, configurations and their files, from directories and from other packs.
+//! Contents of a new pack: packages, configurations and their files, from directories and from other packs.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,15 +10,14 @@ use versions::Version;
 use crate::index::{PackedFile, PackedLink};
 use crate::read::Pack;
 
-/// Contents of a pack that is to be made. Later entries replace earlier ones, so that those of another pack come first and can be
-/// updated.
+/// Contents of a new pack. Later entries replace earlier ones, so that entries of another pack, which come first, can be updated.
 #[derive(Debug, Default)]
 pub struct Contents<'p> {
-    /// Provider packages. The last one for a provider, version and platform counts.
+    /// Provider packages. The last one for a provider, version and platform is used.
     pub providers: Vec<ProviderContents<'p>>,
-    /// Module packages. The last one with an address counts.
+    /// Module packages. The last one with an address is used.
     pub modules: Vec<ModuleContents<'p>>,
-    /// Configurations. The last one with a name counts.
+    /// Configurations. The last one with a name is used.
     pub configurations: Vec<ConfigurationContents<'p>>,
     pub cli_config: Option<Source<'p>>,
 }
@@ -31,7 +30,7 @@ pub struct Tree<'p> {
 
 #[derive(Clone, Debug)]
 pub struct ModuleContents<'p> {
-    /// Address, as the index of a mirror of modules has it.
+    /// Address, as in the index of a module mirror.
     pub address: String,
     /// Subdirectory of the module in the package, as the registry gave it.
     pub subdir: Option<String>,
@@ -68,7 +67,7 @@ pub struct Entry<'p> {
 #[derive(Clone, Debug)]
 pub enum Source<'p> {
     File(PathBuf),
-    /// Blob of another pack, by its position. The compressed frame is copied, not made anew.
+    /// Blob of another pack, by its position. The compressed frame is copied as it is.
     Pack(&'p Pack, usize),
 }
 

@@ -41,7 +41,7 @@ impl<W> Counted<W> {
 impl<W: Write> Write for Counted<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.out.write(bytes)?;
-        // A writer may take fewer bytes than it is given; only those count.
+        // A writer may take fewer bytes than requested; only those are hashed.
         self.sum.update(bytes.get(..count).unwrap_or_default());
         self.offset += count as u64;
         Ok(count)

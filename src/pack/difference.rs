@@ -103,8 +103,8 @@ pub fn write(out: &mut impl Write, path: &Path, old: &Pack, new: &Pack) -> Resul
         .iter()
         .map(|blob| (blob.stored.as_str(), blob))
         .collect();
-    // Frames are compared as they are stored. The same content at another level has another frame, and `apply` compresses
-    // nothing.
+    // Frames are compared in their stored form: the same content at another level has another frame, and `apply` does not
+    // compress.
     for blob in &new_index.blobs {
         match there.get(blob.stored.as_str()).filter(|old| old.length == blob.length) {
             Some(same) => push(
@@ -199,14 +199,14 @@ fn changed(old: &Pack, new: &Pack) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Writes the new pack that a difference makes of an older one. `path` is the file's final path, for errors.
+/// Writes the new pack that results from an older one and a difference. `path` is the file's final path, for errors.
 ///
 /// # Errors
 /// The difference does not belong to the older pack, one of the two is damaged, or the new pack cannot be written.
 pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -> Result<(), PackError> {
     let mut file = File::open(difference).map_err(read_error(difference))?;
     let (plan, end) = read_plan(&mut file, difference)?;
-    // The index has all checksums, so the identity stands for every byte of the older pack.
+    // The index has all checksums, so the identity covers every byte of the older pack.
     if plan.since != old.identity() {
         return Err(PackError::OtherPack {
             difference: difference.to_owned(),

@@ -46,7 +46,7 @@ pub fn tree(dir: &Path, leave: &dyn Fn(&str, bool) -> bool) -> Result<(Tree<'sta
 /// Treatment of links.
 #[derive(Clone, Copy)]
 enum Links {
-    /// Packed as the file or directory that they lead to, which must be inside the directory, or be the program of a provider.
+    /// Replaced by the file or directory that they lead to, which must be inside the directory, or be the program of a provider.
     Followed,
     Kept,
 }
@@ -145,7 +145,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds a link if its target is in the tree; otherwise notes it as leading outside.
+    /// Adds a link if its target is in the tree; otherwise adds it to the links that lead outside.
     fn link(&mut self, path: &Path, name: String, dir: &Path) -> Result<(), PackError> {
         let target = fs::read_link(path).map_err(read_error(path))?;
         let there = system::files::canonicalize(path).is_ok_and(|found| found.starts_with(self.root));

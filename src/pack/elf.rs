@@ -1,4 +1,4 @@
-//! The header of an ELF executable, and the line with its checksum behind it.
+//! Header of an ELF executable, and the line with its checksum after it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -28,8 +28,8 @@ pub(crate) fn head_of<'b>(file: &mut File, buffer: &'b mut [u8]) -> io::Result<&
     Ok(buffer.get(..filled).unwrap_or_default())
 }
 
-/// Returns the length of an ELF executable with its own checksum, if it has one; `None` for other files. Bytes behind that are
-/// those of a pack.
+/// Returns the length of an ELF executable with its own checksum, if it has one; `None` for other files. Bytes after that
+/// belong to a pack.
 pub(crate) fn sealed_length(file: &mut File) -> io::Result<Option<u64>> {
     let Some(own) = own_length(file)? else { return Ok(None) };
     let mut seal = Vec::new();
@@ -59,7 +59,8 @@ pub(crate) struct Tables {
 impl Tables {
     /// Returns the tables that the first bytes of a file name; `None` for other files.
     pub(crate) fn of(head: &[u8]) -> Option<Tables> {
-        // Offsets of the fields by the ELF specification: the places of both tables, and the size and number of their entries.
+        // Offsets of the fields by the ELF specification: the offsets of both tables, and the size and number of their
+        // entries.
         let (size, width, segments, sections, entries) = match head.get(..6)? {
             b"\x7fELF\x01\x01" => (52, 4, 28, 32, 42),
             b"\x7fELF\x02\x01" => (64, 8, 32, 40, 54),
@@ -90,7 +91,7 @@ pub(crate) fn own_length(file: &mut File) -> io::Result<Option<u64>> {
 mod tests {
     use super::*;
 
-    /// Returns the header of an ELF file with numbers at offsets, each of some bytes.
+    /// Returns the header of an ELF file with numbers at these offsets, each with a size in bytes.
     fn header(class: u8, numbers: &[(usize, usize, u64)]) -> Vec<u8> {
         let mut head = vec![0; 64];
         head[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, 1]);

@@ -16,7 +16,7 @@ use crate::error::{PackError, read_error};
 use crate::read::Pack;
 use crate::trust::Conditions;
 
-/// Mark by which an executable of this program is recognized, with its version. It stands among the constants.
+/// Mark by which an executable of this program is recognized, with its version. It is part of the constants.
 #[used]
 static MARK: &[u8] = concat!("monoform-executable ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();
 
@@ -26,7 +26,7 @@ const FIXED: usize = "monoform-executable ".len();
 /// Result of comparing an executable with its own checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// The bytes are those that were built.
+    /// The bytes are unchanged since the build.
     Matches,
     Differs,
     Missing,
@@ -43,7 +43,7 @@ pub struct Executable {
 }
 
 impl Executable {
-    /// Opens the executable in a file. Of a pack it is the part before the contents, where packs are allowed.
+    /// Opens the executable in a file. With `of_a_pack`, the file may be a pack, whose executable is the part before the contents.
     ///
     /// # Errors
     /// The file cannot be read, is not an executable of this program, or is a pack where that is not allowed, or one that is not
@@ -153,8 +153,7 @@ impl Linking {
     }
 }
 
-/// Returns true if an executable ends before its header says, as a copy that was cut off does. `false` if the header does not
-/// say.
+/// Returns true if an executable is shorter than its header declares, as a truncated copy is; false if the header declares no length.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -164,7 +163,7 @@ pub fn is_cut_off(path: &Path) -> io::Result<bool> {
     Ok(own_length(&mut file)?.is_some_and(|length| length > size || is_in_seal(&mut file, length, size)))
 }
 
-/// Returns true if a file ends inside the line with its checksum.
+/// Returns true if a file ends within the line with its checksum.
 fn is_in_seal(file: &mut File, own: u64, size: u64) -> bool {
     if !(own + 1..own + SEAL).contains(&size) {
         return false;
@@ -215,7 +214,7 @@ fn platform(file: &mut File) -> io::Result<Option<Platform>> {
     }
     if head.starts_with(b"MZ") {
         let at = long(0x3c).and_then(|at| usize::try_from(at).ok()).unwrap_or_default();
-        // The machine stands behind the four bytes of the PE signature.
+        // The machine comes after the four bytes of the PE signature.
         return Ok(match word(at.saturating_add(4)) {
             Some(0x014c) => Some(named("windows", "386")),
             Some(0x8664) => Some(named("windows", "amd64")),
@@ -226,9 +225,9 @@ fn platform(file: &mut File) -> io::Result<Option<Platform>> {
     Ok(None)
 }
 
-/// Returns the version behind the mark; `None` without a mark.
+/// Returns the version after the mark; `None` without a mark.
 fn version(file: &mut File) -> io::Result<Option<String>> {
-    /// More than the length of a mark with its version, so that none is missed between two windows.
+    /// Overlap of two search windows: more than the length of a mark with its version, so that none is missed.
     const OVERLAP: usize = 128;
     file.seek(SeekFrom::Start(0))?;
     let mut window = Vec::new();

@@ -1,4 +1,4 @@
-//! The last bytes of a pack, by which it is recognized.
+//! Trailer of a pack, by which it is recognized.
 
 use sha2::{Digest, Sha256};
 
@@ -8,7 +8,7 @@ pub(crate) const TRAILER: u64 = 64;
 /// Last bytes of a trailer.
 pub(crate) const MAGIC: [u8; 8] = *b"MONOPACK";
 
-/// Last bytes of a difference, behind a trailer.
+/// Last bytes of a difference, after a trailer.
 pub(crate) const DIFFERENCE_MAGIC: [u8; 8] = *b"MONODIFF";
 
 /// Trailer: three numbers in little-endian order, the SHA-256 of the index, and eight fixed bytes.

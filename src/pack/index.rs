@@ -128,7 +128,7 @@ pub struct PackedProvider {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackedModule {
-    /// Address, as the index of a mirror of modules has it.
+    /// Address, as in the index of a module mirror.
     pub address: String,
     /// Subdirectory of the module in the package, as the registry gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -247,8 +247,8 @@ impl Index {
     }
 }
 
-/// Returns true if the target of a link is in the directory tree that the link is in: steps up come first, and are not more than
-/// the link is deep. A step up behind a step down could leave a directory that is itself a link.
+/// Returns true if the target of a link is in the directory tree that the link is in: steps up come first, and their number does
+/// not exceed the depth of the link. A step up after a step down could leave a directory that is itself a link.
 pub(crate) fn stays_inside(path: &str, target: &str) -> bool {
     let depth = path.split('/').count() - 1;
     let up = target.split('/').take_while(|step| *step == "..").count();
@@ -256,7 +256,7 @@ pub(crate) fn stays_inside(path: &str, target: &str) -> bool {
     up <= depth && (up > 0 || down.peek().is_some()) && down.all(|step| !matches!(step, "" | "." | ".."))
 }
 
-/// Returns true if a path is relative, has its plainest form, and stays in its directory.
+/// Returns true if a path is relative, normalized, and inside its directory.
 fn is_plain(path: &str) -> bool {
     archive::entry_path(path).is_ok_and(|plain| !path.is_empty() && plain.to_str() == Some(path))
 }

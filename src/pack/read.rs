@@ -17,7 +17,8 @@ use crate::signature::{self, PublicKey, Signature};
 use crate::trust::{Conditions, Trust};
 use crate::{elf, format};
 
-/// Limit of the length of an index in bytes: about 200,000 files. Every command reads it, so a longer one would slow them all.
+/// Limit of the length of an index in bytes: about 200,000 files. Every command reads the index, so a longer one would slow all of
+/// them.
 const LONGEST_INDEX: u64 = 1 << 26;
 
 /// Checks the length of an index, in bytes.
@@ -39,7 +40,7 @@ pub(crate) fn index_fits(path: &Path, length: u64) -> Result<(), PackError> {
 /// is more.
 const MOST_EXPANSION: u64 = 16;
 
-/// Open pack. Reads do not move a common position, so that threads can share it.
+/// Open pack. Reads use offsets of their own, so that threads can share it.
 #[derive(Debug)]
 pub struct Pack {
     path: PathBuf,
@@ -68,7 +69,7 @@ impl Pack {
         Pack::find(path, conditions)?.ok_or_else(|| PackError::NoPack(path.to_owned()))
     }
 
-    /// Opens the pack in a file, or returns `None` if the file carries none. That costs one small read.
+    /// Opens the pack in a file, or returns `None`, after one small read, if the file has no pack.
     ///
     /// The index is parsed after the signature was verified and its key compared with the one that is trusted: whoever can change a
     /// file in transit can write any index.
@@ -154,7 +155,7 @@ impl Pack {
         self.signature.as_ref().map(|signature| &signature.key)
     }
 
-    /// Returns the checksum of the index, by which packs are told apart.
+    /// Returns the checksum of the index, which identifies the pack.
     #[must_use]
     pub fn identity(&self) -> String {
         HEXLOWER.encode(&self.trailer.index_sum)
@@ -249,7 +250,7 @@ impl Pack {
             let mut options = OpenOptions::new();
             let mut out = options
                 .write(true)
-                // Never through a link that stands in the directory.
+                // Never opened through a link in the directory.
                 .create_new(true)
                 .mode(mode)
                 .open(&path)
@@ -335,8 +336,8 @@ impl Pack {
         }
     }
 
-    /// Checks all contents against the limits, before the pack is unpacked as a whole. A content is stored once and can be used
-    /// by any number of files, so a small pack can name very much.
+    /// Checks all contents against the limits, before the pack is unpacked as a whole. Content is stored once and can be used by
+    /// any number of files, so a small pack can unpack to very much.
     ///
     /// # Errors
     /// A package is too large, or all of them together are.
@@ -393,7 +394,7 @@ fn check(path: &Path, signed_by: Option<&PublicKey>, trusted: &PublicKey) -> Res
     })
 }
 
-/// Returns true if a file ends as a pack or a difference does. It may be damaged all the same.
+/// Returns true if a file ends as a pack or a difference does. It may still be damaged.
 #[must_use]
 pub fn is_made_by_pack(path: &Path) -> bool {
     let last = || -> io::Result<[u8; 8]> {
@@ -412,7 +413,7 @@ struct FormatOnly {
     format: u32,
 }
 
-/// Returns true if the bytes behind an executable begin as content of a pack does: with a Zstandard frame.
+/// Returns true if the bytes after an executable begin like the contents of a pack: with a Zstandard frame.
 fn looks_packed(file: &File, own: u64, length: u64) -> bool {
     const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
     let mut first = [0; 4];
@@ -443,7 +444,7 @@ enum SignatureError {
     OtherIndex,
 }
 
-/// Reads the signature behind an index.
+/// Reads the signature after an index.
 fn read_signature(file: &File, trailer: &Trailer, index: &[u8]) -> Result<Option<Signature>, SignatureError> {
     if trailer.signature_length == 0 {
         return Ok(None);

@@ -32,7 +32,7 @@ pub(crate) struct Signature {
 
 /// Returns the signed bytes: the checksum of the index, which has the checksums of all the rest.
 fn message(index: &[u8]) -> Vec<u8> {
-    // The prefix keeps a signature from being valid for anything but a pack.
+    // The prefix makes signatures invalid for any other purpose.
     [b"monoform pack 1\n".as_slice(), &Sha256::digest(index)].concat()
 }
 
@@ -76,7 +76,7 @@ impl SigningKey {
         PublicKey(key)
     }
 
-    /// Returns the bytes that stand behind an index: the public key and the signature.
+    /// Returns the bytes after an index: the public key and the signature.
     pub(crate) fn sign(&self, index: &[u8]) -> Vec<u8> {
         let signature = self.0.sign(&message(index));
         [self.public().0.as_slice(), signature.as_ref()].concat()
@@ -97,7 +97,7 @@ impl PublicKey {
         })
     }
 
-    /// Returns the fingerprint: the SHA-256 of the key, as people compare it.
+    /// Returns the fingerprint for display: the SHA-256 of the key.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         HEXLOWER.encode(&Sha256::digest(self.0))
@@ -110,7 +110,7 @@ impl PublicKey {
 }
 
 impl Signature {
-    /// Parses the bytes behind an index.
+    /// Parses the bytes after an index.
     pub fn read(bytes: &[u8]) -> Option<Signature> {
         let (key, signature) = bytes.split_at_checked(KEY)?;
         Some(Signature {

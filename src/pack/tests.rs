@@ -31,7 +31,7 @@ fn conditions(variables: &[(&str, String)]) -> Conditions {
     Conditions::from_environment(&variables.collect::<BTreeMap<_, _>>().into())
 }
 
-/// Opens a pack, whoever has signed it.
+/// Opens a pack without checking its signer.
 fn open(path: &Path) -> Result<Pack, PackError> {
     Pack::open(path, &conditions(&[]))
 }

@@ -11,7 +11,7 @@ use crate::signature::PublicKey;
 /// Environment variable with the path of a key file. Packs are opened only if they are signed with this key.
 pub const TRUST: &str = "MONOFORM_PACK_TRUST";
 
-/// Conditions for opening a pack. There is no way to open one without them.
+/// Conditions for opening a pack. A pack cannot be opened without them.
 #[derive(Clone, Debug)]
 pub struct Conditions {
     pub trust: Trust,
@@ -52,7 +52,7 @@ impl Conditions {
         }
     }
 
-    /// Accepts any pack, to show what it is. Nothing that it carries may be used.
+    /// Accepts any pack, for displaying its contents only. Nothing in it may be used.
     #[must_use]
     pub fn to_inspect(self) -> Conditions {
         Conditions {

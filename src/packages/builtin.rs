@@ -1,4 +1,4 @@
-//! The plugins that are part of the executable, as the executable describes them.
+//! The built-in plugins of the executable, as its table describes them to this crate.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,8 @@ use versions::Version;
 
 #[derive(Clone, Debug, Default)]
 pub struct Builtins {
-    /// The executable that serves them when called with `internal-plugin provider NAME`, `internal-plugin provisioner NAME`
-    /// or `internal-plugin state NAME`.
+    /// Path of the executable, which serves the plugins when called with `internal-plugin provider NAME`, `internal-plugin
+    /// provisioner NAME` or `internal-plugin state NAME`.
     pub executable: PathBuf,
     pub providers: Vec<BuiltinProvider>,
     /// Names of the provisioners.
@@ -19,7 +19,7 @@ pub struct Builtins {
     pub state_stores: Vec<String>,
     /// The plugins that this build leaves out: the name, and the feature of the package that brings it.
     pub left_out: Vec<(&'static str, &'static str)>,
-    /// Packages in the pack, if the executable is one.
+    /// Packages in the pack, if the executable is a pack.
     pub carried: Carried,
 }
 
@@ -31,7 +31,7 @@ pub struct BuiltinProvider {
     /// Version of the official provider whose schema and behaviour it implements; none for a provider that is part of the
     /// language, which has no versions.
     pub version: Option<Version>,
-    /// Earlier releases of the same major version, in place of which it may be used.
+    /// Earlier releases of the same major version that it may replace.
     pub earlier: Vec<Version>,
     /// Releases that raised the schema version of a resource type.
     pub schema_changes: Vec<SchemaChange>,
@@ -49,7 +49,6 @@ pub struct SchemaChange {
 }
 
 impl BuiltinProvider {
-    /// Returns true if the built-in version meets a constraint.
     #[must_use]
     pub fn meets(&self, allowed: impl Fn(&Version) -> bool) -> bool {
         self.version.as_ref().is_some_and(allowed)

@@ -19,7 +19,7 @@ use crate::selection::{self, Chooser, LOCAL_PLUGIN_ADVICE, Selection, Selections
 use crate::settings::Settings;
 use crate::sources::{self, PackageSource};
 
-/// Selection of plugins for one working directory, with the selections so far.
+/// Plugins of one working directory, with the selections made so far.
 pub struct Catalog {
     settings: Settings,
     reattached: BTreeSet<Address>,
@@ -36,8 +36,8 @@ struct Known {
     checksums: BTreeMap<PathBuf, String>,
 }
 
-/// File in the data directory with the checksums of provisioners that come with the configuration. The lock file has no place for
-/// provisioners.
+/// File in the data directory with the checksums of provisioners that come with the configuration. The lock file has no entries
+/// for provisioners.
 const PROVISIONERS: &str = "provisioners.json";
 
 /// Reads the checksums of provisioners that `init` recorded, by name. A missing or damaged file records none, so nothing runs
@@ -147,7 +147,7 @@ impl Catalog {
     /// does.
     #[must_use]
     pub fn is_built_in(&self, provider: &Address, constraints: &Constraints) -> bool {
-        // Without the lock file: the question is what could be used, not what was chosen.
+        // An empty lock file: the question is which versions could be used, not which one was selected.
         let nothing = LockFile::default();
         let chooser = Chooser::new(&self.settings, &self.reattached, &nothing);
         provider.is_builtin() || chooser.builtin_for(provider, constraints, false).is_some()
@@ -171,7 +171,7 @@ impl Catalog {
             }
         };
         match selection {
-            // Only what is about to run is verified: a checksum takes as long as reading the whole package.
+            // Only a plugin that is about to run is verified: a checksum takes as long as reading the whole package.
             Selection::External(ref found) | Selection::Installed(ref found) => self.verify(provider, found).await?,
             Selection::Packed(packed) if packed.executable.is_none() => return self.ready(provider, packed).await,
             _ => {}
@@ -205,7 +205,7 @@ impl Catalog {
     /// Finds the newest executable in a plugin directory that serves a provisioner. Executables that come with the configuration
     /// count only if `may_run` accepts them.
     fn external_provisioner(&self, name: &str, may_run: impl Fn(&Flat) -> bool) -> Option<Flat> {
-        // Links to this executable stand in plugin directories for other tools. They are the built-in provisioner.
+        // Users put links to this executable into plugin directories for other tools. These links are the built-in provisioner.
         let own = self.settings.builtins.executable.canonicalize().ok();
         let dirs = discovery::search_dirs(&self.settings);
         let all = dirs.iter().flat_map(|dir| dir.in_flat("provisioner", own.as_deref()));
@@ -252,7 +252,7 @@ impl Catalog {
                 found.insert(name.to_owned(), hash);
             }
         }
-        // Nothing to record: the data directory is not created for it.
+        // Nothing to record, so the data directory is not created.
         if found == recorded_provisioners(&self.settings) {
             return Ok(());
         }
@@ -347,7 +347,7 @@ impl Catalog {
         )
     }
 
-    /// The `h1:` checksum of the package of a selected provider, by which what is known of its executable can be kept. None for
+    /// Returns the `h1:` checksum of the package of a selected provider, the key under which its schemas are cached. None for
     /// what may change while it is in use: a provider under development, or one that the user started. None for built-in
     /// providers, too.
     pub async fn checksum(&self, selection: &Selection) -> Option<String> {
@@ -359,7 +359,7 @@ impl Catalog {
         }
     }
 
-    /// The checksum of a package, which is read once.
+    /// Returns the checksum of a package, which is read only once.
     async fn hash(&self, found: &Found) -> std::io::Result<String> {
         if let Some(hash) = self.known().checksums.get(found.package.path()) {
             return Ok(hash.clone());
@@ -383,7 +383,7 @@ impl Catalog {
             .providers
             .get(provider)
             .filter(|locked| locked.version == found.version);
-        // An entry without checksums, as other tools may write it, verifies nothing.
+        // An entry without checksums, as other tools may write it, is not verified.
         if let Some(locked) = locked.filter(|locked| !locked.hashes.is_empty()) {
             let hash = self.hash(found).await.map_err(|error| {
                 let path = found.package.path().display();

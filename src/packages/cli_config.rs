@@ -20,7 +20,7 @@ use crate::packed::Carried;
 use crate::provider_pattern::{Pattern, PatternError};
 use crate::repository_template::{RepositoryTemplate, TemplateError};
 
-/// Prefix of error messages about settings from environment variables.
+/// Prefix of error messages about an environment variable's value.
 pub const OF_VARIABLE: &str = "The environment variable ";
 
 /// Settings of all CLI configuration files together.
@@ -30,7 +30,7 @@ pub struct CliConfig {
     pub plugin_cache_dir: Option<PathBuf>,
     /// Allows packages of the cache whose checksums are not in the lock file.
     pub plugin_cache_may_break_lock_file: bool,
-    /// Service overrides and tokens of hosts, and where other credentials come from.
+    /// Service overrides and tokens of hosts, and the credentials helper.
     pub hosts: HostSettings,
     /// Installation methods of the `provider_installation` block. Without one, the directories of [`crate::discovery`] and the
     /// registries are used.
@@ -39,17 +39,17 @@ pub struct CliConfig {
     pub dev_overrides: BTreeMap<Provider, PathBuf>,
     /// Names of built-in plugins that are not used; `*` means all.
     pub disabled_builtins: BTreeSet<String>,
-    /// Names of built-in plugins that are used only as exactly their own version; `*` means all.
+    /// Names of built-in plugins that may not replace another version; `*` means all.
     pub exact_builtins: BTreeSet<String>,
 }
 
-/// Installation method: a source of packages and the providers that it is for.
+/// Installation method: a package source, with the providers that it is used for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Method {
     pub source: Source,
-    /// Providers that the method is for; all, if empty.
+    /// Patterns of the providers that the method is used for; empty for all.
     pub include: Vec<Pattern>,
-    /// Providers that the method is not for.
+    /// Patterns of the providers that the method is not used for.
     pub exclude: Vec<Pattern>,
 }
 
@@ -113,7 +113,7 @@ impl SettingError {
 }
 
 impl Method {
-    /// Returns true if the method is for this provider.
+    /// Returns true if the method is used for this provider.
     #[must_use]
     pub fn applies_to(&self, provider: &Provider) -> bool {
         let any = |list: &[Pattern]| list.iter().any(|p| p.matches(provider));
@@ -229,7 +229,7 @@ struct Loader<'e> {
     environment: &'e Environment,
     config: CliConfig,
     diagnostics: Diagnostics,
-    /// Location of the setting that is being read, for errors.
+    /// Location of the current setting, for errors.
     place: String,
 }
 
@@ -471,7 +471,7 @@ impl Loader<'_> {
     }
 }
 
-/// Converts a value to JSON. HCL 1 has a list of one element where JSON has an object; it becomes that object.
+/// Converts a value to JSON. A list with one element, which HCL 1 has in place of an object, becomes that object.
 fn json(node: Node) -> Json {
     match node {
         Node::String(text) => text.into(),
@@ -522,7 +522,7 @@ fn object(node: Node, name: &str) -> Result<Vec<Item>, SettingError> {
     }
 }
 
-/// Returns the blocks in a block. JSON may have them as a list, to keep their order.
+/// Returns the blocks in a block. In JSON they may be in a list, which keeps their order.
 fn blocks(node: Node, name: &str) -> Result<Vec<Item>, SettingError> {
     let inner = match node {
         Node::List(items) => items

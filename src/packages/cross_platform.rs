@@ -48,7 +48,6 @@ pub struct Request<'r> {
 /// Limit of packages that are fetched concurrently.
 pub(crate) const AT_ONCE: usize = 8;
 
-/// Returns the progress of a download that has not begun.
 pub(crate) fn named(provider: &Provider, version: &Version, platform: &Platform) -> Progress {
     Progress::named(format!("{} v{version} {platform}", provider.for_display()))
 }
@@ -58,9 +57,8 @@ pub(crate) fn named(provider: &Provider, version: &Version, platform: &Platform)
 pub enum Step<'a> {
     /// A version was chosen. The flag is true if it is that of the lock file.
     Selected(&'a Provider, &'a Version, &'a Constraints, bool),
-    /// A package is being fetched.
     Fetching(&'a Provider, &'a Version, &'a Platform),
-    /// An installed package is being put into an archive.
+    /// Installed files are being compressed to an archive.
     Packing(&'a Platform, &'a Path),
     /// Progress of the running downloads, reported ten times a second.
     Downloading(Overall<'a>),
@@ -88,7 +86,6 @@ struct NotSelected {
     is_unreachable: bool,
 }
 
-/// Result of fetching a package.
 struct Got {
     authentication: Authentication,
     hashes: BTreeSet<String>,
@@ -123,7 +120,7 @@ impl Request<'_> {
                 is_unreachable: false,
             });
         }
-        // The cache holds what was used before, which is no reason to choose an old version.
+        // The cache has older versions from earlier installations, which are no reason to choose one of them.
         let mirrored = match &self.source {
             PackageSource::Packed(base) => self
                 .platforms
@@ -179,7 +176,7 @@ impl Request<'_> {
         keep: Option<&Path>,
         progress: &Progress,
     ) -> Result<Got, PackageError> {
-        // A mirror needs the original archive: an unpacked package cannot give one with the same checksum.
+        // A mirror needs the original archive: one made from an unpacked package would have another checksum.
         let unpacked = if keep.is_none() {
             self.unpacked(provider)
         } else {
@@ -196,7 +193,7 @@ impl Request<'_> {
         let metadata = metadata.map_err(|why| PackageError::NotFetched(why.text()))?;
         let limits = Limits::from_variables(self.client.settings().environment.all())?;
         let temporary = match keep.and_then(Path::parent) {
-            // Beside the target, so that the archive is moved there by a rename within one file system.
+            // Beside the target, so that the archive can be moved there by a rename.
             Some(dir) => {
                 fs::create_dir_all(dir).and_then(|()| tempfile::Builder::new().prefix(".staging-").tempdir_in(dir))
             }
@@ -233,7 +230,7 @@ impl Request<'_> {
         .await
     }
 
-    /// Chooses the versions of the required providers, and enters them with their known checksums.
+    /// Chooses the versions of the required providers, and adds them to the lock file with their known checksums.
     async fn choose(&self, old_file: &LockFile, file: &mut LockFile) -> Result<(), Diagnostics> {
         let mut errors = Diagnostics::new();
         let chosen = futures::stream::iter(self.requirements.iter().map(async |(provider, constraints)| {
@@ -331,8 +328,8 @@ impl Request<'_> {
         Ok(file != old_file)
     }
 
-    /// Fills a directory with archives and with the documents of a network mirror. `lock` has the versions that are chosen
-    /// already. The result is the providers whose source cannot be reached, with the errors.
+    /// Fills a directory with archives and with the documents of a network mirror. `lock` has the versions that have been
+    /// chosen. Returns the providers whose source cannot be reached, with the errors.
     ///
     /// # Errors
     /// Packages cannot be fetched or written.
@@ -488,7 +485,7 @@ pub(crate) fn documents(
     write(&index, &all).map_err(failed)
 }
 
-/// Replaces a document by a rename. A web server must be able to read it, so it is readable for everybody.
+/// Replaces a document by a rename. It is readable for everybody, because a web server must be able to read it.
 fn write(path: &Path, document: &impl serde::Serialize) -> io::Result<()> {
     files::replace(path, &serde_json::to_vec_pretty(document)?, files::Policy::SHARED)
 }

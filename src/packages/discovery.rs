@@ -27,13 +27,13 @@ pub struct SearchDir {
     of_configuration: bool,
 }
 
-/// Provider that is installed on this machine.
+/// Provider package or executable that was found on this machine.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub version: Version,
     pub package: Package,
     pub executable: PathBuf,
-    /// True if it comes with the configuration, so that nobody on this machine may have chosen it.
+    /// True if it comes with the configuration, so that possibly nobody on this machine has chosen it.
     pub of_configuration: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct Flat {
     /// Version in the file name, or 0.0.0.
     pub version: Version,
     pub path: PathBuf,
-    /// True if it comes with the configuration, so that nobody on this machine may have chosen it.
+    /// True if it comes with the configuration, so that possibly nobody on this machine has chosen it.
     pub of_configuration: bool,
 }
 

@@ -33,7 +33,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns the progress of a download that has not begun.
     pub(crate) fn named(name: String) -> Progress {
         Progress {
             name,
@@ -92,7 +91,7 @@ impl<'p> Overall<'p> {
     }
 }
 
-/// Awaits `work`, and calls `tick` at intervals until it is done.
+/// Awaits a future, and calls `tick` at intervals until it is complete.
 pub(crate) async fn watching<T>(work: impl Future<Output = T>, mut tick: impl FnMut()) -> T {
     let mut work = std::pin::pin!(work);
     let mut clock = tokio::time::interval(TICK);
@@ -238,7 +237,7 @@ async fn pour(
                     break Some("it is too large".to_owned());
                 }
                 progress.received.store(*received, Ordering::Relaxed);
-                // The receiver is gone if writing failed, which is reported below.
+                // The receiver is dropped if writing failed, which is reported below.
                 if sender.send(part).await.is_err() {
                     break None;
                 }

@@ -1,4 +1,4 @@
-//! Errors of fetching, verifying and installing one package.
+//! Errors of fetching, verifying and installing a package.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(crate) enum PackageError {
         location: Box<Location>,
         source: archive::Error,
     },
-    /// An environment variable with a limit is invalid.
+    /// Invalid limit in an environment variable.
     #[error(transparent)]
     Limit(#[from] InvalidLimit),
     #[error(transparent)]
@@ -76,7 +76,7 @@ pub(crate) enum PackageError {
     /// No source has the package. The text says what each has instead.
     #[error("{0}")]
     NotFetched(String),
-    /// The thread that did the work panicked or was canceled.
+    /// The task of the work panicked or was canceled.
     #[error("the installation was interrupted")]
     Task,
 }

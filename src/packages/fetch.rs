@@ -1,7 +1,7 @@
-//! Fetching one package: from a source to the working directory, by way of the plugin cache if there is one.
+//! Fetching a package from its source into the working directory, through the plugin cache if there is one.
 //!
-//! A package is downloaded, verified and unpacked in a staging directory beside the target, and then renamed. So it is complete
-//! or absent, however many processes fetch it at once, and wherever one of them is killed.
+//! A package is downloaded, verified and unpacked in a staging directory beside the target, and then renamed. A package is
+//! therefore complete or absent, however many processes fetch it at once, and wherever one of them is killed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -131,7 +131,7 @@ pub(crate) async fn fetch(
         }
     }
     let target = dir.clone();
-    // The working directory gets a link, so that a package takes disk space once.
+    // The working directory gets a link, so that a package is on the disk only once.
     blocking(move || place(&Package::Directory(cached), &target).map_err(write_error(&target))).await?;
     Ok(fetched(dir, how, hash.unwrap_or_default(), known))
 }
@@ -155,8 +155,8 @@ async fn hash_of(dir: PathBuf, provider: &Provider) -> Option<String> {
         .ok()
 }
 
-/// Takes the lock of a package in the cache, and waits while another process has it. Returns none on file systems without locks:
-/// then several processes may download the package, with the same result.
+/// Locks a package in the cache, after waiting for other processes. Returns none on file systems without locks: then several
+/// processes may download the package, with the same result.
 async fn turn(cached: &Path) -> Option<fs::File> {
     let version = cached.parent()?;
     let name = format!(
@@ -317,7 +317,7 @@ pub(crate) fn verify_package(
     })
 }
 
-/// Moves an unpacked package to its place. An equal package that is there already stays, since another process may run it.
+/// Moves an unpacked package to its final path. An equal package there is not replaced, since another process may run it.
 fn settle(package: &Path, to: &Path, staging: &Path, hash: &str) -> io::Result<()> {
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent)?;

@@ -28,7 +28,7 @@ pub struct UnpackedPackage {
     pub platform: Platform,
     /// Directory with its files, or its only file.
     pub path: PathBuf,
-    /// Checksums of this package, and known ones of the same version for other platforms.
+    /// Checksums of this package, and those that are known of the same version for other platforms.
     pub hashes: BTreeSet<String>,
 }
 
@@ -93,7 +93,7 @@ impl Catalog {
             .map(|((provider, version, platform), progress)| gathering.package(provider, version, platform, progress));
         let mut packages = futures::stream::iter(packages).buffered(AT_ONCE);
         let mut out = Vec::new();
-        // Reported in the order of the request, whatever arrives first.
+        // Reported in the order of the request, not of completion.
         for (provider, version, platform) in &jobs {
             emit(Step::Fetching(provider, version, platform));
             let package = watching(packages.next(), || emit(Step::Downloading(Overall::sum(&progress)))).await;
@@ -108,10 +108,10 @@ impl Catalog {
     }
 }
 
-/// State that the packages of a request share.
+/// State that all packages of a request share.
 struct Gathering<'r> {
     request: &'r Request<'r>,
-    /// Finds the packages on this machine. Its lock file is empty.
+    /// Chooser for packages on this machine, with an empty lock file.
     chooser: Chooser<'r>,
     /// Path of this executable, without links.
     own: Option<PathBuf>,

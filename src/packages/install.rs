@@ -75,7 +75,7 @@ pub struct Outcome {
     pub how: Option<Provenance>,
 }
 
-/// Callback that may refuse the selections before they are recorded.
+/// Callback that may reject the selections before they are recorded.
 pub type Agree<'a> = dyn FnMut(&BTreeMap<Provider, Outcome>) -> Result<(), Diagnostics> + 'a;
 
 /// Event of an installation, for the user. The order depends on the providers only.
@@ -93,7 +93,7 @@ pub enum Step<'a> {
     Done(&'a Provider, &'a Outcome),
 }
 
-/// Provider whose package must come from a source.
+/// Provider that must be installed from a package source.
 struct Needed<'r> {
     program: addrs::Program,
     provider: &'r Provider,
@@ -139,7 +139,7 @@ impl Catalog {
     /// Installs as [`Catalog::install`] does, but writes the lock file only if `agree` accepts the selections.
     ///
     /// # Errors
-    /// A provider cannot be had, or is not agreed to.
+    /// A provider cannot be installed, or `agree` rejects the selections.
     pub fn install_if(
         &self,
         requirements: &BTreeMap<Provider, Constraints>,
@@ -151,7 +151,7 @@ impl Catalog {
         warnings.extend(unmanaged(self.reattached()));
         let mut chooser = Chooser::new(self.settings(), self.reattached(), &lock);
         chooser.origins = options.origins;
-        // Plugins of the configuration count here: the installation is what records them.
+        // Plugins of the configuration are allowed here, because the installation records them.
         chooser.installing = true;
         let mut work = Work {
             catalog: self,
@@ -339,7 +339,7 @@ impl Work<'_> {
         None
     }
 
-    /// Takes the selection from this machine, unless a newer version is there for other platforms only.
+    /// Selects the newest version on this machine, unless a newer one is there for other platforms only.
     fn take_newest(
         &mut self,
         provider: &Provider,
@@ -355,7 +355,7 @@ impl Work<'_> {
         }
     }
 
-    /// Takes the selection from this machine, installs it if necessary, and enters it into the new lock file.
+    /// Installs the selection from this machine if necessary, and adds it to the new lock file.
     fn take(
         &mut self,
         provider: &Provider,
@@ -400,8 +400,8 @@ impl Work<'_> {
         self.finish(provider, entry, outcome, emit);
     }
 
-    /// Removes the installed package of a provider that an upgrade replaces by the built-in: with the lock file's entry, it would
-    /// be selected again.
+    /// Removes the installed package of a provider that an upgrade replaces by the built-in one. Together with the entry in the
+    /// lock file, the package would be selected again.
     fn forget(&self, provider: &Provider) -> Result<(), Diagnostic> {
         let dir = discovery::provider_dir(&self.catalog.settings().providers_dir(), provider);
         match std::fs::remove_dir_all(&dir) {

@@ -1,4 +1,4 @@
-//! Packages of a mirror directory that come from the plugin directories of this machine: those of providers that no registry has.
+//! Packages for a mirror directory from the plugin directories of this machine, for providers that no registry has.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,8 +23,7 @@ use crate::mirror_archives::packed;
 use crate::selection::Chooser;
 
 impl Catalog {
-    /// Returns true if a provider is in a plugin directory of the user, where `init` would take it from without asking its
-    /// registry.
+    /// Returns true if a provider is in a plugin directory of the user, from which `init` would install it without its registry.
     #[must_use]
     pub fn is_in_plugin_directory(&self, provider: &Provider, platforms: &[Platform]) -> bool {
         let settings = self.settings();

@@ -23,7 +23,7 @@ pub const FILE_NAME: &str = ".terraform.lock.hcl";
 const HEADER: &str = "# This file is maintained automatically by \"terraform init\".\n\
                       # Manual edits may be lost in future updates.\n";
 
-/// Content of a lock file.
+/// Parsed content of a lock file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LockFile {
     pub providers: BTreeMap<Provider, Locked>,
@@ -40,7 +40,8 @@ pub struct Locked {
 }
 
 impl LockFile {
-    /// Returns true if both files have the same providers, versions and checksums. Constraints are not compared.
+    /// Returns true if both files select the same versions of the same providers with the same checksums.
+    /// Constraints are not compared.
     #[must_use]
     pub fn chooses_as(&self, other: &LockFile) -> bool {
         let choice = |locked: &Locked| (locked.version.clone(), locked.hashes.clone());
@@ -321,7 +322,7 @@ pub fn contents(dir: &Path) -> Result<Option<Vec<u8>>, Diagnostic> {
 /// # Errors
 /// The entries differ, or one of the lock files cannot be read.
 pub fn check_planned(planned: Option<&[u8]>, dir: &Path) -> Result<(), Diagnostics> {
-    // A plan that was made without a lock file goes with an empty one.
+    // A plan that was made without a lock file is compared with an empty one.
     let planned = LockFile::parse(&String::from_utf8_lossy(planned.unwrap_or_default()))?.0;
     let current = LockFile::load(dir)?.0;
     if planned == current {

@@ -14,7 +14,7 @@ use versions::Version;
 pub enum Authentication {
     /// Not authenticated.
     None,
-    /// The checksum is that of a source that the user has configured.
+    /// Checksum of a package source that the user has configured.
     Checksum,
     /// The registry's list of checksums is signed.
     Signed(crate::signature::Signer),

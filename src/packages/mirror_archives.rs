@@ -1,4 +1,4 @@
-//! Packages in directories in mirror layout.
+//! Archives of packages in mirror directories.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,6 @@ use addrs::platform::Platform;
 use crate::discovery;
 use versions::Version;
 
-/// Archive in a filesystem mirror.
 #[derive(Clone, Debug)]
 pub struct Packed {
     pub version: Version,
@@ -24,7 +23,7 @@ pub fn packed(base: &Path, provider: &Provider) -> Vec<Packed> {
     let prefix = format!("terraform-provider-{}_", provider.ty);
     let mut out = Vec::new();
     for name in discovery::entries(&dir) {
-        // As in Terraform, the case of these names does not matter.
+        // As in Terraform, these names are not case-sensitive.
         let lower = name.to_lowercase();
         let Some(rest) = lower.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(".zip")) else {
             continue;

@@ -1,4 +1,4 @@
-//! The newest version of a provider among those that package sources have.
+//! Search for the newest version of a provider at its package sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -41,7 +41,7 @@ fn without_versions(source: &PackageSource) -> String {
     }
 }
 
-/// Newest versions that sources have.
+/// Result of the search for the newest version.
 pub(crate) struct Newest {
     /// Newest version that meets the constraints.
     pub version: Version,
@@ -86,7 +86,8 @@ pub(crate) async fn newest(
                 for AvailableVersion { version, platforms } in list {
                     match (all.entry(version).or_insert_with(|| Some(BTreeSet::new())), platforms) {
                         (Some(known), Some(more)) => known.extend(more),
-                        // A source that names no platforms may have any of them, so nothing is known about the version.
+                        // A source that does not list platforms may have packages for any, so nothing is known about the
+                        // version.
                         (known, _) => *known = None,
                     }
                 }

@@ -101,7 +101,7 @@ impl Chooser<'_> {
         Diagnostic::error("Provider not available", text)
     }
 
-    /// Names executables in flat layout that have the provider's type in their names, but no namespace, so that they count for
+    /// Mentions executables in flat layout whose names contain the provider's type but no namespace, so that they count for
     /// another provider.
     fn name_flat_executables(&self, provider: &Provider, text: &mut String) {
         let name = provider.for_display();
@@ -130,7 +130,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Returns the executables in flat layout with the provider's type in their names that count for `hashicorp/TYPE` only.
+    /// Returns the executables in flat layout whose names contain the provider's type but that count for `hashicorp/TYPE` only.
     fn flat_of_another(&self, provider: &Provider) -> impl Iterator<Item = &discovery::Flat> {
         let is_default = *provider == Provider::default_for(provider.ty.clone());
         self.flat
@@ -235,7 +235,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Lists the searched directories. A missing directory is named unless it is the platform directory inside another one.
+    /// Describes the searched directories. A missing directory is listed unless it is the platform directory inside another one.
     fn searched(&self, provider: &Provider) -> String {
         let mut out = String::from("\nThese directories were searched:\n");
         let mut seen: BTreeSet<&Path> = BTreeSet::new();
@@ -263,7 +263,7 @@ impl Chooser<'_> {
         out
     }
 
-    /// Suggests a provider that may have been meant: one of the same type in another namespace, or one with a similar name.
+    /// Suggests the provider that was probably meant: one of the same type in another namespace, or one with a similar name.
     pub(crate) fn near_name(&self, provider: &Provider) -> Option<String> {
         let mut known: BTreeSet<Provider> = BTreeSet::new();
         let builtins = self.settings.builtins.providers.iter();
@@ -316,7 +316,7 @@ impl Chooser<'_> {
         let Selection::External(found) = selection else {
             return None;
         };
-        // A locked version was chosen by the user; nothing newer matters.
+        // The user has chosen the locked version, so newer ones do not matter.
         if self.locked(provider, heed_lock).is_some() {
             return None;
         }

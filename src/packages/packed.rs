@@ -23,10 +23,10 @@ use crate::hash;
 /// Environment variable with the directory that packed providers are unpacked into; `none` runs them from memory.
 pub const UNPACK_DIR: &str = "MONOFORM_UNPACK_DIR";
 
-/// Content of this executable behind its own bytes.
+/// Pack of this executable.
 #[derive(Clone, Debug, Default)]
 pub enum Carried {
-    /// This executable is no pack.
+    /// The executable is not a pack.
     #[default]
     Nothing,
     Pack(Arc<Pack>),
@@ -35,7 +35,7 @@ pub enum Carried {
 }
 
 impl Carried {
-    /// Opens the pack of an executable. If the environment names a key, the pack must be signed with it.
+    /// Opens the pack in an executable. If the environment names a key, the pack must be signed with it.
     #[must_use]
     pub fn by(executable: &Path, environment: &Environment) -> Carried {
         match Pack::find(executable, &Conditions::from_environment(environment)) {
@@ -173,8 +173,7 @@ impl Packed {
     }
 }
 
-/// Returns the directory that packages are unpacked into; none if no directory is writable for this user only and allows
-/// execution.
+/// Returns the directory for unpacked packages; none if no directory is writable for this user only and allows execution.
 #[must_use]
 pub fn place(environment: &Environment) -> Option<PathBuf> {
     let absolute = |dir: &str| Path::new(dir).is_absolute().then(|| PathBuf::from(dir));
@@ -257,7 +256,7 @@ fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathB
     if intact(pack.index(), provider, &dir) {
         return Ok(dir);
     }
-    // A run that was killed may have left this directory. Under the lock it belongs to nobody.
+    // A killed run may have left this directory. While the lock is held, no other process uses it.
     let suffix = if locked {
         String::new()
     } else {
@@ -289,8 +288,8 @@ fn remove(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns true if a directory has exactly the files of a package, with their content. Sizes are compared first because that
-/// needs no reading. They are not enough: another program of the same length would run.
+/// Returns true if a directory has exactly the files of a package, with their content. Sizes are compared first, without reading.
+/// Contents are compared, too, so that no other program of the same length runs.
 fn intact(index: &Index, provider: &PackedProvider, dir: &Path) -> bool {
     let sizes = provider.files.iter().all(|file| {
         let size = index.blob_of(file).map(|blob| blob.size);

@@ -2,7 +2,7 @@
 
 use addrs::Provider;
 
-/// Provider address pattern; a part that is none matches everything.
+/// Pattern of provider addresses; a part that is none matches everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     pub(crate) host: Option<String>,

@@ -215,7 +215,7 @@ fn sums_of(document: &[u8]) -> BTreeSet<(String, String)> {
     text.lines().filter_map(line).collect()
 }
 
-/// Checks that the provider speaks protocol 5 or 6. A registry that lists none means 5, the first one that registries had.
+/// Checks that the provider speaks protocol 5 or 6. An empty list means protocol 5, the first one of registries.
 fn speakable(protocols: &[String]) -> Result<(), SourceError> {
     let major = |text: &String| text.split('.').next().and_then(|n| n.parse::<u32>().ok());
     if protocols.is_empty() || protocols.iter().any(|p| matches!(major(p), Some(5 | 6))) {
@@ -280,7 +280,7 @@ mod tests {
     use super::*;
     use serde_json::{Value as Json, json};
 
-    /// A document without a member, and with this member null and empty.
+    /// Builds documents without a member, with it null, and with it empty.
     fn forms(whole: &Json, place: &str, member: &str, empty: &Json) -> [Json; 3] {
         let mut forms = [whole.clone(), whole.clone(), whole.clone()];
         for (form, value) in forms.iter_mut().zip([None, Some(Json::Null), Some(empty.clone())]) {

@@ -37,7 +37,7 @@ pub enum TemplateError {
         /// Opening of a sequence: `${` or `{`.
         open: &'static str,
     },
-    /// The name in a sequence is not one of the three symbols.
+    /// Name in a sequence that is not one of the three symbols.
     #[error(
         "the repository template may refer to {open}hostname}}, {open}namespace}} and {open}type}}, and not to {open}{symbol}}}"
     )]
@@ -46,14 +46,14 @@ pub enum TemplateError {
         /// Opening of a sequence: `${` or `{`.
         open: &'static str,
     },
-    /// The template lacks a part of the address that differs between the providers.
+    /// Template without a part of the address that differs between the providers.
     #[error(
         "the repository template must refer to ${{{symbol}}}, unless \"include\" selects exactly one {what}: otherwise several providers \
          would have the same repository"
     )]
     Missing {
         symbol: &'static str,
-        /// Name of the missing part in messages.
+        /// Description of the missing part, for messages.
         what: &'static str,
     },
     /// The result is not the address of a repository.
@@ -150,7 +150,7 @@ impl RepositoryTemplate {
         Ok(template)
     }
 
-    /// Checks that different providers get different repositories, if these patterns select them.
+    /// Checks that providers that match these patterns get different repositories.
     ///
     /// # Errors
     ///

@@ -20,11 +20,10 @@ use crate::settings::Settings;
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
-/// Requirement origins: descriptions of the blocks and objects that require each provider, like `required_providers of the root
-/// module: "~> 1.0" (main.tf line 3)`.
+/// Descriptions of the blocks and objects that require each provider, such as `required_providers of the root module: "~> 1.0"
+/// (main.tf line 3)`.
 pub type Origins = BTreeMap<Provider, Vec<String>>;
 
-/// Summary of the warning that a provider is under development.
 pub const DEVELOPMENT: &str = "Provider development overrides are in effect";
 
 /// Advice for using a plugin that comes with the configuration.
@@ -40,7 +39,7 @@ pub enum Selection {
         name: String,
         /// Version of the official provider that it implements; none for a part of the language.
         version: Option<Version>,
-        /// Required or locked version, if it is another one.
+        /// Required or locked version that it replaces, if it differs.
         in_place_of: Option<Version>,
         /// Plugin protocols that the provider speaks.
         protocols: Vec<u32>,
@@ -85,7 +84,7 @@ pub(crate) struct Chooser<'r> {
     pub lock: &'r LockFile,
     /// Requirement origins, for errors.
     pub origins: Option<&'r Origins>,
-    /// The selection is recorded in the lock file, and starts no plugin.
+    /// True for an installation, which records the selection in the lock file and starts no plugin.
     pub installing: bool,
     pub(crate) platform: Platform,
     pub(crate) dirs: Vec<SearchDir>,
@@ -132,7 +131,7 @@ impl<'r> Chooser<'r> {
         }
     }
 
-    /// Selects among the plugins on this machine; `None` if none of them meets the constraints.
+    /// Selects from the plugins on this machine; `None` if none of them meets the constraints.
     pub fn among_what_is_here(
         &self,
         provider: &Provider,
@@ -146,7 +145,7 @@ impl<'r> Chooser<'r> {
         if let Some(dir) = self.settings.config.dev_overrides.get(provider) {
             return self.dev_override(provider, dir, warnings).map(Some);
         }
-        // Constraints do not matter here: the language's own providers have no versions.
+        // Constraints are ignored: the language's own providers have no versions.
         if provider.is_builtin() {
             return self.part_of_the_language(provider).map(Some);
         }
@@ -175,7 +174,7 @@ impl<'r> Chooser<'r> {
             true => builtin,
             false => installed().or_else(packed).or(builtin),
         };
-        // Only when something else is used instead: without any selection, the error names the plugin.
+        // Reported only if another plugin is selected instead: without any selection, the error names the plugin.
         if let (Some(_), Some(found)) = (&selection, left_alone.first()) {
             warnings.push(Diagnostic::warning(
                 "Plugin of the configuration not used",
@@ -190,7 +189,7 @@ impl<'r> Chooser<'r> {
     }
 
     /// Returns true if a provider on this machine may run. One that comes with the configuration must be recorded in the lock
-    /// file: reading a stranger's configuration must not run the stranger's program.
+    /// file: a configuration from elsewhere must not run a program that comes with it.
     pub(crate) fn may_run(&self, provider: &Provider, found: &Found) -> bool {
         let recorded = || {
             let locked = self.lock.providers.get(provider);
@@ -217,7 +216,7 @@ impl<'r> Chooser<'r> {
         let builtin = self.builtin(provider)?;
         let version = builtin.version.clone()?;
         let locked = self.locked(provider, heed_lock).map(|locked| &locked.version);
-        // A locked version that no longer meets the constraints is not what the user requires now.
+        // A locked version that no longer meets the constraints is ignored.
         let locked = locked.filter(|locked| constraints.allows(locked));
         let in_place_of = if builtin.meets(|v| constraints.allows(v)) {
             locked.filter(|locked| **locked != version)
@@ -349,8 +348,8 @@ impl<'r> Chooser<'r> {
         found.filter(|b| self.settings.allows_builtin(&b.name))
     }
 
-    /// Returns true if an executable is this one. Links to it in mirrors let other tools use the built-in plugins; here they are
-    /// the built-in ones.
+    /// Returns true if an executable is this one. Users put links to it into mirrors for other tools; such a link is the built-in
+    /// plugin.
     fn is_own(&self, executable: &std::path::Path) -> bool {
         let own = self.own.as_deref();
         own.is_some() && executable.canonicalize().ok().as_deref() == own

@@ -1,4 +1,4 @@
-//! Settings of plugin selection, which the caller decides.
+//! Settings of plugin selection, from the caller.
 
 use files::Environment;
 use std::collections::BTreeSet;
@@ -10,8 +10,8 @@ use crate::cli_config::CliConfig;
 /// Environment variable that switches off built-in plugins, by name: `null,random`, or `*` for all.
 pub const DISABLE_BUILTINS: &str = "MONOFORM_DISABLE_INTERNAL_PLUGINS";
 
-/// Environment variable that restricts built-in plugins to exactly their own version, by name: `null,random`, or `*` for all. Any
-/// other version that is required or locked must be installed.
+/// Environment variable that restricts built-in plugins to exactly their own version, by name: `null,random`, or `*` for all. If
+/// another version is required or locked, it must be installed.
 pub const EXACT_BUILTINS: &str = "MONOFORM_EXACT_INTERNAL_PLUGINS";
 
 /// Environment variable that allows plugins in the directory of the configuration (`terraform.d/plugins`) that neither `init` nor

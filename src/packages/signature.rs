@@ -21,7 +21,7 @@ pub struct Signer {
     pub standing: Standing,
 }
 
-/// Owner of a signing key, as far as it is proved.
+/// Owner of a signing key, as far as it is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Key of HashiCorp.
@@ -67,7 +67,7 @@ pub enum SignatureError {
         /// Key IDs that the registry has.
         known: String,
     },
-    /// The signature names no key, and no signing key made it.
+    /// The signature names no key, and none of the signing keys made it.
     #[error("its signature is by none of the keys that the registry names ({0})")]
     NoneOf(String),
     #[error("the registry calls its key {key} the key of a HashiCorp partner, but {reason}")]
@@ -151,7 +151,7 @@ fn verify_by(document: &[u8], signature: &[u8], keys: &[Named], partners: &str) 
     })
 }
 
-/// Determines the owner of a key. A key with a trust signature must be a partner's, since a wrong claim is worse than none.
+/// Determines the owner of a key. A key with an invalid trust signature is an error, because a false claim is worse than none.
 fn standing(key: &Certificate, named: &Named, partners: &str) -> Result<Standing, SignatureError> {
     if key.fingerprint() == VENDOR {
         return Ok(Standing::Vendor);

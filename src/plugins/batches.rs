@@ -37,7 +37,7 @@ pub(crate) struct Batches {
 struct Waiting {
     last: u64,
     calls: HashMap<u64, oneshot::Sender<Result<Bytes, Status>>>,
-    /// The error of all further calls, once the stream has ended.
+    /// Error of all further calls, after the stream has ended.
     ended: Option<Status>,
 }
 
@@ -49,7 +49,7 @@ struct Caller<'a> {
 
 impl Drop for Caller<'_> {
     fn drop(&mut self) {
-        // A number that is gone has its answer already, and must not be canceled.
+        // A number that is missing has its answer already, and must not be canceled.
         if lock(&self.batches.waiting).calls.remove(&self.number).is_some() {
             self.batches.send(self.number, Method::Cancel, Vec::new());
         }
@@ -82,8 +82,8 @@ impl Batches {
     pub(crate) async fn call<A: Message + Default>(&self, method: Method, message: Vec<u8>) -> Result<A, Status> {
         let (sender, receiver) = oneshot::channel();
         let number = {
-            // Checked under the lock that `Answering::end` takes: a call either sees the end here, or is registered and
-            // told of it.
+            // Checked under the lock that `Answering::end` takes: the call either finds the end here, or is registered
+            // and fails with the others.
             let mut waiting = lock(&self.waiting);
             if let Some(status) = &waiting.ended {
                 return Err(status.clone());
@@ -114,7 +114,7 @@ fn ended() -> Status {
     Status::unavailable("the provider ended the stream of calls")
 }
 
-/// Callers that wait for answers of a stream. When this value is dropped, their calls fail.
+/// Callers that wait for answers of a stream. Their calls fail when this value is dropped.
 struct Answering(Arc<Mutex<Waiting>>);
 
 impl Answering {
@@ -135,7 +135,7 @@ impl Drop for Answering {
     }
 }
 
-/// Hands each answer to its caller, and the end of the stream to all that still wait.
+/// Passes each answer to its caller, and the end of the stream to all that still wait.
 async fn hand_out(mut answers: Streaming<Answers>, answering: Answering) {
     let status = loop {
         match answers.message().await {

@@ -41,7 +41,7 @@ pub fn open(address: Address, tls: Option<Arc<ClientConfig>>) -> Channel {
         }))
 }
 
-/// Adds the address that cannot be reached to the system's error, which does not name it.
+/// Adds the address to the system's error, which does not name it.
 fn unreachable(address: &Address, error: &io::Error) -> io::Error {
     let place = match address {
         Address::Unix(path) => format!("socket {}", path.display()),

@@ -14,7 +14,7 @@ use crate::process::Process;
 // The buffers of a connection and of a plugin are limited: too many unread answers close the connection (see
 // `channel`).
 pub const MAX_CALLS: usize = 4096;
-/// Maximum number of renewals of ephemeral resources in flight, beside those requests.
+/// Maximum number of renewals of ephemeral resources in flight, in addition to the other requests.
 // Counted apart: a token that expires must not wait for operations that take an hour.
 const MAX_RENEWALS: usize = 64;
 
@@ -27,7 +27,7 @@ pub struct PluginConnection {
 }
 
 impl PluginConnection {
-    /// A plugin; without a process of ours if the user started it, or as long as it has not been started.
+    /// Creates a connection. `process` is `None` if the user started the plugin, or until it has been started.
     #[must_use]
     pub fn new(title: String, process: Option<Process>) -> PluginConnection {
         PluginConnection {
@@ -61,7 +61,7 @@ impl PluginConnection {
         self.process.get()
     }
 
-    /// Sets the process of a plugin that was started now.
+    /// Sets the process after it was started.
     pub fn set_process(&self, process: Process) {
         // There is one start for each connection; a second process would end here.
         let _ = self.process.set(process);
@@ -96,7 +96,8 @@ impl PluginConnection {
                     Some(process) => {
                         let mut text = process.exit_report().await;
                         if process.exit().is_none() {
-                            // A plugin that still runs may have closed the connection, whose error then says most.
+                            // The plugin still runs, but may have closed the connection, whose error explains that
+                            // best.
                             text = format!("{text}\n\nThe connection says: {}.", chain(status));
                         }
                         format!("{text}\n\nIts file is {}.", process.program().display())

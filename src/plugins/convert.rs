@@ -1,4 +1,4 @@
-//! Conversion of messages to the model and back, for what several requests have in common.
+//! Conversion between messages and the types of `provider`, for the parts that several requests have in common.
 //!
 //! Both protocols use the messages of version 6 here: see [`crate::grpc`].
 
@@ -127,7 +127,7 @@ pub fn has_errors(list: &[PluginDiagnostic]) -> bool {
     list.iter().any(|d| d.diagnostic.is_error())
 }
 
-/// Converts an attribute path, which ends before the first unknown step. The boolean is true if there was none.
+/// Converts an attribute path, which ends before the first unknown step. The boolean is true if there is none.
 #[must_use]
 pub fn path(path: pb::AttributePath) -> (Path, bool) {
     use pb::attribute_path::step::Selector;
@@ -157,7 +157,7 @@ pub fn capabilities(message: pb::ServerCapabilities) -> Capabilities {
     }
 }
 
-/// Capabilities of a provider as a message.
+/// Converts the capabilities of a provider to a message.
 #[must_use]
 pub fn capabilities_message(capabilities: &Capabilities) -> pb::ServerCapabilities {
     pb::ServerCapabilities {
@@ -272,7 +272,7 @@ fn description(text: String, kind: i32) -> Description {
     }
 }
 
-/// The signature of a function.
+/// Converts the signature of a function.
 pub fn function(f: pb::Function) -> Result<FunctionSchema, MessageError> {
     let parameters = f.parameters.into_iter().map(parameter).collect::<Result<_, _>>()?;
     let variadic = f.variadic_parameter.map(parameter).transpose()?;

@@ -1,12 +1,12 @@
-//! gRPC to a plugin: what the clients of both protocols, for providers and provisioners, have in common.
+//! Common parts of the gRPC clients of both protocols, for providers and provisioners.
 //!
 //! The two protocols differ in the names of six requests and in the form of one answer, the schema. Everything else is the
 //! same bytes: same numbers, same types. So one client ([`crate::grpc_provider`]) speaks both, in the messages of version 6,
 //! and a table of names ([`Methods`]) says which requests to send. A test in the crate `proto` holds the two files to that.
 //!
-//! Of the services that go-plugin serves beside the plugin itself, two are used: the one for standard streams, which
-//! carries what a plugin prints, and the controller, which is asked to end the plugin. The third, the broker, is for
-//! connections that a plugin asks for itself; neither protocol has a request that needs one, so none is opened.
+//! Of the services that go-plugin serves beside the plugin itself, two are used: the one for standard streams, which carries
+//! what a plugin prints, and the controller, which is asked to end the plugin. The third, the broker, is for connections
+//! that a plugin asks for itself; neither protocol has a request that needs one, so none is opened.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub use crate::methods::Methods;
 use crate::process::Process;
 use crate::{convert, logs};
 
-/// Time for a plugin to end after it was asked to, before it is killed.
+/// Time limit for a plugin to end on request, before it is killed.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Time for the last lines that a plugin prints to arrive.
 const LAST_LINES: Duration = Duration::from_millis(50);
@@ -47,7 +47,7 @@ pub(crate) fn encode(
     })
 }
 
-/// Relays what the plugin's code prints to the log and the exit report, if the plugin's library captures it.
+/// Relays the output of the plugin's code to the log and the exit report, if the plugin's library captures it.
 pub(crate) fn relay_stdio(channel: Channel, connection: &Arc<PluginConnection>) {
     // A weak reference: the task must not keep the connection, and with it the process, alive.
     let name = logs::name(connection.title(), connection.process().map(Process::program));
@@ -70,7 +70,7 @@ pub(crate) fn relay_stdio(channel: Channel, connection: &Arc<PluginConnection>) 
     });
 }
 
-/// Asks the plugin's process to end, and kills it after [`PATIENCE`].
+/// Requests the end of the plugin's process, and kills it after [`PATIENCE`].
 pub(crate) async fn shut_down(connection: &PluginConnection, channel: Channel) {
     // A process that the user started is the user's to end.
     if connection.process().is_none_or(|process| process.exit().is_some()) {

@@ -1,7 +1,7 @@
 //! Client of a state store over gRPC. State stores exist in protocol 6 only.
 //!
-//! What the protocol has no field for is sent as metadata of requests and answers (`proto::STATE_LOCK_INFO` and its
-//! neighbours). A plugin that does not know the metadata is understood without it.
+//! Facts without a field in the protocol are sent as metadata of requests and answers (`proto::STATE_LOCK_INFO` and
+//! its neighbours). A plugin that does not know the metadata is understood without it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -47,7 +47,7 @@ pub struct GrpcStateStore {
     closed: AtomicBool,
 }
 
-/// Schemas of a store's configuration and of its provider's.
+/// Schemas of the configurations of a state store and of its provider.
 struct Schemas {
     store: Arc<Schema>,
     provider: Arc<Schema>,
@@ -91,7 +91,7 @@ impl GrpcStateStore {
                 Err(status) => return self.failure(METHOD, status).await,
             };
             errors(std::mem::take(&mut response.diagnostics))?;
-            // Of a provider with a store, nothing else is decoded.
+            // Nothing else of a provider with a state store is decoded.
             let provider = response.provider.take().unwrap_or_default();
             let mut stores = schemas::by_name(response.state_stores);
             let Some(store) = stores.remove(self.name.as_str()) else {

@@ -1,4 +1,5 @@
-//! Messages of protocol 5 that differ: schemas, whose attributes have no nested schemas.
+//! Conversion of messages in which protocol 5 differs: schemas, whose attributes have no nested
+//! schemas.
 
 use proto::{tfplugin5 as v5, tfplugin6 as v6};
 
@@ -53,7 +54,7 @@ fn attribute(a: v5::schema::Attribute) -> v6::schema::Attribute {
     }
 }
 
-/// The signature of a function in the form of protocol 6.
+/// Converts the signature of a function to protocol 6.
 #[must_use]
 pub fn function(f: v5::Function) -> v6::Function {
     let parameter = |p: v5::function::Parameter| v6::function::Parameter {

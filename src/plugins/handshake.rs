@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// Environment variable by which a plugin knows that a core started it, and not a person.
+/// Environment variable by which a plugin recognizes that it was started by a core and not by a person.
 pub const COOKIE_NAME: &str = "TF_PLUGIN_MAGIC_COOKIE";
 /// Value of [`COOKIE_NAME`], the same for every plugin of Terraform.
 pub const COOKIE_VALUE: &str = "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2";
@@ -35,7 +35,7 @@ pub enum Address {
 /// Error of parsing a handshake line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HandshakeError {
-    /// Line that is no handshake at all.
+    /// Line that is not a handshake.
     Unrecognized(String),
     /// Unknown version of the handshake itself.
     CoreVersion(u32),

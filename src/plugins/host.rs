@@ -32,13 +32,13 @@ pub struct HostSettings {
     pub executable: PathBuf,
     /// Version of Terraform that is sent to providers.
     pub terraform_version: String,
-    /// Time for a plugin until its handshake.
+    /// Time limit for a plugin's handshake.
     pub start_timeout: Duration,
     /// True to encrypt connections to plugins.
     pub tls: bool,
     /// Providers that the user started, by address.
     pub reattached: BTreeMap<Address, Reattach>,
-    /// Environment variables that built-in plugins get in place of this process's.
+    /// Environment variables that built-in plugins get instead of the process's own.
     pub environment: BTreeMap<String, OsString>,
     /// Callback for a built-in plugin that waits for a server.
     pub waiting: Option<ReportWaiting>,
@@ -91,8 +91,8 @@ pub enum Program {
     /// Executable file of an external plugin.
     Executable {
         path: PathBuf,
-        /// The checksum of the package that it belongs to; none if it may change at any time, as one under development does. Only
-        /// with it are schemas kept.
+        /// The checksum of the package that it belongs to; none if the executable may change at any time, as under development.
+        /// Schemas are stored only with a checksum.
         package: Option<String>,
     },
     /// Provider packed into this executable, which runs from memory.
@@ -100,15 +100,15 @@ pub enum Program {
         /// Address of the provider.
         provider: String,
         version: String,
-        /// The checksum of the package, under which its schemas are kept.
+        /// Checksum of the package, under which its schemas are stored.
         package: Option<String>,
     },
     /// No program: the provider runs already, at the address in the host's settings.
     Reattached,
 }
 
-/// Limit of the providers that start at a time. A start takes a whole processor in the plugin and waits for nothing, so that more
-/// than a few gain nothing; one that hangs must not stop the others.
+/// Limit of the providers that start at a time. A start keeps a whole processor busy, so that more than a few at a time bring
+/// nothing; but a plugin that hangs must not block the others.
 const STARTS: usize = 8;
 
 /// Plugin host. Schemas are requested once for each provider address, and shared by its processes.
@@ -130,13 +130,13 @@ impl Host {
         }
     }
 
-    /// Returns true if there is a place to keep schemas of provider packages in.
+    /// Returns true if there is a store for the schemas of provider packages.
     #[must_use]
     pub fn keeps_schemas(&self) -> bool {
         self.settings.schemas.is_some()
     }
 
-    /// A provider, whose process starts, or is connected to, when it is first needed.
+    /// Creates a provider, whose process is started or connected to when it is first needed.
     ///
     /// # Errors
     /// There is none to connect to.
@@ -246,7 +246,7 @@ impl Host {
                     return Err(Diagnostic::error("Incompatible provider", detail).into());
                 }
                 let channel = launch::attach(reattach.address.clone());
-                // Without a process: whoever started the plugin ends it.
+                // The connection has no process: the user who started the plugin also ends it.
                 let connection = Arc::new(PluginConnection::new(title, None));
                 let version = self.terraform_version.clone();
                 return Ok(Arc::new(GrpcStateStore::new(
@@ -294,7 +294,7 @@ impl Host {
         }
     }
 
-    /// Returns the launch of a packed provider: this executable puts the provider's into memory, and becomes it.
+    /// Returns the launch of a packed provider: this executable loads that of the provider into memory and executes it.
     fn packed(&self, title: String, provider: &str, version: &str, protocols: Vec<u32>) -> Launch {
         let args = ["internal-plugin", "packed", provider, version].map(OsString::from);
         Launch {

@@ -26,7 +26,7 @@ use crate::process::{AT_LIMIT, Process, ReportWaiting};
 use crate::spawner;
 use crate::tls::Identity;
 
-/// Plugin to start, and how.
+/// Command line, environment and settings for the start of a plugin.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// Name of the plugin in messages: `provider "hashicorp/null"`.
@@ -50,7 +50,7 @@ pub struct Launch {
     pub waiting: Option<ReportWaiting>,
 }
 
-/// Plugin that has sent its handshake.
+/// Plugin that has sent its handshake, with its connection.
 pub struct Launched {
     pub channel: Channel,
     pub protocol: u32,
@@ -90,7 +90,7 @@ impl Launch {
             }
             Ok(Err(error)) => return Err(self.failure(&format!("Its standard output cannot be read: {error}."))),
             Err(_) => {
-                // Killed first: what it wrote is complete only after its end.
+                // Killed first: its output is complete only after its end.
                 process.kill().await;
                 let lines = process.final_log_lines().await;
                 return Err(self.failure(&format!(
@@ -182,7 +182,7 @@ impl Launch {
     }
 }
 
-/// Advice about a plugin that ended where no directory can be written.
+/// Advice about a plugin that ended on a system without a writable directory.
 const NO_PLACE: &str = "\n\nMost plugins need a directory that they can write, for their socket, and there is none here: make /tmp one \
                         (in a container, mount a tmpfs there), or let the environment variable TMPDIR name one.";
 
@@ -190,7 +190,7 @@ const NO_PLACE: &str = "\n\nMost plugins need a directory that they can write, f
 /// plugin adds names of its own.
 const LONGEST_SOCKET_DIR: usize = 79;
 
-/// Returns the directories that sockets of plugins may be in, existing or not, best first.
+/// Returns the candidate directories for the sockets of plugins, existing or not, best first.
 pub(crate) fn places_for_sockets() -> impl Iterator<Item = PathBuf> {
     let runtime_dir = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let places = [
@@ -200,14 +200,14 @@ pub(crate) fn places_for_sockets() -> impl Iterator<Item = PathBuf> {
         Some("/var/tmp".into()),
         // Containers with a read-only root have it.
         Some("/dev/shm".into()),
-        // A chroot into a bare directory has no place for temporary files, only a working directory.
+        // A chroot into a bare directory has no directory for temporary files, only a working directory.
         std::env::current_dir().ok(),
     ];
     places.into_iter().flatten().filter(|place| place.is_absolute())
 }
 
-/// Creates a directory for the plugin's socket: among those for temporary files or, where the path is too long or the
-/// directory unusable, in the first other place that works.
+/// Creates a directory for the plugin's socket: in the directory for temporary files or, if its path is too long or it
+/// is unusable, in the first other directory that works.
 fn socket_dir() -> Option<PrivateDirectory> {
     // A directory of its own is removed with the process, so no socket is left behind by a plugin that is killed.
     places_for_sockets()

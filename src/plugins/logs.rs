@@ -1,4 +1,4 @@
-//! Output of plugins: relayed to the log at its level, and the end of it kept for exit reports.
+//! Output of plugins: relayed to the log at its level, with the last lines kept for exit reports.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -113,7 +113,7 @@ impl<'l> Entry<'l> {
     }
 }
 
-/// Returns the host that a built-in plugin says it waits for, if the line says so.
+/// Parses the message of a built-in plugin that it waits for a host; returns the host.
 #[must_use]
 pub fn waiting_for(line: &str) -> Option<String> {
     // A quick look first: parsing every line as JSON would cost more.

@@ -1,4 +1,4 @@
-//! The requests of both protocols, which differ in the names of six.
+//! gRPC paths of the requests in both protocols, which differ in the names of six.
 
 /// gRPC paths of a protocol's requests: `/package.Service/Method`.
 pub struct Methods {
@@ -23,7 +23,7 @@ pub struct Methods {
     pub generate_config: &'static str,
     /// Check of a list resource's configuration.
     pub validate_list: &'static str,
-    /// Existing objects of a type.
+    /// Listing of the existing objects of a type.
     pub list: &'static str,
     /// Configuration of the provider.
     pub configure: &'static str,
@@ -57,7 +57,6 @@ impl Methods {
     }
 }
 
-/// The requests of protocol 5.
 const V5: Methods = Methods {
     version: 5,
     get_schema: "/tfplugin5.Provider/GetSchema",
@@ -88,7 +87,6 @@ const V5: Methods = Methods {
     stop: "/tfplugin5.Provider/Stop",
 };
 
-/// The requests of protocol 6.
 const V6: Methods = Methods {
     version: 6,
     get_schema: "/tfplugin6.Provider/GetProviderSchema",

@@ -1,9 +1,9 @@
 //! Private `/tmp` for a process in whose root directory nothing can be written.
 //!
-//! Plugins in Go create a file for their socket and cannot run without it. A process that may mount file systems can
-//! help itself: it gets a mount namespace of its own, and in it a root directory with the same contents and an empty
-//! `/tmp` in memory, which its plugins inherit. Everything else stays as it was, what is read-only included, and the
-//! rest of the system sees none of it.
+//! Plugins in Go create a file for their socket and cannot run without it. A process that may mount file systems solves
+//! that: it gets a mount namespace of its own, and in it a root directory with the same contents and an empty `/tmp` in
+//! memory, which its plugins inherit. Everything else stays as it was, what is read-only included, and the rest of the
+//! system sees none of it.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! Process of a plugin: watched, so that its end is noticed and explained, and killed with its connection.
+//! Process of a plugin. It is watched, so that its end is noticed and explained, and it is killed with its connection.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -25,7 +25,7 @@ impl std::fmt::Debug for ReportWaiting {
 /// Time to wait for the exit status and the rest of the output of a process that seems to have ended.
 const EXIT_GRACE: Duration = Duration::from_millis(500);
 
-/// Running plugin. Dropping it kills the process.
+/// Running process of a plugin. Dropping it kills the process.
 pub struct Process {
     program: PathBuf,
     exit: watch::Receiver<Option<Exit>>,
@@ -88,7 +88,7 @@ impl Process {
                 ended = child.wait() => ended,
                 _ = killed.changed() => {
                     let _ = child.start_kill();
-                    // Also after a kill: a child that nobody waits for stays as a zombie.
+                    // Also after a kill: a child that nobody waits for remains a zombie.
                     child.wait().await
                 }
             };
@@ -113,7 +113,7 @@ impl Process {
         &self.program
     }
 
-    /// Keeps a line for the exit report that did not come over standard error.
+    /// Adds a line to the exit report that was not received from standard error.
     pub fn remember(&self, line: &str) {
         self.tail.push(line);
     }
@@ -169,7 +169,7 @@ impl Process {
     }
 }
 
-/// Formats the end of a process as the end of a sentence.
+/// Describes the end of a process in words that end a sentence.
 #[must_use]
 pub fn describe(exit: &Exit) -> String {
     match exit {
@@ -225,7 +225,7 @@ fn is_at_thread_limit() -> bool {
     let limit = threads.iter().any(|(_, thread)| thread.as_ref().is_err_and(refused));
     for (release, thread) in threads {
         drop(release);
-        // Such a thread does nothing, so it does not panic.
+        // The thread does nothing, so it cannot panic.
         let _ = thread.map(std::thread::JoinHandle::join);
     }
     limit

@@ -29,7 +29,7 @@ fn thread() -> Option<Sender<Job>> {
     Some(sender.lock().unwrap_or_else(PoisonError::into_inner).clone())
 }
 
-/// Spawns a command. While its file is open for writing, tries again for up to a second.
+/// Spawns a command. If its file is open for writing, the call is repeated for up to a second.
 pub async fn spawn(mut command: Command) -> io::Result<Child> {
     let Some(thread) = thread() else {
         return spawn_when_written(&mut command);
@@ -39,7 +39,7 @@ pub async fn spawn(mut command: Command) -> io::Result<Child> {
     let runtime = Handle::current();
     let job = move || {
         let _runtime = runtime.enter();
-        // If the caller is gone, the child is dropped, and so killed.
+        // If the caller has gone, the child is dropped and thereby killed.
         let _ = tell.send(spawn_when_written(&mut command));
     };
     let _ = thread.send(Box::new(job));
@@ -50,8 +50,8 @@ pub async fn spawn(mut command: Command) -> io::Result<Child> {
 }
 
 fn spawn_when_written(command: &mut Command) -> io::Result<Child> {
-    // Another thread that forks holds every open file until its program runs. One that was written a moment ago, as an
-    // unpacked plugin is, cannot run that long.
+    // Another thread that forks holds every open file until its program runs. An executable that was just written, such as
+    // an unpacked plugin, cannot be started that long.
     for _ in 0..50 {
         match command.spawn() {
             Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy => std::thread::sleep(Duration::from_millis(20)),
@@ -61,14 +61,14 @@ fn spawn_when_written(command: &mut Command) -> io::Result<Child> {
     command.spawn().inspect(tie)
 }
 
-/// On Windows, ends the process with this one, however that ends.
+/// On Windows, makes the system end the process together with this one, in whatever way this one ends.
 fn tie(child: &Child) {
     if let Some(id) = child.id() {
         system::groups::tie(id);
     }
 }
 
-/// Has the kernel kill the command's process when this one ends, and lets it ignore the end of the terminal.
+/// Has the kernel kill the command's process when this one ends, and lets it ignore the hangup of the terminal.
 ///
 /// Does nothing for a program that this machine cannot run, other than a script.
 #[cfg(target_os = "linux")]
@@ -153,7 +153,7 @@ mod tests {
         closing.join().unwrap();
     }
 
-    /// The parent of a plugin is the spawner's thread, not one of the runtime's, which end before it.
+    /// The parent of a plugin is the spawner's thread, not a thread of the runtime, which ends earlier.
     #[test]
     fn the_thread_that_spawns_stays() {
         let runtime = || {

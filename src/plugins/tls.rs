@@ -1,7 +1,8 @@
 //! Mutual TLS by exact certificate.
 //!
 //! Each side generates a certificate for this one run and gives it to the other: the core in the environment, the
-//! plugin in its handshake line. Names, authorities and dates mean nothing here. What counts is that the peer presents
+//! plugin in its handshake line. Names, authorities and dates are not checked. A connection is accepted if the peer
+//! presents
 //! *that* certificate and proves to hold its key. The usual path validation would even be in the way: the certificate
 //! of go-plugin is an authority's, which may not stand at the end of a path.
 
@@ -23,7 +24,7 @@ pub struct Identity {
     pem: String,
 }
 
-/// Error of setting up a secure connection.
+/// Error of setting up TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("A certificate for the connection to the plugin could not be made: {0}.")]

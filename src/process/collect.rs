@@ -13,8 +13,8 @@ use crate::program::Running;
 /// Time between an interrupt and the kill of the process group.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Runs a program to its end and collects its output. `input` is what it reads from its standard input: nothing if it is absent.
-/// Returns `None` if `stop` completed first; the program and its descendants have then been ended.
+/// Runs a program to its end and collects its output. `input` is its standard input, which is empty if absent. Returns `None` if
+/// `stop` completed first; the program and its descendants have then been ended.
 pub async fn output(
     command: &mut Command,
     input: Option<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Output of commands in the form of provisioners: pieces become lines, and the end of it is kept for error messages.
+//! Output of commands, in the form for provisioners: split into lines, with the last bytes kept for error messages.
 
 use std::collections::VecDeque;
 
@@ -34,13 +34,13 @@ impl Lines {
         lines
     }
 
-    /// Returns true if a line has begun and not ended.
+    /// Returns true if a line has begun and is not complete.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.begun.is_empty()
     }
 
-    /// Takes the text of a line that has not ended. An incomplete character stays, unless there is nothing else.
+    /// Takes the text of a line that has not ended. An incomplete character is kept, unless there is nothing else.
     pub fn rest(&mut self) -> Option<String> {
         if self.begun.is_empty() {
             return None;

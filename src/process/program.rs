@@ -1,4 +1,4 @@
-//! Child programs of plugins: their search by name, and their end.
+//! Child programs of plugins: search by name, and termination.
 
 #![expect(clippy::disallowed_methods, reason = "programs are found by PATH")]
 
@@ -53,7 +53,8 @@ pub fn find(name: &str) -> Result<PathBuf, NotRunnable> {
             };
             match runnable(&candidate) {
                 Ok(()) if !name.is_empty() => return Ok(candidate),
-                // The search goes on after a file without permission, which is the reason if nothing else is found.
+                // The search continues after a file without permission, which becomes the error if nothing else is
+                // found.
                 Err(e) if candidate.is_file() => problem = e,
                 _ => {}
             }
@@ -82,7 +83,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a program, which is killed when the result is dropped.
+    /// Starts a program, which is killed when the returned value is dropped.
     pub fn start(command: &mut Command) -> io::Result<Running> {
         let prepared = groups::prepare(command.as_std_mut());
         let child = command.kill_on_drop(true).spawn()?;
@@ -97,7 +98,7 @@ impl Running {
         &mut self.child
     }
 
-    /// Waits until the program ends. Its descendants may go on.
+    /// Waits until the program ends. Its descendants may continue.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
         if let Some(mut group) = self.group.take() {

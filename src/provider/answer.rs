@@ -1,4 +1,4 @@
-//! Answers of plugins to any request: a value with diagnostics, or the output of a provisioner.
+//! Answers of plugins to requests: a value with diagnostics, or the output of a provisioner.
 
 use cty::Path;
 use syntax::Diagnostic;

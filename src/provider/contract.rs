@@ -38,7 +38,7 @@ pub struct ProviderSchema {
 }
 
 impl ProviderSchema {
-    /// The reason why one of the schemas cannot be used; converts all of them.
+    /// Converts all schemas, and returns the reason why one of them cannot be used.
     #[must_use]
     pub fn first_problem(&self) -> Option<&str> {
         [
@@ -55,7 +55,7 @@ impl ProviderSchema {
     }
 }
 
-/// The error about a provider whose schema of a type cannot be used, for this reason.
+/// Builds the error about a provider whose schema of a type cannot be used.
 #[must_use]
 pub fn invalid_schema(provider: &str, reason: &str) -> Diagnostic {
     Diagnostic::error(
@@ -121,7 +121,7 @@ pub struct FunctionSchema {
     /// A summary in one line.
     pub summary: String,
     pub description: schema::Description,
-    /// The reason for the deprecation; empty if there is none.
+    /// Reason of the deprecation; empty if not deprecated.
     pub deprecation_message: String,
 }
 
@@ -153,7 +153,7 @@ pub struct PlannedChange {
     pub planned: Value,
     /// The paths whose change requires replacement.
     pub requires_replace: Vec<Path>,
-    /// Private data of the provider, which apply returns to it.
+    /// Private data of the provider, sent back to it for apply.
     pub private: Vec<u8>,
     /// The identity of the planned object as far as it is known; `None` if the object has none.
     pub identity: Option<Value>,

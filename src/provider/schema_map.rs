@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Reason why a schema cannot be used: a clause that names the part at fault.
+/// Reason why a schema cannot be used: a clause that names the invalid part.
 pub type ConvertError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Converts the schema of one type.
@@ -12,16 +12,16 @@ type Convert<T> = Arc<dyn Fn(&str) -> Result<T, ConvertError> + Send + Sync>;
 
 /// Schemas by type name.
 ///
-/// The largest providers have thousands of types, of which a configuration uses a few. So the names are known from the start,
-/// and a schema is converted from its message when it is first asked for.
+/// The largest providers have thousands of types, of which a configuration uses a few. The names are therefore known from the
+/// start, and a schema is converted from its message when it is first used.
 pub struct SchemaMap<T> {
     entries: BTreeMap<Arc<str>, OnceLock<Result<T, Arc<str>>>>,
-    /// None where all schemas were there from the start.
+    /// Conversion of schemas; none if all were set from the start.
     convert: Option<Convert<T>>,
 }
 
 impl<T> SchemaMap<T> {
-    /// Schemas with these names, each converted when it is first asked for.
+    /// Creates a map with these names, whose schemas are converted when they are first used.
     pub fn lazy(
         names: impl IntoIterator<Item = Arc<str>>,
         convert: impl Fn(&str) -> Result<T, ConvertError> + Send + Sync + 'static,
@@ -40,7 +40,7 @@ impl<T> SchemaMap<T> {
         converted.as_ref().map_err(|reason| &**reason)
     }
 
-    /// The schema of a type; none if there is no such type, or its schema is invalid (see [`SchemaMap::problem`]).
+    /// Returns the schema of a type; none if there is no such type, or its schema is invalid (see [`SchemaMap::problem`]).
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&T> {
         self.converted(name, self.entries.get(name)?).ok()
@@ -52,7 +52,7 @@ impl<T> SchemaMap<T> {
         self.converted(name, self.entries.get(name)?).err()
     }
 
-    /// The reason why one of the schemas cannot be used; converts all of them.
+    /// Converts all schemas, and returns the reason why one of them cannot be used.
     #[must_use]
     pub fn first_problem(&self) -> Option<&str> {
         self.entries
@@ -65,12 +65,12 @@ impl<T> SchemaMap<T> {
         self.entries.contains_key(name)
     }
 
-    /// The names of all types, sorted. Converts nothing.
+    /// Returns the names of all types, sorted, without converting schemas.
     pub fn keys(&self) -> impl Iterator<Item = &Arc<str>> {
         self.entries.keys()
     }
 
-    /// All schemas but invalid ones, in the order of their names. Converts all of them.
+    /// Converts all schemas, and returns the valid ones in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &T)> {
         let entries = self.entries.iter();
         entries.filter_map(|(name, entry)| Some((name, self.converted(name, entry).ok()?)))
@@ -97,7 +97,7 @@ impl<T> SchemaMap<T> {
         self.entries.insert(name, OnceLock::from(Ok(schema)));
     }
 
-    /// The schema of a type, to be changed.
+    /// Returns the schema of a type for changes.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut T> {
         self.get(name)?;
         self.entries.get_mut(name)?.get_mut()?.as_mut().ok()

@@ -20,7 +20,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// The problems that are still to be reported; none if all are.
+    /// Returns the problems that have not been reported; none if all have been.
     #[must_use]
     pub fn unreported(self) -> Diagnostics {
         match self {
@@ -42,7 +42,7 @@ impl From<Diagnostic> for StartError {
     }
 }
 
-/// Starts plugins for an operation: each call starts a new process.
+/// Source of plugins for an operation. Each call starts a new process.
 #[async_trait]
 pub trait ProviderSource: Send + Sync {
     /// Starts a process of this provider.
@@ -56,13 +56,13 @@ pub trait ProviderSource: Send + Sync {
     /// The provisioner is not available, or does not start.
     async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, StartError>;
 
-    /// Returns a provider for a provider configuration that replaces a configured process. The configuration's block is
-    /// not evaluated.
+    /// Returns a provider that replaces the process of a provider configuration. The configuration's block is not
+    /// evaluated.
     fn stand_in(&self, _: &AbsProviderConfig) -> Option<Arc<dyn Provider>> {
         None
     }
 
-    /// Returns the provider for one object, which may replace `provider`, that of its provider configuration.
+    /// Returns the provider for one object; `provider`, that of its provider configuration, unless it is replaced.
     fn for_object(
         &self,
         _: &AbsProviderConfig,

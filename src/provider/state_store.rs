@@ -65,13 +65,11 @@ pub trait StateStore: Send + Sync {
     /// Sends the configuration of the store, before all requests that follow.
     async fn configure(&self, config: Value) -> Result<Answer<WorkspaceSupport>, Diagnostics>;
 
-    /// Returns the names of all workspaces.
     async fn workspaces(&self) -> Result<Vec<String>, Diagnostics>;
 
     /// Returns the state of a workspace; empty if there is none.
     async fn read(&self, workspace: &str) -> Result<Vec<u8>, Diagnostics>;
 
-    /// Replaces the state of a workspace.
     async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<(), Diagnostics>;
 
     /// Deletes a workspace with its state.

@@ -95,7 +95,7 @@ impl Marker<'_> {
             }
             return;
         }
-        // Maps, and the objects in place of maps whose elements have an `any`.
+        // Maps, and objects, which replace maps whose elements have an `any`.
         for (key, item) in value.entries().into_iter().flatten() {
             self.path.0.push(Step::Index(Value::shared_string(key.clone())));
             visit(self, item);

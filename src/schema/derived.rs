@@ -1,5 +1,5 @@
-//! Cache of values derived from a block schema, computed on first use. Objects are decoded, merged and marked by the
-//! thousand with one schema, and schemas of large providers have hundreds of attributes at several depths.
+//! Cache of values derived from a block schema, computed on first use. Thousands of objects are decoded, merged and
+//! marked with one schema, and schemas of large providers have hundreds of attributes at several depths.
 
 use std::sync::{Arc, OnceLock};
 

@@ -233,7 +233,7 @@ impl AttributeSchema {
     #[must_use]
     pub fn implied_type(&self) -> Type {
         match &self.ty {
-            // Optional attributes matter to conversions only: values have all attributes.
+            // Optional attributes are relevant to conversions only: values have all attributes.
             AttributeType::Plain(ty) => ty.without_optional(),
             AttributeType::Nested(nested) => nested.implied_type(),
         }
@@ -279,8 +279,8 @@ impl NestedObject {
 }
 
 impl NestedBlock {
-    /// Returns the type of the value that all blocks of this type form. If the blocks contain an `any`, a list or map
-    /// of them has no one element type: the type is then `any` itself, and the value a tuple or an object.
+    /// Returns the type of the value that all blocks of this type form. If the blocks contain an `any`, the elements of
+    /// a list or map may have different types: the type is then `any`, and the value a tuple or an object.
     #[must_use]
     pub fn implied_type(&self) -> Type {
         let object = self.block.implied_type();

@@ -9,16 +9,15 @@ use serde_json::value::RawValue;
 
 use crate::StateError;
 
-/// Limit of the nesting of brackets in a stored value. The text is indented by its depth, so that the size of deeper
-/// values explodes.
+/// Limit of the nesting of brackets in a stored value. The text is indented by its depth, so the size of a deeply
+/// nested value grows with the square of its depth.
 const MAX_DEPTH: usize = 1000;
 
-/// The attributes of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attributes {
     /// A JSON object, following the schema of the resource type in the version the object names.
     Json(RawJson),
-    /// The flat form of states from before Terraform 0.12; only the provider can turn it into the other.
+    /// The flat form of states from before Terraform 0.12; only the provider can convert it.
     Flat(Arc<BTreeMap<String, String>>),
 }
 
@@ -47,8 +46,8 @@ impl Attributes {
     }
 }
 
-/// The text of one valid JSON value, in compact form: no blanks between its parts, and `<`, `>` and `&` escaped. Text
-/// and digits are otherwise as they were written.
+/// Text of one valid JSON value in compact form: no blanks between its parts, and `<`, `>` and `&` escaped. Strings
+/// and numbers are otherwise as they were written.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RawJson(Arc<str>);
 
@@ -145,7 +144,7 @@ impl RawJson {
     }
 }
 
-/// Writes compact JSON over several lines, for a place that is indented by `level` steps.
+/// Writes compact JSON over several lines, as part of a text that is indented by `level` steps.
 pub(crate) fn indent(bytes: &[u8], level: usize, out: &mut Vec<u8>) {
     let mut level = level;
     let mut inside = false;

@@ -1,4 +1,4 @@
-//! Files beside a state: their names, and how they are written.
+//! Paths of files beside a state, and functions that write them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use files::Policy;
 
 use crate::StateError;
 
-/// Returns the path beside a file that has its name between a prefix and a suffix.
+/// Returns the path of a file in the same directory, whose name has a prefix and a suffix added.
 pub(crate) fn beside(path: &Path, prefix: &str, suffix: &str) -> PathBuf {
     let mut name = std::ffi::OsString::from(prefix);
     name.push(path.file_name().unwrap_or_default());
@@ -23,12 +23,13 @@ pub(crate) fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Writes a whole file, by way of [`files::Output`]; its directory is created if there is none.
+/// Replaces a file through [`files::Output`], so that it is always complete; creates its directory if there is
+/// none.
 pub(crate) fn replace_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
     replace_with(path, text, Policy::STATE)
 }
 
-/// Writes a whole file that need not survive a crash of the machine: without syncing to disk.
+/// Replaces a file without syncing to disk: it need not survive a crash of the machine.
 pub(crate) fn replace_passing_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
     let policy = Policy {
         durable: false,

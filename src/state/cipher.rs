@@ -1,4 +1,4 @@
-//! Interface of encryption: what seals and opens texts of states and plans.
+//! Interface of encryption: encrypts and decrypts the texts of states and plans.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct Head<'h> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     pub text: Vec<u8>,
-    /// True if the text would be stored in another way now: plain, or encrypted by a fallback.
+    /// True if the text is not stored in the current form: it is plain, or encrypted by a fallback.
     pub outdated: bool,
 }
 
@@ -31,7 +31,8 @@ pub trait Cipher: fmt::Debug + Send + Sync {
     /// No key fits, or a key is not available.
     fn open(&self, sealed: &[u8]) -> Result<Opened, CipherError>;
 
-    /// Accepts a text that is not encrypted. Returns true if it would be encrypted now.
+    /// Accepts a text that is not encrypted. Returns true if it must be encrypted when it is
+    /// written again.
     ///
     /// # Errors
     /// Texts must be encrypted.

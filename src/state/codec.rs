@@ -1,7 +1,7 @@
 //! Encryption of a state's texts on their way to a disk or a store.
 //!
 //! A [`Codec`] turns snapshots into the bytes that are stored, and back. Without a [`Cipher`] these are the text of the
-//! state itself. With one, no text leaves the process that the cipher has not sealed: snapshots, their copies and
+//! state itself. With one, every text that leaves the process is encrypted by the cipher: snapshots, their copies and
 //! backups, and the records of journals.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ pub use crate::cipher::{Cipher, CipherError, Head, Opened};
 use crate::document;
 use crate::{FormatError, State, StateError};
 
-/// Parts of an encrypted text that tell it from others.
+/// Fields that distinguish an encrypted text from others.
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(default)]
@@ -33,13 +33,13 @@ impl Envelope {
     }
 }
 
-/// Returns true if a text is an encrypted one, by the fields of its JSON.
+/// Returns true if a text is encrypted, by its JSON fields.
 #[must_use]
 pub fn is_sealed(text: &[u8]) -> bool {
     Envelope::parse(text).is_some()
 }
 
-/// Returns true if a text is an encrypted one that is no state: a saved plan.
+/// Returns true if a text is an encrypted saved plan: encrypted, without the fields of a state.
 #[must_use]
 pub fn is_sealed_plan(text: &[u8]) -> bool {
     Envelope::parse(text).is_some_and(|envelope| envelope.serial.is_none() && envelope.lineage.is_empty())
@@ -49,7 +49,7 @@ pub fn is_sealed_plan(text: &[u8]) -> bool {
 #[derive(Clone, Debug)]
 pub struct Decoded {
     pub state: State,
-    /// True if the state would be stored in another way now, so that it should be written again.
+    /// True if the state is not stored in the current form, so that it should be written again.
     pub outdated: bool,
 }
 
@@ -116,7 +116,7 @@ impl Codec {
         let Some(state) = document::decode(&opened.text)? else {
             return Err(FormatError::Cipher(CipherError("there is no state in it".to_owned())));
         };
-        // The head is not authenticated: somebody may have put an older snapshot below a newer number.
+        // The head is not authenticated: somebody may have replaced the text by an older snapshot.
         if envelope.serial.is_some_and(|serial| serial != state.serial) {
             return Err(differs("serial"));
         }
@@ -138,7 +138,7 @@ impl Codec {
     }
 
     /// Decrypts a record of a journal. One that is not encrypted is accepted: it was written before encryption was
-    /// configured, and its results must not be lost.
+    /// configured, and the results in it must not be lost.
     pub(crate) fn open_record<'t>(&self, text: &'t [u8]) -> Result<std::borrow::Cow<'t, [u8]>, FormatError> {
         // Records of other kinds begin with other names.
         if !text.starts_with(b"{\"meta\":") {

@@ -34,7 +34,7 @@ pub enum StateError {
         backup: Option<PathBuf>,
         source: Box<FormatError>,
     },
-    /// A file with states or their changes is encrypted in a way that cannot be undone.
+    /// Encrypted file with states or their changes that cannot be decrypted.
     #[error("The file {} cannot be read: {source}. Nothing was changed.", path.display())]
     Sealed { path: PathBuf, source: Box<FormatError> },
     /// A text cannot be encrypted.
@@ -43,7 +43,7 @@ pub enum StateError {
     /// Another process holds the lock.
     #[error("{0}")]
     Locked(Box<LockHeld>),
-    /// Another program holds the lock of a state that is not in a file.
+    /// Another program holds the lock of a state in a store.
     #[error("{0}")]
     StoreLocked(Box<StoreLocked>),
     /// A state store reports an error.
@@ -60,7 +60,7 @@ pub enum StateError {
         what: String,
         message: String,
     },
-    /// The lock that should be released is not there, or is another one.
+    /// The lock to release does not exist, or is another one.
     #[error("{0}")]
     Unlock(String),
 }
@@ -91,7 +91,7 @@ pub enum FormatError {
         /// Version of Terraform that wrote the text, if it is recorded.
         terraform_version: Option<String>,
     },
-    /// The text is encrypted, and there is no configuration of encryption.
+    /// The text is encrypted, and no encryption is configured.
     #[error(
         "the state is encrypted and can not be read without an encryption configuration. Add the \"encryption\" block that it \
          was written with to the \"terraform\" block, or set TF_ENCRYPTION"
@@ -100,7 +100,7 @@ pub enum FormatError {
     /// The text cannot be decrypted, or must be encrypted and is not.
     #[error("{0}")]
     Cipher(CipherError),
-    /// The form is right, but something in the text makes no sense.
+    /// The form is valid, but the content is contradictory or impossible.
     #[error("{place}: {error}")]
     Content {
         /// Address of the faulty part.
@@ -109,7 +109,7 @@ pub enum FormatError {
     },
 }
 
-/// Content of a state that makes no sense, or that no state has. The text is a clause.
+/// Invalid content of a state. The text is a clause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContentError {
@@ -211,7 +211,8 @@ impl StateError {
 }
 
 impl FormatError {
-    /// Returns true if only a key or a configuration of encryption is missing: the text itself may be whole.
+    /// Returns true if only a key or the configuration of encryption is missing, so that the text itself may be
+    /// intact.
     #[must_use]
     pub fn is_of_encryption(&self) -> bool {
         matches!(self, FormatError::Encrypted | FormatError::Cipher(_))

@@ -1,4 +1,4 @@
-//! Locks that somebody else holds, in words.
+//! Descriptions of locks that another process holds.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use locks::LockInfo;
 
-/// A lock that another holds.
+/// A lock that another process holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockHeld {
     pub path: PathBuf,
@@ -47,7 +47,7 @@ impl fmt::Display for LockHeld {
     }
 }
 
-/// The lock of a state in a store is held by somebody else.
+/// Lock of a state in a store that another program holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreLocked {
     /// Message of the store.

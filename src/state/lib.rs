@@ -1,18 +1,16 @@
 //! The state, in memory and on disk.
 //!
-//! [`State`] is what every command works on: the outputs, and the objects of every resource instance. Objects are
-//! shared and never change in place, so a copy of a state costs a pointer an instance. The attributes of an object stay
-//! JSON text until they are decoded with a schema ([`Attributes::decode`]): a state can be read, changed and written
-//! without any provider.
+//! [`State`] is what every command works on: the outputs, and the objects of every resource instance. Objects are shared and never change
+//! in place, so a copy of a state costs one pointer for each instance. The attributes of an object stay JSON text until they are decoded
+//! with a schema ([`Attributes::decode`]): a state can be read, changed and written without any provider.
 //!
-//! On disk there is one format, version 4 of Terraform's ([`document`]), byte for byte as Terraform writes it; older
-//! versions are turned into it when read ([`upgrade`]). The snapshots of a state are kept by a [`SnapshotStore`].
-//! [`store`] is the one of local files: it detects whether a snapshot is new, sets its serial, writes the backup, and
-//! writes so that neither a crash nor a full disk loses the old snapshot. [`journal`] keeps the results of a run
-//! between two snapshots. [`codec`] encrypts all of these where encryption is configured. [`lock`] locks the file as Terraform does, so that the two exclude each other.
+//! On disk there is one format, version 4 of Terraform's ([`document`]), byte for byte as Terraform writes it; older versions are turned
+//! into it when read ([`upgrade`]). The snapshots of a state are kept by a [`SnapshotStore`]. [`store`] is the one of local files: it
+//! detects whether a snapshot is new, sets its serial, writes the backup, and writes so that neither a crash nor a full disk loses the old
+//! snapshot. [`journal`] keeps the results of a run between two snapshots. [`codec`] encrypts all of these where encryption is configured.
+//! [`lock`] locks the file as Terraform does, so that the two exclude each other.
 //!
-//! Where to begin: [`model`], then [`store`]. Reading never changes a file, and a file that cannot be read is left as
-//! it is.
+//! Where to begin: [`model`], then [`store`]. Reading never changes a file, and a file that cannot be read is left as it is.
 
 pub mod attributes;
 mod beside;

@@ -1,16 +1,16 @@
-//! Locks of state files, in a way that Terraform and this program both respect.
+//! Locks of state files that both Terraform and this program respect.
 //!
-//! The lock is an exclusive record lock on the state file itself, and so ends with the process that holds it, however
-//! that ends. A file beside it, `.NAME.lock.info`, records the holder and its operation for others; it means nothing
-//! without the lock.
+//! The lock is an exclusive record lock on the state file itself, and so ends with the process that holds it, however that
+//! ends. A file beside it, `.NAME.lock.info`, records the holder and its operation for others; it means nothing without the
+//! lock.
 //!
 //! Terraform's record locks belong to the process, and vanish when the process closes *any* descriptor of the file: to
 //! evaluate `file("terraform.tfstate")` would be enough. Ours belong to the open file ([`system::locks`]), which the system
 //! holds against the other kind, and against a second lock in this process, but does not lose that way.
 //!
 //! A program that waits for a lock may have opened the file long before it gets it, and Terraform goes on with what it
-//! opened. So the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not
-//! rename another over it.
+//! opened. So the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not rename
+//! another over it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -35,9 +35,9 @@ pub struct FileLock {
 }
 
 impl FileLock {
-    /// Locks a state file, which is created if there is none. If another holds the lock, it tries again until `timeout`
-    /// has passed, at intervals that grow from 125 milliseconds to a second. Meanwhile `cancelled` is asked ten times a
-    /// second whether to give up.
+    /// Locks a state file, which is created if there is none. If another process holds the lock, it tries again until
+    /// `timeout` has passed, at intervals that grow from 125 milliseconds to a second. Meanwhile `cancelled` is called ten
+    /// times a second whether to give up.
     pub fn acquire(
         path: &Path,
         info: &LockInfo,
@@ -144,7 +144,7 @@ fn sleep(time: Duration, cancelled: &dyn Fn() -> bool) -> bool {
     }
 }
 
-/// Attempts to open a file that was replaced between opening and locking.
+/// Maximum number of attempts to open a file that was replaced between opening and locking.
 const REOPENED: usize = 100;
 
 /// Tries once; returns the locked file, and true if it was created. A file that is replaced again and again counts as
@@ -205,7 +205,7 @@ pub fn read_info(path: &Path) -> Option<LockInfo> {
 }
 
 /// Clears the information that a dead program has left of the lock with this ID. The lock of a running program is not
-/// broken: the system would not let us, and that program would go on writing.
+/// broken: the system does not allow it, and that program would continue to write.
 pub fn force_unlock(path: &Path, id: &str) -> Result<LockInfo, StateError> {
     let refuse = |message: String| Err(StateError::Unlock(message));
     let Some(info) = read_info(path) else {
@@ -276,7 +276,7 @@ mod tests {
         let path = dir.path().join("s.tfstate");
         let held = lock(&path, 0).unwrap();
         fs::write(&path, "x").unwrap();
-        // Reading and closing the file elsewhere in the program leaves the lock alone.
+        // Reading and closing the file elsewhere in the program does not release the lock.
         drop(fs::read(&path).unwrap());
         assert!(lock(&path, 0).is_err());
         drop(held);

@@ -9,7 +9,7 @@ use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource,
 use crate::Attributes;
 use crate::attributes::RawJson;
 
-/// A snapshot of everything known to exist.
+/// A snapshot of all known objects and outputs.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// Version of the tool that wrote the snapshot; empty before the first write.
@@ -21,7 +21,7 @@ pub struct State {
     pub outputs: BTreeMap<Arc<str>, OutputValue>,
     /// Resources that have instances.
     pub resources: BTreeMap<AbsResource, ResourceState>,
-    /// Results of the configuration's checks when the snapshot was made; `None` if there were none to record.
+    /// Results of the configuration's checks when the snapshot was made; `None` if there were none.
     pub check_results: Option<Arc<[CheckResult]>>,
 }
 
@@ -93,7 +93,7 @@ pub struct Object {
     pub sensitive_paths: Vec<cty::Path>,
     /// Private data of the provider.
     pub private: Vec<u8>,
-    /// Resources that must outlive this object, sorted by their text.
+    /// Resources that must be destroyed after this object, sorted by their text.
     pub dependencies: Arc<[ConfigResource]>,
     /// Set if a replacement is created before this object is destroyed.
     pub create_before_destroy: bool,
@@ -130,8 +130,8 @@ impl Object {
     }
 }
 
-/// Identity of an object: the attributes by which its provider finds it, wherever its state is. Terraform 1.12 and
-/// later write it.
+/// Identity of an object: the attributes by which its provider finds it, independent of states. Terraform 1.12 and later write
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Version of the identity's schema.
@@ -277,7 +277,7 @@ impl State {
         Some(key)
     }
 
-    /// Makes a deposed object the current one, if there is none; returns true if it did.
+    /// Makes a deposed object the current one, if there is no other; returns true if that was done.
     pub fn restore_deposed(&mut self, address: &AbsResourceInstance, key: &DeposedKey) -> bool {
         let Some(instance) = self
             .resources
@@ -316,7 +316,7 @@ impl State {
                 })
                 .provider = provider.clone();
         }
-        // Without a provider, there is nothing to create an entry with: a removal of what is not there ends here.
+        // Without a provider no entry can be created; removing an object that does not exist ends here.
         let Some(resource) = self.resources.get_mut(&containing) else {
             return;
         };
@@ -330,8 +330,8 @@ impl State {
         }
     }
 
-    /// This state as the snapshot that a store writes after `known`: with its lineage, or a new one; with the next serial, unless
-    /// nothing has changed since; and with the version of the program that writes it.
+    /// Returns this state as the snapshot that a store writes after `known`: with that lineage, or a new one; with the next
+    /// serial, unless nothing has changed since; and with the version of the program that writes it.
     #[must_use]
     pub fn next_snapshot(&self, known: Option<&State>, terraform_version: &str, changed: bool) -> State {
         let serial = known.map_or(0, |known| known.serial);

@@ -1,4 +1,4 @@
-//! Moved objects: the changes of `state mv`, without asking any provider.
+//! Moves of objects within and between states, for `state mv`. No provider is called.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -7,8 +7,7 @@ use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource,
 
 use crate::model::{InstanceState, Object, ResourceState, State};
 
-/// New addresses of moved resources, by which recorded dependencies are rewritten. Dependencies order the destruction
-/// of objects.
+/// New addresses of moved resources, for rewriting the recorded dependencies, which order the destruction of objects.
 #[derive(Clone, Debug, Default)]
 pub struct Relocation {
     to: HashMap<ConfigResource, BTreeSet<ConfigResource>>,
@@ -26,13 +25,13 @@ impl Relocation {
         out
     }
 
-    /// Rewrites the dependencies of all objects in the state where the instances were moved.
+    /// Rewrites the dependencies of all objects in the state within which the instances were moved.
     pub fn rewrite(mut self, state: &mut State) {
         self.drop_unchanged();
         if self.to.is_empty() {
             return;
         }
-        // Where only some instances of a resource have moved, dependents depend on the old address as well.
+        // If only some instances of a resource have moved, dependents depend on the old address, too.
         for (resource, _, key, _) in state.instances() {
             if let Some(to) = self.to.get_mut(&resource.config())
                 && !self.moved.contains(&resource.instance(key.clone()))
@@ -46,7 +45,7 @@ impl Relocation {
     }
 
     /// Rewrites the dependencies of objects after a move to another state. Dependents that remain in the old state get
-    /// the new addresses, too: they may follow.
+    /// the new addresses, too, since they may be moved later.
     pub fn rewrite_between(mut self, from: &mut State, to: &mut State) {
         let mut of_moved = self.clone();
         of_moved.drop_unchanged();
@@ -93,7 +92,7 @@ impl Relocation {
 }
 
 impl State {
-    /// Lists the module instances that have resources of their own, from this one down, in the order of addresses.
+    /// Lists this module instance and those below that have resources of their own, in the order of addresses.
     #[must_use]
     pub fn modules_below(&self, module: &ModuleInstance) -> Vec<ModuleInstance> {
         let mut out: Vec<ModuleInstance> = Vec::new();

@@ -1,7 +1,7 @@
-//! A write that was cut short: the choice between the state file and the pending snapshot beside it.
+//! Recovery from an interrupted write: the choice between the state file and the pending snapshot beside it.
 //!
-//! Timestamps of the files prove nothing: clocks are set, files are copied and restored. Lineage and serial decide. The
-//! file that loses may hold objects that nothing else knows of, so it is preserved, and the user is informed.
+//! Timestamps of the files are unreliable: clocks are set, files are copied and restored. Lineage and serial decide.
+//! The file that loses may hold objects that nothing else knows of, so it is preserved, and the user is informed.
 
 #![expect(clippy::disallowed_methods, reason = "backups have the time in their names")]
 
@@ -20,13 +20,13 @@ pub(crate) fn path_of(state: &Path) -> PathBuf {
 /// Relation of a pending snapshot to its state file.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// Both are equal: only the removal of the pending one is missing.
+    /// Both are equal: only the pending file has to be removed.
     Same,
-    /// The pending snapshot is the state. The state file is only the beginning of it, or missing.
+    /// The pending snapshot is the state. The state file is an incomplete copy of it, or missing.
     Completes(State),
     /// The pending snapshot is the state. The state file is an older snapshot, or damaged.
     Replaces(State),
-    /// The state file is the state.
+    /// The state file is the state, and the pending snapshot is not used.
     Unused(Unused),
 }
 
@@ -82,21 +82,21 @@ pub(crate) fn judge(
     })
 }
 
-/// Recovery from a write that was cut short, to be reported to the user.
+/// Recovery from an interrupted write, to be reported to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
     pub path: PathBuf,
     pub action: RecoveryAction,
-    /// New path of the snapshot that lost, if it was saved.
+    /// New path of the snapshot that is not used, if it was saved.
     pub kept: Option<PathBuf>,
 }
 
-/// Decision about the pending snapshot of a write that was cut short.
+/// Decision about the pending snapshot of an interrupted write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecoveryAction {
     /// The pending snapshot, with this serial, has become the content of the state file.
     Completed(u64),
-    /// The state file stays as it is, for this reason.
+    /// The state file was kept, for this reason.
     Unused(Unused),
 }
 

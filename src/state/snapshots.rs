@@ -17,8 +17,8 @@ pub enum Written {
 
 /// One state in a store: its snapshots, and its lock. [`crate::LocalStore`] keeps it in a file.
 pub trait SnapshotStore: Send {
-    /// Locks the state. While somebody else holds the lock, it tries again until `timeout` has passed, and often asks
-    /// `cancelled` whether to give up. A state that was read before is forgotten, since others may have changed it.
+    /// Locks the state. While another process holds the lock, it tries again until `timeout` has passed or `cancelled`
+    /// returns true. A state that was read before is forgotten, since others may have changed it.
     ///
     /// # Errors
     /// The lock could not be acquired.
@@ -37,13 +37,13 @@ pub trait SnapshotStore: Send {
     fn read(&mut self) -> Result<Option<State>, StateError>;
 
     /// Writes a state as the next snapshot, if its content is new: sets the serial, and a lineage if it has none yet,
-    /// and names the version of the writer in it.
+    /// and records the version of the writer.
     ///
     /// # Errors
     /// The snapshot cannot be written.
     fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError>;
 
-    /// Writes a snapshot that comes from elsewhere, with the serial, lineage and version that it has.
+    /// Writes a snapshot from another source, with its own serial, lineage and version.
     ///
     /// # Errors
     /// The snapshot cannot be written.
@@ -54,7 +54,7 @@ pub trait SnapshotStore: Send {
         false
     }
 
-    /// Takes the report on a write that was cut short, since the last call.
+    /// Takes the report on an interrupted write since the last call, if there is one.
     fn take_recovery(&mut self) -> Option<Recovery> {
         None
     }
@@ -83,7 +83,7 @@ pub trait SnapshotStore: Send {
     /// Makes a large journal smaller: the newest snapshot has all outcomes up to the number `_included`.
     fn compact_journal(&self, _included: u64) {}
 
-    /// Ends the journal: the newest snapshot has all of it.
+    /// Ends the journal, whose results are all in the newest snapshot.
     ///
     /// # Errors
     /// The journal cannot be removed.
@@ -91,8 +91,8 @@ pub trait SnapshotStore: Send {
         Ok(())
     }
 
-    /// Announces to the journal a snapshot that the store could not take: it is about to be written elsewhere, and may
-    /// become the state from there.
+    /// Announces to the journal a snapshot that the store could not take: it is about to be written to another file,
+    /// from which it may become the state.
     ///
     /// # Errors
     /// The snapshot has a value that cannot be stored.
@@ -101,7 +101,7 @@ pub trait SnapshotStore: Send {
     }
 
     /// Announces a snapshot that will replace the stored one, see [`SnapshotStore::write_snapshot`]: outcomes of a
-    /// journal are not put into the state first if the snapshot has them.
+    /// journal that the snapshot has are then not applied to the stored state first.
     ///
     /// # Errors
     /// The snapshot has a value that cannot be stored.

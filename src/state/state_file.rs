@@ -1,4 +1,4 @@
-//! The file of a state: reading it while others may write it, and writing it in two steps.
+//! State files: reading while others may write, and writing in two steps.
 //!
 //! The head of [`crate::store`] has the reason for the two steps.
 
@@ -19,7 +19,7 @@ use crate::{FormatError, State, StateError};
 pub(crate) struct FoundFile {
     /// Snapshot in the state file.
     pub state: Option<State>,
-    /// True if that snapshot would be stored in another way now.
+    /// True if that snapshot is not stored in the current form.
     pub outdated: bool,
     pub text: Vec<u8>,
     /// Relation of the pending snapshot, if there is one.
@@ -27,7 +27,7 @@ pub(crate) struct FoundFile {
 }
 
 impl FoundFile {
-    /// Returns the snapshot that is the state.
+    /// Returns the snapshot that counts as the state.
     pub(crate) fn counts(&self) -> Option<&State> {
         match &self.pending {
             Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => Some(snapshot),
@@ -164,7 +164,7 @@ pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError>
         .open(path)
     {
         Ok(file) => file,
-        // Nothing was overwritten yet, so the old snapshot stays the state.
+        // Nothing was overwritten yet, so the old snapshot remains the state.
         Err(e) => return Err(withdraw(&pending, StateError::io("cannot write", path, e))),
     };
     if let Err(e) = reserve(&file, text.len() as u64) {

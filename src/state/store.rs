@@ -1,21 +1,21 @@
 //! A state in a local file.
 //!
-//! At every instant of a write, the next command must find a complete snapshot: the old one before it, the new one
-//! after it. Usually that is done by renaming a new file over the old. But the lock of a state is a lock on its file
-//! (see [`crate::lock`]), and a Terraform that waits for it has opened that file already: it would go on to read and
-//! write the old one, which has no name any more. So a write has two steps:
+//! At every instant of a write, the next command must find a complete snapshot: the old one before it, the new one after it.
+//! The usual way is to rename a new file over the old one. But the lock of a state is a lock on its file (see
+//! [`crate::lock`]), and a Terraform that waits for it has opened that file already: it would go on to read and write the
+//! old one, which has no name any more. So a write has two steps:
 //! 1. The snapshot is written to `.NAME.pending` beside the state: under a temporary name first, renamed when it is on
 //!    the disk. If this fails, nothing has happened.
 //! 2. The state file is emptied, written in place and brought to the disk; then the pending file is removed. Where the
 //!    file system can do that, space is reserved beforehand, so that a full disk is met while the old snapshot is still
 //!    there.
 //!
-//! If the second step is cut short, the pending file is still there and complete; the next reader of the state decides
-//! by lineage and serial which of the two is the state (see [`crate::pending`]). A reader that holds the lock also
-//! completes the step. Links, owner and mode of the state file stay as they are, since it stays the same file.
+//! If the second step is cut short, the pending file is still there and complete; the next reader of the state decides by
+//! lineage and serial which of the two is the state (see [`crate::pending`]). A reader that holds the lock also completes
+//! the step. Links, owner and mode of the state file stay as they are, since it stays the same file.
 //!
-//! A state may also be a pipe or a device (`-state-out=/dev/stdout`), which is neither locked nor read back, and gets
-//! each snapshot as it is.
+//! A state may also be a pipe or a device (`-state-out=/dev/stdout`), which is neither locked nor read back, and gets each
+//! snapshot as it is.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,14 +41,14 @@ pub struct LocalStore {
     path: PathBuf,
     backup: Option<PathBuf>,
     lock: Option<FileLock>,
-    /// State that was read or written last; `None` before the first reading, and `Some(None)` if there was no state.
+    /// State that was read or written last; `None` before the first read, and `Some(None)` if there was no state.
     known: Option<Option<State>>,
     backed_up: bool,
     /// Set if the known state comes from a pending file, and the state file itself may not be readable.
     pending: bool,
-    /// Set if the known state has results from a journal that the state file does not have.
+    /// Set if results of a journal are in the known state but not in the state file.
     replayed: bool,
-    /// Set if the known state would be stored in another way now, see [`crate::codec::Decoded`].
+    /// Set if the known state is not stored in the current form, see [`crate::codec::Decoded`].
     outdated: bool,
     recovery: Option<Recovery>,
     keeper: Keeper,
@@ -85,8 +85,7 @@ impl LocalStore {
         }
     }
 
-    /// Sets the file that is written, if it is another one than is read first (`-state-out`). The backup goes beside
-    /// it.
+    /// Sets the file that is written, if it differs from the one that is read (`-state-out`). The backup is beside it.
     #[must_use]
     pub fn writing_to(self, path: impl Into<PathBuf>) -> LocalStore {
         let path = path.into();
@@ -109,8 +108,8 @@ impl LocalStore {
         &self.path
     }
 
-    /// Locks the state; see [`FileLock::acquire`]. A state that was read before is forgotten, since others may have
-    /// changed it. A pipe or a device cannot be locked, and need not be.
+    /// Locks the state; see [`FileLock::acquire`]. A state that was read before is forgotten, since others may have changed
+    /// it. A pipe or a device cannot be locked and needs no lock.
     pub fn lock(&mut self, info: &LockInfo, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), StateError> {
         if self.lock.is_none() && is_replaceable(&self.path) {
             self.lock = Some(FileLock::acquire(&self.path, info, timeout, cancelled)?);
@@ -130,7 +129,7 @@ impl LocalStore {
         !is_replaceable(&self.path)
     }
 
-    /// Takes the report on a write that was cut short, since the last call.
+    /// Takes the report on an interrupted write since the last call, if there is one.
     pub fn take_recovery(&mut self) -> Option<Recovery> {
         self.recovery.take()
     }
@@ -177,7 +176,7 @@ impl LocalStore {
             None => {}
             Some(pending) if locked => self.settle(pending, &found)?,
             Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => {
-                // Another process may be writing now, so there is nothing to report.
+                // Another process may be writing, so nothing is reported.
                 tracing::info!("the snapshot with serial {} is pending, and used", snapshot.serial);
                 self.pending = true;
             }
@@ -206,8 +205,8 @@ impl LocalStore {
         if self.known.is_none() {
             self.read()?;
         }
-        // The new journal takes the place of an earlier one and continues the state file, so that file must have the
-        // earlier results first.
+        // The new journal replaces an earlier one and continues the state file, so that file must have the earlier results
+        // first.
         if let Some(Some(known)) = self.known.clone() {
             if self.read_path != self.path {
                 self.write_snapshot(known)?;
@@ -227,14 +226,14 @@ impl LocalStore {
             .compact(included, self.known.as_ref().and_then(Option::as_ref));
     }
 
-    /// Ends the journal: the state file has all of it.
+    /// Ends the journal, whose results are all in the state file.
     pub fn end_journal(&mut self) -> Result<(), StateError> {
         self.keeper.end(self.known.as_ref().and_then(Option::as_ref))
     }
 
-    /// Makes the state file the snapshot that was chosen, and removes the pending one.
+    /// Writes the chosen snapshot to the state file, and removes the pending one.
     fn settle(&mut self, pending: &Verdict, found: &FoundFile) -> Result<(), StateError> {
-        // A pending snapshot that stayed would come back to life when somebody restores an older state.
+        // A remaining pending snapshot would take effect again when somebody restores an older state.
         let pending_path = pending::path_of(&self.path);
         match pending {
             Verdict::Same => remove_pending(&pending_path),
@@ -269,9 +268,8 @@ impl LocalStore {
         self.recovery = Some(recovery);
     }
 
-    /// Writes a state as the next snapshot, if its contents are new: sets the serial, and a lineage if it has none yet,
-    /// and names the version of the writer in it. Before the first write, the previous state is copied to the backup
-    /// file.
+    /// Writes a state as the next snapshot, if its contents are new: sets the serial, and a lineage if it has none yet, and
+    /// records the version of the writer. Before the first write, the previous state is copied to the backup file.
     pub fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError> {
         // The new snapshot continues the serial and the lineage of the stored one.
         if self.known.is_none() {
@@ -287,7 +285,7 @@ impl LocalStore {
         self.write_snapshot(snapshot)
     }
 
-    /// Writes a snapshot that comes from elsewhere, with the serial, lineage and version that it has.
+    /// Writes a snapshot from another source, with its own serial, lineage and version.
     pub fn write_snapshot(&mut self, snapshot: State) -> Result<Written, StateError> {
         if self.known.is_none() {
             self.read()?;
@@ -311,14 +309,14 @@ impl LocalStore {
         Ok(Written::Snapshot(serial))
     }
 
-    /// Saves the previous contents before the first write that changes them; a state that this run created has none.
+    /// Saves the previous contents before the first write that changes them. A state that this run created has no previous
+    /// contents.
     fn back_up(&mut self, snapshot: &State) -> Result<(), StateError> {
         let Some(backup) = self.backup.clone().filter(|_| !self.backed_up) else {
             return Ok(());
         };
         if self.read_path != self.path {
-            // The write destroys what is in the file that is written, not in the one that was read. A pipe or a device
-            // loses nothing.
+            // The write overwrites the file that is written, not the one that was read. A pipe or a device loses nothing.
             if is_replaceable(&self.path) {
                 let found = read_file(&self.path, self.lock.is_some(), &self.codec)?;
                 if found.counts().is_some_and(|previous| !previous.same_content(snapshot)) {
@@ -429,7 +427,7 @@ impl SnapshotStore for LocalStore {
     }
 }
 
-/// Writes a state to a file of its own, as it is: for a state that cannot be written to its store.
+/// Writes a state to a separate file, for a state that cannot be written to its store.
 pub fn write_copy(path: &Path, state: &State, codec: &Codec) -> Result<(), StateError> {
     replace_file(path, &codec.encode(state)?)
 }

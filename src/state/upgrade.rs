@@ -1,8 +1,8 @@
 //! States from before version 4 of the format (Terraform before 0.12).
 //!
 //! Only parts without a counterpart are lost: outputs of modules other than the root, and dependencies, which named
-//! whole blocks then and resources now; the next apply records them anew. Attributes stay in the flat form until the
-//! provider upgrades them. Nothing is written: the file has its old version until the first change is saved.
+//! whole blocks then and name resources now; the next apply records them again. Attributes stay in the flat form until
+//! the provider upgrades them. Nothing is written: the file has its old version until the first change is saved.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ fn output(output: OutputV3) -> Result<OutputValue, ContentError> {
     })
 }
 
-/// Returns the type that Terraform gives an old output: a list or a map where all parts have one type.
+/// Returns the type that Terraform gives an output of an old state: a list or a map if all parts have one type.
 fn collected(ty: &Type) -> Type {
     // The type that is recorded beside the value is of no use: it does not have the types of the parts.
     match ty {
@@ -211,8 +211,8 @@ fn provider(module: &ModuleInstance, resource: &Resource, old: &ResourceV3) -> R
     if old.provider.contains("provider.") {
         return Ok(addrs::parse::provider_config(&old.provider)?);
     }
-    // Older states have a name and perhaps an alias, relative to the module; or nothing, which means the provider that
-    // the type implies.
+    // Older states have a name and perhaps an alias, relative to the module; an empty one means the provider that the
+    // type implies.
     let (name, alias) = match old.provider.split_once('.') {
         Some((name, alias)) => (name, Some(alias)),
         None if old.provider.is_empty() => (resource.implied_provider(), None),

@@ -1,4 +1,4 @@
-//! Interfaces between states and the command that uses them.
+//! Interfaces of the crate to the command that uses it.
 
 use addrs::Program;
 use plugins::Host;
@@ -18,7 +18,7 @@ pub struct Context<'c> {
     pub workspace: Option<&'c str>,
     /// Names of the built-in state stores.
     pub builtin: &'c [String],
-    /// The plugins that this build leaves out: the name, and the feature of the package that brings it.
+    /// Plugins that this build leaves out: the name, and the Cargo feature that adds it.
     pub left_out: &'c [(&'static str, &'static str)],
     /// Name of the program in messages.
     pub program: Program,
@@ -35,7 +35,7 @@ impl Context<'_> {
     }
 }
 
-/// Encryption of what is stored, as the configuration and the environment say.
+/// Encryption of states and plans, as set by the configuration and the environment.
 pub trait Encryption {
     /// Returns the form in which states are stored.
     ///
@@ -43,7 +43,7 @@ pub trait Encryption {
     /// The configuration of the encryption has errors.
     fn states(&self) -> Result<Codec, Diagnostics>;
 
-    /// Gets the key for states, so that it is there when results must be saved.
+    /// Obtains the key for states, so that it is available when results must be saved.
     ///
     /// # Errors
     /// The key is not available.
@@ -55,7 +55,7 @@ pub trait Encryption {
 pub struct Question<'q> {
     pub title: &'q str,
     /// Paragraphs below the title, which are broken at the width of the terminal; lines that begin with a blank are
-    /// laid out already. May be empty.
+    /// not wrapped. May be empty.
     pub explanation: &'q str,
     /// Print the title as a warning.
     pub warns: bool,
@@ -99,22 +99,22 @@ pub trait Console {
     /// There is no answer.
     fn ask(&self, question: &Question<'_>) -> Result<String, NoAnswer>;
 
-    /// Returns true if an answer that does not fit can be corrected.
+    /// Returns true if an invalid answer can be corrected by another one.
     fn is_interactive(&self) -> bool;
 
     /// Reports progress.
     fn note(&self, tone: Tone, text: &str);
 
-    /// Shows problems while the command runs.
+    /// Shows diagnostics while the command runs.
     fn show(&self, problems: &Diagnostics);
 
     /// Prints a document as it is, on standard output.
     fn print(&self, document: &str);
 
-    /// Reports that the lock of a state is waited for.
+    /// Reports that the command waits for the lock of a state.
     fn waits_for_lock(&self);
 
-    /// Shows everything that was buffered so far.
+    /// Flushes buffered output.
     fn flush(&self);
 }
 
@@ -134,8 +134,10 @@ pub trait Plugins {
     /// No threads can be started.
     fn runtime(&self) -> Result<Runtime, Diagnostics>;
 
+    /// Returns the plugin host.
+    ///
     /// # Errors
-    /// A setting of the environment makes no sense.
+    /// A setting of the environment is invalid.
     fn host(&self) -> Result<Host, Diagnostics>;
 
     /// Selects a version of a provider.

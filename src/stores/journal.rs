@@ -1,4 +1,4 @@
-//! The journal of an operation, and the report on one that an earlier run has left: see [`state::journal`].
+//! Journal of an operation, and the report on the journal of an earlier run: see [`state::journal`].
 
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
@@ -16,7 +16,7 @@ use crate::problem::{ERRORED_STATE, problem};
 /// Limit of the addresses or files that a message names.
 const NAMED: usize = 20;
 
-/// Reports the journal of an earlier run on the state that was just read, and removes it after that.
+/// Reports the journal of an earlier run on the state that was just read, and then removes it.
 pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Option<&State>) -> Result<(), Diagnostics> {
     let Some(left) = store.journal_report() else {
         return Ok(());
@@ -30,14 +30,14 @@ pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Optio
         }
         let warning = Diagnostic::warning(left.summary(), detail);
         context.warn(warning);
-        // The report must be on the screen before the journal is gone: nothing else can produce it again.
+        // The report must be on the screen before the journal is removed: nothing else has its content.
         context.console.flush();
     }
     store.forget_journal().map_err(|e| problem(&e))
 }
 
 /// Returns true if a state that could not be written to its store has objects, and all of them are in this one.
-/// Lineages are not compared: the copy of a first state has another one than the store, which got its own later.
+/// Lineages are not compared: the copy of a first state has a lineage of its own.
 fn is_needless(context: &Context<'_>, copy: &Path, state: &State) -> bool {
     let Some(rescued) = read_copy(context, copy) else {
         return false;
@@ -61,7 +61,7 @@ fn missing(state: &State, rescued: &State) -> Vec<AbsResourceInstance> {
 }
 
 /// Warns of states that earlier runs could not write to their store and that have objects which the store does not
-/// have. Copies older than the stored state are ignored: somebody has gone on without them.
+/// have. Copies older than the stored state are ignored: later runs have continued without them.
 pub fn report_copies(context: &Context<'_>, state: Option<&State>, is_file: bool) {
     let empty = State::new();
     let state = state.unwrap_or(&empty);
@@ -124,8 +124,8 @@ fn copies() -> Vec<PathBuf> {
     found
 }
 
-/// Begins the journal for a plan that changes something in a state: objects, or their recorded values. If it cannot be
-/// created, the operation continues with a warning.
+/// Begins the journal for a plan that changes something in a state: objects, or their recorded values. If the journal
+/// cannot be created, a warning is shown and the operation continues.
 pub fn begin(before: &State, plan: &Plan, store: &SharedStore, operation: &str) -> (Option<Writer>, Diagnostics) {
     if plan.graph.operations() == 0 && changes(before, &plan.prior_state).is_empty() {
         return (None, Diagnostics::new());
@@ -151,7 +151,7 @@ fn started(store: &SharedStore, operation: &str) -> Result<Option<Writer>, State
 }
 
 /// Begins the journal of a command that edits the state without touching objects, and makes its result durable. If that
-/// fails, the command goes on: nothing but its own result could be lost.
+/// fails, the command continues: only its own result could be lost.
 pub fn begin_edit(store: &SharedStore, operation: &str, before: &State, after: &State) {
     let outcomes = changes(before, after);
     if outcomes.is_empty() {
@@ -172,7 +172,7 @@ pub fn begin_edit(store: &SharedStore, operation: &str, before: &State, after: &
     }
 }
 
-/// Begins the journal of the import of an object. If that fails, the import goes on: it changes nothing but the state.
+/// Begins the journal of the import of an object. If that fails, the import continues: it changes only the state.
 pub fn begin_import(store: &SharedStore, operation: &str, address: &AbsResourceInstance, by: String) -> Option<Writer> {
     let intent = Intent {
         address: address.to_string(),

@@ -26,7 +26,7 @@ use syntax::Diagnostic;
 /// Inverse of the share of processor time for writing: 5 %.
 const SHARE: u32 = 20;
 
-/// Size in bytes at which a journal is no longer left to grow until results have waited long enough.
+/// Size in bytes from which a journal causes a write before results have waited long enough.
 const LARGE_JOURNAL: u64 = 64 << 20;
 
 /// Saves the results of one apply.
@@ -51,12 +51,12 @@ struct Received {
     number: u64,
 }
 
-/// A message to the thread. Results are in a list beside the channel: a message for each would wake the thread
-/// thousands of times for nothing, as it uses them only when a write is due.
+/// Message to the thread. Results are in a list and not in messages, which would wake the thread for each of thousands
+/// of results, although it uses them only when a write is due.
 enum Message {
-    /// The list has got its first result.
+    /// The first result has been added to the list.
     Received,
-    /// Save at once, and answer.
+    /// Save at once, and confirm it.
     Save(Sender<()>),
     End,
 }
@@ -135,7 +135,7 @@ impl Results {
         received.push(result);
         drop(received);
         if is_first {
-            // The thread ends only after the apply, so a failed send loses nothing.
+            // The thread ends only after the apply, so a failed send loses no result.
             let _ = self.sender.send(Message::Received);
         }
     }
@@ -148,7 +148,7 @@ impl Results {
 }
 
 impl Persister {
-    /// Starts with the state that the apply starts with.
+    /// Starts the thread with the state at the beginning of the apply.
     ///
     /// # Errors
     /// No more threads can be started.
@@ -234,18 +234,18 @@ impl Schedule {
         }
     }
 
-    /// Returns the time at which results are to be saved, the first of which came at `first`.
+    /// Returns the time at which results are to be saved if the first of them arrived at `first`.
     fn due(&self, first: Instant) -> Instant {
         (first + self.interval).max(self.rest)
     }
 
-    /// Plans the pause after a write that took `work` of the processor's time, and `elapsed`.
+    /// Plans the pause after a write. `work` is the processor time that the write took, `elapsed` its whole time.
     fn wrote(&mut self, work: Duration, elapsed: Duration, ended: Instant) {
         self.rest = ended + elapsed.max(work * (SHARE - 1));
     }
 }
 
-/// Moves the received results into the state. Returns the number of the last one.
+/// Applies the received results to the state. Returns the number of the last one.
 fn include(received: &Mutex<Vec<Received>>, state: &mut State) -> Option<u64> {
     // Taken as a whole, so that operations can send further results while the state is updated.
     let results = std::mem::take(&mut *received.lock().unwrap_or_else(PoisonError::into_inner));
@@ -262,7 +262,7 @@ fn include(received: &Mutex<Vec<Received>>, state: &mut State) -> Option<u64> {
     last
 }
 
-/// Receives results until the end, and writes by the schedule.
+/// Receives messages until the end, and writes the state by the schedule.
 fn follow(
     messages: &Receiver<Message>,
     received: &Mutex<Vec<Received>>,
@@ -338,7 +338,7 @@ mod tests {
         }
     }
 
-    /// Follows messages on a thread of its own; every write sends the number of instances that it has.
+    /// Starts a thread that follows messages. Every write sends the number of instances in the state.
     fn following(interval: Duration, by_time: bool, fails: usize) -> (Results, Receiver<usize>, JoinHandle<State>) {
         let (sender, messages) = channel();
         let received = Arc::new(Mutex::default());

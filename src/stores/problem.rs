@@ -5,7 +5,7 @@ use syntax::{Diagnostic, Diagnostics};
 /// File in the working directory for a state that cannot be written to its store.
 pub const ERRORED_STATE: &str = "errored.tfstate";
 
-/// Turns an error into a diagnostic.
+/// Converts a state error to diagnostics.
 #[must_use]
 pub fn problem(error: &state::StateError) -> Diagnostics {
     Diagnostic::error(error.summary(), error.to_string()).into()

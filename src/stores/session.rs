@@ -1,4 +1,4 @@
-//! A state during a command: opening, locking, reading and writing it, and rescuing it when it cannot be written.
+//! A state during a command: opening, locking, reading, writing, and rescue if it cannot be written.
 //!
 //! All commands use states through this module, wherever the state is kept.
 
@@ -51,9 +51,9 @@ impl Backup {
 
 pub struct Opening<'a> {
     pub source: Source,
-    /// File to write, if it is not the one that is read; not for a state in a store.
+    /// File that is written, if it differs from the one that is read; unused for a state in a store.
     pub out: Option<PathBuf>,
-    /// Backup before the first write; not for a state in a store, which has none.
+    /// Backup before the first write; unused for a state in a store.
     pub backup: Backup,
     /// Operation that the lock names.
     pub operation: &'a str,
@@ -66,7 +66,7 @@ pub struct Opening<'a> {
 }
 
 impl<'a> Opening<'a> {
-    /// Opens a state with the usual backup.
+    /// Returns the options with the default backup.
     #[must_use]
     pub fn new(source: Source, operation: &'a str, lock: Option<Duration>) -> Opening<'a> {
         Opening {
@@ -103,7 +103,7 @@ impl<'s> StateSession<'s> {
     /// # Errors
     /// The lock is held by another process, or the state cannot be read.
     pub fn open(context: Context<'s>, opening: &Opening<'_>) -> Result<StateSession<'s>, Diagnostics> {
-        // Before anything changes: results that cannot be encrypted could not be saved.
+        // Determined before anything changes: results that cannot be encrypted could not be saved.
         let codec = context.encryption.states()?;
         if codec.cipher().is_some() {
             context.encryption.prepare_states()?;
@@ -130,7 +130,7 @@ impl<'s> StateSession<'s> {
     ) -> Result<StateSession<'s>, Diagnostics> {
         if let Some(timeout) = opening.lock {
             let info = LockInfo::new(opening.operation, core_version());
-            // The lock may be waited for, and the user is to see everything before it.
+            // Waiting for the lock may take long, and the user should see all earlier output meanwhile.
             context.console.flush();
             let waiting = while_locking(&context, opening.cancelled);
             store.lock(&info, timeout, &waiting).map_err(|e| problem(&e))?;
@@ -249,7 +249,7 @@ impl<'s> StateSession<'s> {
             Ok(()) => return self.rescued(ERRORED_STATE, "of the working directory").into(),
             Err(e) => e,
         };
-        // A name that nobody can guess: the directory is shared, and another user might put a link there.
+        // A random name, because the directory is shared and another user could put a link at a known one.
         let temporary = std::env::temp_dir().join(format!("{}.{ERRORED_STATE}", uuid::Uuid::new_v4()));
         match write_copy(&temporary, snapshot, &self.codec) {
             Ok(()) => self

@@ -6,7 +6,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::Context;
 
-/// Name of the workspace where none is selected.
+/// Name of the default workspace.
 pub const DEFAULT: &str = "default";
 
 /// Returns the selected workspace.
@@ -16,7 +16,7 @@ pub const DEFAULT: &str = "default";
 pub fn selected(context: &Context<'_>) -> Result<String, Diagnostics> {
     let name = match context.workspace {
         Some(name) => name.to_owned(),
-        // Terraform stores the selection in this file, so that both programs use the same workspace.
+        // Terraform stores the selection in the same file, so both programs use the same workspace.
         None => std::fs::read_to_string(Path::new(context.data_dir).join("environment"))
             .map(|text| text.trim().to_owned())
             .unwrap_or_default(),

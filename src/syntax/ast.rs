@@ -136,17 +136,17 @@ pub enum Expr {
     For(Box<For>),
     /// `(a)`.
     Parens { inner: Box<Expr>, range: Range },
-    /// A value of a file in the JSON syntax. Only its reader knows if a string is a template, a reference or plain
-    /// text.
+    /// A value in the JSON syntax. The argument that it is for determines whether a string is a template, a reference
+    /// or plain text.
     Json(Arc<JsonExpr>),
     /// An expression that could not be parsed; the parser has reported why.
     Invalid { range: Range },
 }
 
-/// A value of a document in place of an expression. Its meaning as an expression is computed on first use.
+/// A JSON value that is used as an expression, which is parsed on first use.
 pub struct JsonExpr {
     node: Node,
-    /// The reader of the syntax, which knows what the value means. A tree does not know how it is read.
+    /// Function that interprets the value as an expression; trees do not depend on the reader of the syntax.
     read: fn(&Node) -> (Expr, Diagnostics),
     made: OnceLock<(Expr, Diagnostics)>,
 }
@@ -293,7 +293,7 @@ pub struct ObjectItem {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObjectKey {
-    /// A bare word, which means its own text.
+    /// A bare word, which is its own text.
     Bare { name: Arc<str>, range: Range },
     /// Any other key, which is evaluated: quoted text, a number, a parenthesised expression.
     Expr(Expr),
@@ -389,7 +389,7 @@ impl Expr {
         }
     }
 
-    /// Returns the expression that a value of the JSON syntax means; any other expression as it is.
+    /// Returns the expression that a JSON value is interpreted as; any other expression unchanged.
     #[must_use]
     pub fn plain(&self) -> &Expr {
         match self {

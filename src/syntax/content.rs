@@ -1,4 +1,4 @@
-//! Reading a body against a list of expected attributes and blocks.
+//! Separation of the content of a body into expected attributes and blocks, and the rest.
 
 use crate::ast::{Attribute, Block, Body, Expr};
 use crate::edit::Edit;
@@ -14,7 +14,7 @@ pub struct BodySpec<'s> {
     pub blocks: &'s [(&'s str, &'s [&'s str])],
 }
 
-/// The content of a body, sorted by what was expected.
+/// Content of a body, separated into expected parts.
 #[derive(Debug, Default)]
 pub struct Content<'b> {
     /// Expected attributes, in source order.
@@ -114,7 +114,8 @@ pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnos
     content
 }
 
-/// As [`partial`], but everything unexpected is an error, with the nearest expected name suggested.
+/// Separates the content as [`partial`] does. Everything unexpected is an error, with the nearest expected name
+/// suggested.
 pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Content<'b> {
     let content = partial(body, spec, diagnostics);
     for attribute in &content.other_attributes {

@@ -28,7 +28,7 @@ pub struct DiagnosticParts {
     pub severity: Severity,
     /// One line that names the kind of problem; fixed wording, no final stop.
     pub summary: String,
-    /// Explanation in whole sentences: the problem, its cause, and the way out.
+    /// Explanation in whole sentences: the problem, its cause, and a solution.
     pub detail: String,
     /// Range of the text that is wrong.
     pub subject: Option<Range>,
@@ -42,7 +42,7 @@ pub struct DiagnosticParts {
     pub deprecation_origin: Option<String>,
     /// For a condition that failed or is unknown: address of the object that has the condition.
     pub condition_of: Option<String>,
-    /// Machine-readable fact about the diagnostic, for code that treats it specially.
+    /// Machine-readable fact about the diagnostic, for code that handles it differently.
     pub extra: Extra,
     /// Edit of the source text that corrects the problem, if only one correction is likely.
     pub edit: Option<Edit>,
@@ -101,7 +101,7 @@ pub enum Extra {
     CausedByUnknown,
     /// The cause is a sensitive value.
     CausedBySensitive,
-    /// The problem belongs to a check block. These are never folded, however many there are of a kind.
+    /// The problem belongs to a check block. Such problems are never folded, however many of a kind there are.
     OfCheck,
     /// A plugin does not start: one problem, however many objects need the plugin.
     NotStarted,

@@ -1,9 +1,9 @@
 //! The canonical form of a configuration file, as `fmt` writes it.
 //!
-//! The formatter works on the tokens that the parser read, so that comments, blank lines and every spelling stay as
-//! they are. It replaces a few old spellings by those of today (this file), sets the number of blanks before each token
-//! ([`layout`]), and writes the tokens out again. A file with errors has no canonical form, because the intention of
-//! its author is unknown.
+//! The formatter works on the tokens that the parser read, so that comments, blank lines and every spelling are
+//! preserved. It replaces a few old spellings by those of today (this file), sets the number of blanks before each
+//! token ([`layout`]), and writes the tokens out again. A file with errors has no canonical form, because the intention
+//! of its author is unknown.
 
 mod layout;
 
@@ -37,7 +37,7 @@ pub fn format_file(name: &str, bytes: &[u8]) -> Result<Vec<u8>, Diagnostics> {
     formatted.unwrap_or_else(|problem| Err((problem).into()))
 }
 
-/// A token on its way to the output.
+/// A token for the output, with its spacing.
 struct Piece<'t> {
     kind: TokenKind,
     text: Cow<'t, str>,

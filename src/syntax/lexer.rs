@@ -1,6 +1,6 @@
-//! The lexer: cuts text into tokens.
+//! The lexer: splits text into tokens.
 //!
-//! The lexer keeps a stack of modes, because the same characters mean other things in a string than outside: code, text
+//! The lexer keeps a stack of modes, because characters have other meanings in a string than outside: code, text
 //! between quotes, the lines of a heredoc, a template without quotes, and the code of a sequence inside any of the last
 //! three. It reports no errors: only the parser knows which token was expected.
 //!
@@ -16,13 +16,13 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::Pos;
 use crate::token::{Token, TokenKind, Tokens};
 
-/// Cuts the text of a configuration file, or of an expression, into tokens.
+/// Splits the text of a configuration file, or of an expression, into tokens.
 #[must_use]
 pub fn lex<'t>(file: &Arc<str>, text: &'t str, base: Pos) -> Tokens<'t> {
     run(file, text, base, Mode::Code)
 }
 
-/// Cuts a text that is a template as a whole, without quotes, into tokens.
+/// Splits a text that is a template as a whole, without quotes, into tokens.
 #[must_use]
 pub fn lex_template<'t>(file: &Arc<str>, text: &'t str, base: Pos) -> Tokens<'t> {
     run(file, text, base, Mode::Bare)
@@ -386,7 +386,7 @@ impl<'t> Lexer<'t> {
         true
     }
 
-    /// Returns the end of a run of `$` or `%`, and true if a sequence opens there.
+    /// Returns the end of a run of `$` or `%`, and true if it opens a sequence.
     fn introducers(&self, at: usize) -> (usize, bool) {
         let byte = self.bytes[at];
         let run = self.bytes[at..].iter().take_while(|b| **b == byte).count();
@@ -443,7 +443,7 @@ impl<'t> Lexer<'t> {
             return self.line(TokenKind::QuotedNewline, end);
         }
         self.leave_strings();
-        // The line break is not taken: the mode outside of the string decides what it means.
+        // The line break is not consumed: the mode outside of the string determines its meaning.
     }
 
     /// Returns true if the next quote looks like a closing one: nothing before it in its line could precede a string.

@@ -137,13 +137,14 @@ struct Parser<'t> {
     diagnostics: Vec<Diagnostic>,
     /// Index of the furthest token at which an error was found.
     furthest_error: Option<usize>,
-    /// True if blocks are nested too deeply. Where the rest of the text belongs is then a guess, so nothing after that is reported.
+    /// True if blocks are nested too deeply. The structure of the remaining text can then only be guessed, so nothing after that is
+    /// reported.
     too_deep: bool,
-    /// True after an error, until a whole block without one: braces may not be what they seem.
+    /// True after an error until a whole block without errors was read: brackets may not match as they seem to.
     in_doubt: bool,
     /// Column at which the item of the innermost body begins.
     item_column: u32,
-    /// Line of the last error and column of its item, until another item begins there.
+    /// Line of the last error and column of its item, until another item begins at that column.
     doubt: Option<(u32, u32)>,
     /// Matching brackets, computed at the first error.
     brackets: Option<recovery::Brackets>,

@@ -45,7 +45,7 @@ impl Range {
         }
     }
 
-    /// Creates an empty range for text that does not come from a file; `what` takes the place of the file name.
+    /// Creates an empty range for text that does not come from a file; `what` is used as the file name.
     #[must_use]
     pub fn synthetic(what: &str) -> Range {
         Range {

@@ -29,7 +29,7 @@ impl Near {
     }
 }
 
-/// As [`suggest`], with the certainty needed to replace the misspelt name.
+/// Finds the nearest candidate as [`suggest`] does, with the certainty that an automatic correction requires.
 pub fn near<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<Near> {
     nearest(misspelt, candidates).map(|(name, is_only)| Near {
         name: name.to_owned(),
@@ -48,7 +48,7 @@ fn nearest<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     let length = misspelt.chars().count();
     let mut best: Option<(usize, &str, bool)> = None;
     for candidate in candidates {
-        // An identical name is no suggestion: something else is wrong with it.
+        // An identical name is no suggestion: the error has another cause.
         if candidate == misspelt {
             continue;
         }

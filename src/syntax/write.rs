@@ -37,7 +37,7 @@ pub fn attributes<'v>(values: impl IntoIterator<Item = (&'v str, &'v Value)>) ->
     formatted(text)
 }
 
-/// Formats a text. An invalid text stays as it is: the parser reports the error when it is read again.
+/// Formats a text. An invalid text is returned unchanged: the parser reports the error when it is read again.
 #[must_use]
 pub fn formatted(text: String) -> String {
     format_file("generated text", text.as_bytes())

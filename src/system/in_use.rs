@@ -1,4 +1,4 @@
-//! Repetition of what fails while another program has the file open.
+//! Repetition of file operations that fail while another program has the file open.
 
 use std::io;
 use std::path::Path;
@@ -9,10 +9,10 @@ use crate::Os;
 /// Error numbers of Windows: access denied, sharing violation, lock violation.
 const IN_USE: [i32; 3] = [5, 32, 33];
 
-/// Time before the last repetition, a half of the whole.
+/// Longest pause between attempts, the last one, which is half of the total time.
 const LONGEST: Duration = Duration::from_millis(320);
 
-/// Repetitions of an operation on a file that another program may have open.
+/// Pauses for repeating an operation on a file that another program may have open.
 ///
 /// On Windows a file cannot be replaced, renamed or removed as long as somebody has opened it without permission for that:
 /// scanners for viruses and indexers do, for some 10 ms after it was written. Elsewhere nothing is repeated.
@@ -23,7 +23,7 @@ pub struct WhileInUse {
 }
 
 impl WhileInUse {
-    /// Begins with the first attempt.
+    /// Creates the state before the first attempt.
     #[must_use]
     pub fn new(os: Os) -> WhileInUse {
         WhileInUse {
@@ -40,13 +40,13 @@ impl WhileInUse {
         wait
     }
 
-    /// Waits before the next attempt. Returns false if the error is final.
+    /// Waits before the next attempt. Returns false without waiting if the error is final.
     pub fn passes(&mut self, error: &io::Error) -> bool {
         self.wait(error).map(std::thread::sleep).is_some()
     }
 }
 
-/// Renames a file or a directory. On Windows, repeats that while another program has it open.
+/// Renames a file or a directory. On Windows, repeats the attempt while another program has it open.
 ///
 /// # Errors
 /// It cannot be renamed.

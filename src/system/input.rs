@@ -1,9 +1,9 @@
-//! What a reader of standard input waits for.
+//! Events for a reader of standard input.
 
 /// An event of [`console::Input`](crate::console::Input).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Some input; empty if there is none yet after all.
+    /// Some input; empty if a wakeup was spurious.
     Input(Vec<u8>),
     /// The end of the input.
     End,

@@ -1,12 +1,12 @@
-//! Requests to end a program.
+//! Requests to end the program, from the user or the system.
 
 /// A request to end, from the user or the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupt {
     /// Ctrl-C: SIGINT; Ctrl-Break, too.
     Interrupt,
-    /// SIGTERM; the end of the session of Windows.
+    /// SIGTERM, or the end of a Windows session.
     Terminate,
-    /// The end of the terminal: SIGHUP, or the closing of the console.
+    /// Closing of the terminal: SIGHUP, or the closing of the console.
     Hangup,
 }

@@ -1,6 +1,6 @@
-//! What differs between operating systems, with one interface for all of them.
+//! One interface to the differences between operating systems.
 //!
-//! Other crates have no `cfg` of a system, but for what exists on Linux only (`tests/architecture/systems.rs` lists these
+//! Other crates have no `cfg` of a system, except for features of Linux only (`tests/architecture/systems.rs` lists these
 //! places). A module of this crate has the same items on every system:
 //!
 //! - [`files`]: modes, owners, identities, links; names of the extension traits are those of the standard library on Unix.
@@ -14,8 +14,8 @@
 //!
 //! [`rename`] and [`WhileInUse`] repeat what fails on Windows while another program has a file open.
 //!
-//! Decisions that need no question to the system are functions of an [`Os`], and those about the text of paths are in [`paths`]:
-//! both are tested for every system on any.
+//! Decisions that do not query the system are functions of an [`Os`], and those about the text of paths are in [`paths`]: both
+//! can be tested for every system on any system.
 //!
 //! Plugins use it, too: it knows nothing of the core.
 

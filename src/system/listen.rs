@@ -1,20 +1,20 @@
-//! Where a plugin listens for the program that has started it.
+//! Sockets on which a plugin listens for the program that has started it.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// What the program that started a plugin asks of its socket, in variables of the environment.
+/// Requirements of the program that started a plugin for its socket, from environment variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketRequest {
-    /// Directory for the socket's file; that for temporary files otherwise.
+    /// Directory for the socket's file; by default that for temporary files.
     pub dir: Option<PathBuf>,
     /// Group that may use the socket's file, by name or number.
     pub group: Option<String>,
-    /// Ports for systems where plugins listen on TCP. Port 0 is any that is free.
+    /// Ports for systems on which plugins listen on TCP. Port 0 means any free port.
     pub ports: RangeInclusive<u16>,
-    /// True if only the owner of a certificate gets in.
+    /// True if connections require the certificate of the client.
     pub secured: bool,
 }
 

@@ -1,11 +1,11 @@
-//! Families of systems, and what follows from them without asking the system: programs, directories of the user.
+//! Families of systems, and their rules for programs and directories of the user, as pure functions.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::Interrupt;
 
-/// A family of systems. Decisions by it are values, so that those for every family are tested on any.
+/// A family of systems. Its rules are pure functions, so that those of every family can be tested on every system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Os {
     /// Linux and FreeBSD.
@@ -27,7 +27,7 @@ impl Os {
     /// All families.
     pub const ALL: [Os; 3] = [Os::Unix, Os::MacOs, Os::Windows];
 
-    /// Returns the program that runs a command line, with the argument in front of it.
+    /// Returns the program that runs a command line, with the argument that precedes it.
     #[must_use]
     pub fn shell(self) -> [&'static str; 2] {
         match self {
@@ -36,7 +36,7 @@ impl Os {
         }
     }
 
-    /// Returns the path of an executable: with `.exe` behind it on Windows, whatever it contains.
+    /// Returns the path of an executable: on Windows with `.exe` appended, whatever other extension it has.
     #[must_use]
     pub fn executable(self, path: &Path) -> PathBuf {
         match self {
@@ -50,7 +50,7 @@ impl Os {
         }
     }
 
-    /// Returns the name of a program without the ending that executables have on Windows.
+    /// Returns the name of a program without the extension of executables on Windows.
     #[must_use]
     pub fn program_name(self, name: &str) -> &str {
         let at = name.len().saturating_sub(4);
@@ -62,8 +62,8 @@ impl Os {
         }
     }
 
-    /// Returns the names under which a program is searched. On Windows, `extensions` (`PATHEXT`) lists what a name without
-    /// one of them may go on with.
+    /// Returns the names under which a program is searched. On Windows, `extensions` (`PATHEXT`) lists the extensions that
+    /// are tried after a name without one.
     #[must_use]
     pub fn program_names(self, name: &str, extensions: Option<&str>) -> Vec<String> {
         if self != Os::Windows {
@@ -79,7 +79,7 @@ impl Os {
             })
             .collect();
         let lower = name.to_ascii_lowercase();
-        // As Go's library: a name with one of these extensions is tried as it is first.
+        // As in Go's library: a name with one of these extensions is first tried unchanged.
         let whole = extensions.iter().any(|extension| lower.ends_with(extension));
         let whole = whole.then(|| name.to_owned());
         let longer = extensions.iter().map(|extension| format!("{name}{extension}"));
@@ -92,7 +92,7 @@ impl Os {
         name.contains('/') || self == Os::Windows && name.contains(['\\', ':'])
     }
 
-    /// Returns true if two names of environment variables are the same.
+    /// Returns true if two names mean the same environment variable: Windows ignores case.
     #[must_use]
     pub fn same_variable(self, one: &str, other: &str) -> bool {
         match self {
@@ -111,7 +111,7 @@ impl Os {
         }
     }
 
-    /// Returns the variable of the environment with the user's home directory.
+    /// Returns the environment variable that has the user's home directory.
     #[must_use]
     pub fn home_variable(self) -> &'static str {
         match self {
@@ -120,7 +120,7 @@ impl Os {
         }
     }
 
-    /// Returns programs that open an address in the user's browser, with arguments in front of the address.
+    /// Returns programs that open an address in the user's browser, with their arguments before the address.
     #[must_use]
     pub fn openers(self) -> &'static [&'static [&'static str]] {
         match self {
@@ -130,12 +130,12 @@ impl Os {
         }
     }
 
-    /// Returns the file of the CLI configuration, and the directory with more of it, as Terraform has them.
+    /// Returns the file of the CLI configuration, and the directory with further files, at Terraform's paths.
     #[must_use]
     pub fn cli_configuration(self, home: Option<&Path>, variable: Variables<'_>) -> Option<(PathBuf, PathBuf)> {
         match self {
             Os::Windows => {
-                // The system would say the same without the variable, which nobody unsets.
+                // Without the variable, which is usually set, the system has the same directory.
                 let data = application_data(home, variable)?;
                 Some((data.join("terraform.rc"), data.join("terraform.d")))
             }
@@ -143,7 +143,7 @@ impl Os {
         }
     }
 
-    /// Returns the directories for plugins below the system's directories for application data, as Terraform has them.
+    /// Returns the directories for plugins below the system's directories for application data, as in Terraform.
     #[must_use]
     pub fn plugin_directories(self, home: Option<&Path>, variable: Variables<'_>) -> Vec<PathBuf> {
         match self {
@@ -169,8 +169,8 @@ impl Os {
         }
     }
 
-    /// Returns true if a name of a file means something else than a file in its directory, or another name: devices (`CON`),
-    /// streams (`a:b`), characters and endings that are dropped or refused.
+    /// Returns true if a file name does not mean a file of that name in its directory: devices (`CON`), streams (`a:b`),
+    /// characters and endings that are dropped or refused.
     #[must_use]
     pub fn is_reserved_name(self, name: &str) -> bool {
         if self != Os::Windows || matches!(name, "." | "..") {
@@ -194,10 +194,10 @@ impl Os {
     }
 }
 
-/// Access to the variables of the environment; `None` for those that are unset or empty.
+/// Lookup of environment variables; `None` for those that are unset or empty.
 pub type Variables<'v> = &'v dyn Fn(&str) -> Option<String>;
 
-/// Returns the user's directory for the data of applications on Windows.
+/// Returns the user's directory for application data on Windows.
 fn application_data(home: Option<&Path>, variable: Variables<'_>) -> Option<PathBuf> {
     let set = variable("APPDATA").map(PathBuf::from);
     set.or_else(|| Some(home?.join("AppData").join("Roaming")))

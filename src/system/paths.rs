@@ -1,20 +1,20 @@
-//! Rules for the text of paths, for every system on any.
+//! Rules for the text of paths of every system, usable on any system.
 //!
-//! Paths inside of this program and in values of the language have `/` between their steps, as Terraform gives them, on every
-//! system. Windows takes both `/` and `\`, has a volume in front (`C:`, `\\server\share`), and prefixes (`\\?\`) that switch
-//! these rules off; the latter come from the system only, and are taken off again.
+//! Paths inside of this program and in values of the language have `/` as separator on every system, as in Terraform. Windows
+//! takes both `/` and `\`, has a volume in front (`C:`, `\\server\share`), and prefixes (`\\?\`) that switch these rules off;
+//! the latter come from the system only, and are taken off again.
 
 use std::path::PathBuf;
 
 use crate::Os;
 
-/// Returns true if the character stands between the steps of a path.
+/// Returns true if the character separates the steps of a path.
 #[must_use]
 pub fn is_separator(os: Os, c: char) -> bool {
     c == '/' || os == Os::Windows && c == '\\'
 }
 
-/// Writes `/` for every separator, and takes off the prefix of long paths.
+/// Replaces every separator by `/`, and removes the prefix of long paths.
 #[must_use]
 pub fn to_slash(os: Os, path: &str) -> String {
     if os != Os::Windows {
@@ -32,7 +32,7 @@ pub fn to_slash(os: Os, path: &str) -> String {
     }
 }
 
-/// Writes `/` for every separator of a path that is text, which one of Windows always is unless its names are damaged.
+/// Replaces every separator by `/`, if the path is valid Unicode; on Windows it always is, unless names are damaged.
 #[must_use]
 pub fn with_slashes(os: Os, path: PathBuf) -> PathBuf {
     match path.to_str() {
@@ -41,7 +41,7 @@ pub fn with_slashes(os: Os, path: PathBuf) -> PathBuf {
     }
 }
 
-/// Returns the length of `C:` in front of a path.
+/// Returns the length of a drive such as `C:` at the beginning of a path.
 fn drive(path: &str) -> Option<usize> {
     match path.as_bytes() {
         [letter, b':', ..] if letter.is_ascii_alphabetic() => Some(2),
@@ -87,8 +87,8 @@ pub fn is_absolute(os: Os, path: &str) -> bool {
     }
 }
 
-/// Returns the shortest path with the same meaning by its text alone, with `/` between its steps: no `.` steps, and `..` steps
-/// only at the beginning.
+/// Returns the shortest equivalent path, without access to the disk, with `/` as separator: no `.` steps, and `..` steps only
+/// at the beginning.
 #[must_use]
 pub fn clean(os: Os, path: &str) -> String {
     let path = to_slash(os, path);
@@ -125,7 +125,7 @@ pub fn join(os: Os, dir: &str, path: &str) -> String {
     clean(os, &format!("{dir}/{path}"))
 }
 
-/// Returns the last step of a path; `.` for an empty path, and a separator for one of separators only.
+/// Returns the last step of a path; `.` for an empty path, and a separator for a path of separators only.
 #[must_use]
 pub fn base(os: Os, path: &str) -> String {
     if path.is_empty() {
@@ -140,7 +140,7 @@ pub fn base(os: Os, path: &str) -> String {
     }
 }
 
-/// Returns a path without its last step, as Go's library has it: with the separators of the system.
+/// Returns a path without its last step, as in Go's library: with the separators of the system.
 #[must_use]
 pub fn dir(os: Os, path: &str) -> String {
     let (volume, rest) = split_volume(os, path);

@@ -1,4 +1,4 @@
-//! The assertions of a run.
+//! Evaluation of the assertions of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl AssertionScope<'_, '_> {
         ))
     }
 
-    /// Returns true if a resource has no objects because the plan was limited to others.
+    /// Returns true if a resource has no objects because the plan was limited to other resources.
     fn is_left_out(&self, resource: &addrs::Resource) -> bool {
         let Some(plan) = self.after.plan.filter(|plan| plan.is_partial()) else {
             return false;
@@ -125,7 +125,7 @@ impl AssertionScope<'_, '_> {
         let rest = match (plain.as_seq(), plain.entries()) {
             (Some(items), None) if matches!(plain.ty(), Type::Tuple(_)) => {
                 let is_there = |i: &usize| known(InstanceKey::Int(*i as u64));
-                // Indexes must stay the same, so that only instances behind the last known one can be left out.
+                // Indexes must not change, so only instances after the last known one can be left out.
                 let count = (0..items.len()).rev().find(is_there).map_or(0, |last| last + 1);
                 Value::tuple(items[..count].to_vec())
             }
@@ -402,7 +402,7 @@ fn judge(rule: &CheckRule, scope: &AssertionScope<'_, '_>) -> Judged {
     Judged { status, diagnostics }
 }
 
-/// Evaluates the message of an assertion, as Terraform does also for one that holds.
+/// Evaluates the message of an assertion. As in Terraform, this is also done if the assertion holds.
 fn error_message(rule: &CheckRule, scope: &AssertionScope<'_, '_>) -> (String, Diagnostics) {
     let (value, mut problems) = evaluate(&rule.error_message, Context::new(scope));
     if problems.has_errors() {

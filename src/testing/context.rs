@@ -1,4 +1,4 @@
-//! The context of a suite.
+//! Configuration, services and storage of a test suite.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ pub struct Suite<'s> {
     pub files: &'s [SuiteFile],
     /// Module in whose directory the test files are.
     pub root: &'s Config,
-    /// Values of variables from outside.
+    /// Values of variables from outside the test files.
     pub outside: &'s SetVariables,
-    /// Values from outside for files in the directory of tests, which has variable files of its own.
+    /// Values from outside the test files for those in the test directory, which has variable files of its own.
     pub outside_in_tests: &'s SetVariables,
     pub providers: &'s dyn ProviderSource,
     /// Evaluation environment of all modules.
@@ -35,7 +35,7 @@ pub struct Suite<'s> {
     pub view: &'s dyn View,
     /// Stops the suite.
     pub stop: &'s Stop,
-    /// Limit of concurrent operations in a plan or apply.
+    /// Limit of concurrent operations within a plan or apply.
     pub parallelism: usize,
     /// Limit of concurrent runs of a file.
     pub run_parallelism: usize,
@@ -50,7 +50,7 @@ pub struct Suite<'s> {
 /// Storage for the states of objects that could not be destroyed, and for records of objects that would be lost if this
 /// program were killed.
 pub trait Leftovers: Send + Sync {
-    /// Begins to record the changes of a state's objects.
+    /// Starts a record of the changes of a state's objects.
     ///
     /// # Errors
     /// The record cannot be created.

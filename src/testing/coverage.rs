@@ -1,7 +1,7 @@
 //! Coverage of a module by the runs of a suite: resources that had objects; outputs, local values and conditions that
 //! were evaluated; and the branches of conditional expressions that were chosen.
 //!
-//! A branch counts if its value was taken: both are always evaluated, in order to know the type of the result. Choices
+//! A branch counts if its value was chosen: both are always evaluated, to determine the type of the result. Choices
 //! inside a branch that was not taken do not count.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,7 +16,7 @@ use state::State;
 use syntax::Range;
 use syntax::ast::{Body, Expr};
 
-/// A range of bytes in a file.
+/// Range of bytes in a file.
 type Place = (Arc<str>, u32, u32);
 
 fn place(range: &Range) -> Place {
@@ -27,7 +27,7 @@ fn place(range: &Range) -> Place {
 struct Seen {
     /// Number of evaluations of expressions.
     evaluated: HashMap<Place, u64>,
-    /// Number of conditionals that were false, and true.
+    /// Numbers of times that conditionals were false and true.
     chosen: HashMap<Place, [u64; 2]>,
     /// Number of runs in which resources had objects.
     resources: HashMap<Place, u64>,
@@ -81,7 +81,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
     pub kind: Kind,
-    /// Name or description, for people.
+    /// Name or description of the item, in text output.
     pub name: String,
     pub range: Range,
     /// Number of times that the item was covered.

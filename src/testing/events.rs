@@ -1,4 +1,4 @@
-//! Events of a suite, for its view.
+//! Events of a suite, which its view receives.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,12 +47,12 @@ pub enum Outcome {
     Applied(Box<State>),
 }
 
-/// A run that is over.
+/// Result of a run that has ended.
 #[derive(Debug, Default)]
 pub struct Performed {
     pub status: Status,
     pub diagnostics: Diagnostics,
-    /// Plan or state, if the run got that far.
+    /// Plan or state, if the run has reached it.
     pub outcome: Option<Outcome>,
     pub schemas: Schemas,
     /// Start and duration; `None` if the run never began.
@@ -67,7 +67,7 @@ pub struct Destroyed {
     /// Objects that are left.
     pub left: State,
     pub diagnostics: Diagnostics,
-    /// State file with the objects that are left.
+    /// State file with the remaining objects.
     pub kept: Option<PathBuf>,
 }
 
@@ -89,18 +89,18 @@ pub enum Event<'e> {
     SuiteBegins(&'e [SuiteFile]),
     FileBegins(&'e SuiteFile),
     RunBegins(&'e SuiteFile, usize),
-    /// A run is going on; has the time since its start.
+    /// Progress of a run, with the time since its start.
     RunGoesOn(&'e SuiteFile, usize, Duration),
     RunEnds(&'e SuiteFile, usize, &'e Performed),
-    /// The destruction of the file's objects begins.
+    /// Start of the destruction of a file's objects.
     TeardownBegins(&'e SuiteFile),
-    /// The destruction of one state's objects is going on; has the run that was the last one to change it.
+    /// Progress of the destruction of one state's objects, with the run that changed the state last.
     TeardownOfRun(&'e SuiteFile, usize, Duration),
-    /// The destruction of one state's objects is over.
+    /// End of the destruction of one state's objects.
     TeardownOfRunEnds(&'e SuiteFile, usize, &'e Destroyed),
     /// A file is over.
     FileEnds(&'e SuiteFile, Status, &'e Diagnostics),
-    /// A second interrupt has ended a file: has its states, and the objects that its runs were about to create.
+    /// End of a file by a second interrupt, with its states, and the objects that its runs were about to create.
     Interrupted(&'e SuiteFile, &'e [Left], &'e [AbsResourceInstance]),
 }
 

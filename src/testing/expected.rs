@@ -1,4 +1,4 @@
-//! Expected failures of a run.
+//! Comparison of the problems of a run with its expected failures.
 
 use addrs::Referenceable;
 use config::TestRun;
@@ -8,7 +8,7 @@ use syntax::{Diagnostic, Diagnostics, Severity};
 /// Problems of a plan or an apply, compared with the expected failures.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// Unexpected problems, with an error for each expected failure that did not happen.
+    /// Unexpected problems, and an error for each expected failure that did not happen.
     pub rest: Diagnostics,
     /// Set if there are errors other than those about missing expected failures.
     pub other_errors: bool,
@@ -40,7 +40,7 @@ fn expected(run: &TestRun, problem: &Diagnostic) -> Option<usize> {
         .position(|reference| is_condition_of(of, &reference.subject))
 }
 
-/// Turns failures of check blocks into errors; outside tests they are warnings.
+/// Turns failures of check blocks into errors; outside of tests they are warnings.
 fn raised(mut problem: Diagnostic) -> Diagnostic {
     if problem.extra == Extra::OfCheck && problem.condition_of.is_some() {
         problem.severity = Severity::Error;
@@ -80,8 +80,8 @@ pub fn compare(run: &TestRun, problems: Diagnostics) -> Compared {
     out
 }
 
-/// Adds warnings to the problems of a plan that was to be applied, where a failure was expected of the apply and
-/// happened while planning.
+/// Adds warnings to the problems of a plan that was to be applied, if a failure was expected in the apply but happened
+/// while planning.
 #[must_use]
 pub fn explain(run: &TestRun, problems: Diagnostics) -> Diagnostics {
     let mut out = Diagnostics::new();
@@ -123,7 +123,7 @@ pub fn check(run: &TestRun) -> Diagnostics {
                 | Referenceable::Resource(_)
                 | Referenceable::ResourceInstance(_)
         );
-        // Anything after the name of an object, as in `var.settings.port`, is allowed and ignored, as in Terraform.
+        // Anything after the name of an object, as in `var.settings.port`, is ignored, as in Terraform.
         if !checkable {
             out.push(
                 Diagnostic::error(

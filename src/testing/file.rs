@@ -1,4 +1,4 @@
-//! One test file: the shared state of its runs, and their order.
+//! One test file: the states of its runs, and their order.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -20,7 +20,7 @@ use crate::suite_file::SuiteFile;
 use crate::walk::walk;
 use crate::{expected, run_providers};
 
-/// A state, and the run that was the last one to change it.
+/// A state, and the run that changed it last.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub state: State,
@@ -53,11 +53,12 @@ pub struct FileRun<'s> {
     pub(crate) suite: Suite<'s>,
     pub(crate) of: &'s SuiteFile,
     pub(crate) pool: &'s Pool<'s>,
-    /// Stops operations. The first interrupt stops no operation: it is finished, and no other run begins.
+    /// Stop of operations. The first interrupt stops no operation: the current one is completed, and no other run
+    /// begins.
     pub(crate) stop: Stop,
     memory: Mutex<Memory>,
     configured: tokio::sync::Mutex<Configured>,
-    /// For each run, the runs that it waits for.
+    /// Runs that each run waits for.
     pub(crate) before: OnceLock<Vec<BTreeSet<usize>>>,
 }
 
@@ -139,7 +140,7 @@ impl<'s> FileRun<'s> {
         runs.map_or(Status::Pass, |worst| worst.max(Status::Skip))
     }
 
-    /// Checks everything that can be known before the runs. Returns false if none of them may begin.
+    /// Checks everything that can be checked before the runs. Returns false if none of them may begin.
     fn check(&self) -> bool {
         let mut fine = true;
         for problem in run_providers::check_overrides_of_file(&self.of.file, &self.of.modules) {
@@ -171,7 +172,7 @@ impl<'s> FileRun<'s> {
         fine
     }
 
-    /// Carries out the runs. Returns false if they wait for each other in a circle, so that none can begin.
+    /// Carries out the runs. Returns false if they depend on each other in a cycle, so that none can begin.
     async fn perform_runs(&self) -> bool {
         let runs = self.of.file.runs.iter().zip(&self.of.modules);
         let needs: Vec<Needs> = runs
@@ -222,7 +223,7 @@ impl<'s> FileRun<'s> {
         self.suite.view.event(&Event::RunEnds(self.of, index, done));
     }
 
-    /// Evaluates the variables that no run needed, since their errors are reported, too.
+    /// Evaluates the variables that no run has used, because their errors are reported, too.
     fn evaluate_the_rest(&self) {
         if self.suite.stop.is_requested() {
             return;
@@ -289,7 +290,7 @@ impl<'s> FileRun<'s> {
         self.memory().diagnostics.push(problem);
     }
 
-    /// Reports problems of the file that several runs may find.
+    /// Reports problems of the file that several runs may find, only once.
     pub(crate) fn report_once(&self, problems: Diagnostics) {
         let known = &mut self.memory().diagnostics;
         for problem in problems {
@@ -322,7 +323,7 @@ impl<'s> FileRun<'s> {
         self.memory().variables.get(name).cloned().flatten()
     }
 
-    /// Begins to evaluate a variable; false if that has begun already.
+    /// Marks a variable as being evaluated; returns false if it was marked already.
     pub(crate) fn begin_variable(&self, name: &Arc<str>) -> bool {
         let mut memory = self.memory();
         if memory.variables.contains_key(name) {
@@ -344,7 +345,8 @@ impl<'s> FileRun<'s> {
         self.memory().mocks.insert(address.clone(), source);
     }
 
-    /// Returns a module with these provider blocks. Runs of one module share it, unless they choose their providers.
+    /// Returns a module with these provider blocks. Runs of one module share the result, unless they set their
+    /// providers.
     pub(crate) fn with_blocks(
         &self,
         index: usize,
@@ -368,7 +370,7 @@ impl<'s> FileRun<'s> {
         self.memory().planned.extend(planned);
     }
 
-    /// Returns the record of a state. Where it cannot be created, the test is run all the same, with a warning.
+    /// Returns the record of a state. If it cannot be created, the test runs with a warning.
     pub(crate) fn recorder(&self, key: &Arc<str>) -> Option<Arc<dyn Recorder>> {
         let leftovers = self.suite.leftovers?;
         if let Some(known) = self.memory().recorders.get(key) {
@@ -381,11 +383,11 @@ impl<'s> FileRun<'s> {
                 None
             }
         };
-        // Another run may have created one at the same time: the first one counts.
+        // Another run may have created a recorder at the same time: the first one is kept.
         self.memory().recorders.entry(key.clone()).or_insert(recorder).clone()
     }
 
-    /// Removes the record of a state whose objects are gone, or saved elsewhere.
+    /// Removes the record of a state whose objects are destroyed or saved elsewhere.
     pub(crate) fn forget_record(&self, key: &str) {
         let recorder = self.memory().recorders.remove(key);
         if let Some(recorder) = recorder.flatten() {
@@ -429,7 +431,7 @@ impl<'s> FileRun<'s> {
     }
 
     /// Returns the provider that a block of the file configures, started once for all runs. Its problems are reported
-    /// with the file.
+    /// for the file.
     pub(crate) async fn configured(
         &self,
         provider: &addrs::Provider,

@@ -1,4 +1,4 @@
-//! Values for computed attributes of mocked objects: those that the test sets, and generated ones for the rest.
+//! Values for computed attributes of mocked objects: those that the test sets, and generated ones for all others.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,11 +14,11 @@ const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const LENGTH: usize = 8;
 
 /// Generator of the values of one object; equal seeds give equal values. Each value depends on its path, so that it
-/// does not change with the values beside it.
+/// does not change with other attributes.
 #[derive(Debug)]
 pub struct Draws {
     seed: Uuid,
-    /// Number of values drawn at a path: elements of blocks share a path.
+    /// Number of values generated for each path: elements of blocks share a path.
     drawn: HashMap<String, usize>,
 }
 
@@ -45,7 +45,7 @@ impl Draws {
     }
 }
 
-/// Computed attributes that get a value.
+/// Computed attributes that get a value, by their current value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holes {
     /// Attributes whose value is null.
@@ -54,7 +54,7 @@ pub enum Holes {
     Unknown,
 }
 
-/// A value of the test that does not fit its attribute.
+/// A value in a test that does not fit its attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unsuitable {
     pub path: Path,
@@ -158,7 +158,8 @@ impl Filler<'_> {
             if let (AttributeType::Nested(nested), Some(_)) = (&attribute.ty, given)
                 && !nested.nesting.is_single()
             {
-                // As in Terraform, a whole collection of nested attributes is empty, whatever the test sets for it.
+                // As in Terraform, a whole collection of nested attributes is empty, even if the test sets values for
+                // it.
                 usable(given, path)?;
                 return (self.fill)(path, &attribute.implied_type(), None);
             }
@@ -195,8 +196,7 @@ impl Filler<'_> {
         })
     }
 
-    /// Fills the elements of a block or nested attribute. The test's values have no keys of elements: they are for all
-    /// of them.
+    /// Fills the elements of a block or nested attribute. The test's values apply to all elements: they have no keys.
     fn elements(
         &mut self,
         nesting: Nesting,
@@ -211,7 +211,7 @@ impl Filler<'_> {
             return fill(self, value, path);
         }
         let mut problem = None;
-        // `map_parts` cannot fail, so that the first error is kept beside it.
+        // `map_parts` has no errors, so the first error is recorded outside of it.
         let out = value.map_parts(|_, element| match fill(self, element, path) {
             Ok(filled) => filled,
             Err(found) => {

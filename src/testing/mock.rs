@@ -1,5 +1,5 @@
-//! Mock providers: the real plugin gives the schemas, checks configurations and calls functions; objects are as the
-//! configuration says, and computed attributes get values from the test or generated ones.
+//! Mock providers: the real plugin has the schemas, validates configurations and calls functions. Objects are as
+//! configured, and their computed attributes get values from the test or generated ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::generate::{Draws, Holes, with_unknowns, with_values};
 /// Values for computed attributes of a resource type or of one object.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// An object with the values; `None` where all are generated.
+    /// Object with the values; `None` if all are generated.
     pub values: Option<Value>,
     /// Set if the values are known when planned.
     pub during_plan: bool,
@@ -33,10 +33,10 @@ pub enum Source {
     Types {
         resources: BTreeMap<Arc<str>, Given>,
         data: BTreeMap<Arc<str>, Given>,
-        /// `during_plan` of all other types.
+        /// `during_plan` for all other types.
         during_plan: bool,
     },
-    /// Values of the only object: an override.
+    /// Values of a single object: an override.
     One(Given),
 }
 
@@ -91,7 +91,7 @@ impl Mock {
         schema.resources.get(ty).cloned().ok_or_else(|| unknown_type(ty))
     }
 
-    /// Fills the holes of an object.
+    /// Fills the computed attributes of an object.
     fn filled(&self, schema: &Schema, ty: &str, object: &Value, given: &Given, holes: Holes) -> Answer<Value> {
         match with_values(
             &schema.block,
@@ -128,7 +128,7 @@ fn impossible(what: &str) -> Diagnostics {
     .into()
 }
 
-/// Error for an ephemeral resource whose provider is mocked.
+/// Builds the error for an ephemeral resource whose provider is mocked.
 pub(crate) fn no_ephemerals() -> Diagnostic {
     Diagnostic::error(
         "No ephemeral resource types in mock providers",
@@ -185,7 +185,7 @@ impl Provider for Mock {
         self.real.upgrade_identity(ty, version, identity).await
     }
 
-    // There is no remote object, so that nothing can have changed.
+    // There is no remote object, so nothing can have changed.
     async fn read(&self, _: &str, request: ReadRequest) -> Result<Answer<ObjectRead>, Diagnostics> {
         Ok(fine(ObjectRead {
             object: request.current,

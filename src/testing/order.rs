@@ -1,4 +1,4 @@
-//! Order of the runs of a file.
+//! Dependencies between the runs of a file, and their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -104,10 +104,10 @@ pub fn needs(file: &TestFile, run: &TestRun, module: &Config) -> Needs {
 /// Returns for each run the runs that it waits for.
 ///
 /// # Errors
-/// Runs wait for each other in a circle.
+/// Runs depend on each other in a cycle.
 pub fn order(file: &TestFile, needs: &[Needs]) -> Result<Vec<BTreeSet<usize>>, Diagnostic> {
     let mut out: Vec<BTreeSet<usize>> = Vec::with_capacity(file.runs.len());
-    // The last run that is not parallel. When it is done, so is everything before it.
+    // Last run that is not parallel. When it has ended, so have all runs before it.
     let mut barrier: Option<usize> = None;
     let mut by_key: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for (i, run) in file.runs.iter().enumerate() {
@@ -168,7 +168,7 @@ pub fn teardown(file: &TestFile, before: &[BTreeSet<usize>], keys: &[Arc<str>]) 
     out
 }
 
-/// Finds runs and variables that wait for each other, for the message.
+/// Finds runs and variables that depend on each other in a cycle, for the message.
 fn cycle(file: &TestFile, needs: &[Needs], before: &[BTreeSet<usize>]) -> Option<Vec<String>> {
     let mut graph: DiGraph<String, ()> = DiGraph::new();
     let runs: Vec<NodeIndex> = file
@@ -192,7 +192,7 @@ fn cycle(file: &TestFile, needs: &[Needs], before: &[BTreeSet<usize>]) -> Option
         }
     }
     for (i, run) in file.runs.iter().enumerate().skip(1) {
-        // Runs that are not parallel keep their order, whatever they refer to.
+        // Runs that are not parallel run in the order of the file, whatever they refer to.
         if !run.parallel {
             graph.add_edge(runs[i], runs[i - 1], ());
         }

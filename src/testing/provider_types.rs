@@ -1,5 +1,5 @@
-//! Providers that the local names of a test file mean: those that the modules of its runs mean by them, earlier runs
-//! first.
+//! Providers that the local names in a test file refer to: as in the modules of its runs, of which the earliest
+//! takes precedence.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use addrs::{LocalProviderConfig, Provider};
 use config::{Config, Module, TestFile, TestProvider, TestRun};
 use syntax::{Diagnostic, Diagnostics, Range};
 
-/// Returns the local names of a module, and the providers that they mean.
+/// Returns the local names of a module with the providers that they refer to.
 fn names(module: &Module) -> BTreeMap<Arc<str>, Provider> {
     let configured = module.provider_configs.keys().map(|c| c.name.clone());
     let all = module.required_providers.keys().cloned().chain(configured);
@@ -62,7 +62,7 @@ pub fn check_provider_types(file: &TestFile, modules: &[Arc<Config>]) -> Diagnos
     out
 }
 
-/// Checks the configurations that a run of the root module takes by their names.
+/// Checks the configurations that a run of the root module uses by name.
 fn by_name(
     file: &TestFile,
     module: &Module,

@@ -1,4 +1,4 @@
-//! Providers of a run: real ones, ones that the test file configures, mocks, and overrides of single objects.
+//! Providers of a run: real providers, providers that the test file configures, mocks, and overrides of single objects.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,8 @@ use crate::shared::{Shared, Valid};
 /// A provider that is started by the first run that needs it.
 type Started = Arc<OnceCell<Arc<dyn Provider>>>;
 
-/// Unconfigured providers of all runs: one process each gives the schema, checks configurations and calls functions.
+/// Unconfigured providers of all runs: one process for each has the schema, validates configurations and calls
+/// functions.
 pub struct Pool<'s> {
     source: &'s dyn ProviderSource,
     running: Mutex<HashMap<addrs::Provider, Started>>,
@@ -47,7 +48,7 @@ impl<'s> Pool<'s> {
         Ok(running.clone())
     }
 
-    /// Returns the unconfigured provider for runs that use another one in place of the configured one.
+    /// Returns the unconfigured provider for runs that use another provider in place of the configured one.
     fn shared(&self, provider: &addrs::Provider, running: Arc<dyn Provider>) -> Arc<dyn Provider> {
         let mut valid = self.valid.lock().unwrap_or_else(PoisonError::into_inner);
         let valid = valid.entry(provider.clone()).or_default().clone();
@@ -106,8 +107,8 @@ struct ObjectOverride {
 }
 
 impl ObjectOverride {
-    /// Returns true if the override is for this object. As everywhere in test files, a module without a key is one that
-    /// is not repeated.
+    /// Returns true if the override is for this object. In test files, a module step without a key is a module that is
+    /// not repeated.
     fn selects(&self, address: &AbsResourceInstance) -> bool {
         let unkeyed = |target: &Target| matches!(target, Target::ConfigResource(_));
         self.target.selects(address) && !(unkeyed(&self.target) && is_repeated(&address.module))
@@ -119,8 +120,8 @@ fn is_repeated(module: &ModuleInstance) -> bool {
 }
 
 impl Overrides {
-    /// Adds an override of objects. Of those with the same precision, the first one wins: an override with an instance
-    /// key goes before one without.
+    /// Adds an override of objects. An override with an instance key takes precedence over one without; otherwise the
+    /// first one does.
     pub fn add_object(&mut self, target: Target, of: Option<AbsProviderConfig>, given: Given) {
         let resource = match &target {
             Target::ConfigResource(r) => r.resource.clone(),
@@ -175,7 +176,7 @@ pub struct RunProviders<'s> {
     /// Providers that have configurations of the module itself.
     pub real: BTreeSet<addrs::Provider>,
     pub overrides: Overrides,
-    /// Seed of the values of mocks, another one in each run.
+    /// Seed of the values of mocks, different for each run.
     seed: Uuid,
 }
 

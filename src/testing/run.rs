@@ -23,7 +23,7 @@ use crate::setting::Setting;
 use crate::substitutes::NoProviders;
 use crate::{expected, run_providers};
 
-/// Interval of the events about the duration of a run.
+/// Interval of the events that a run is still going on.
 const TICK: Duration = Duration::from_secs(2);
 
 /// Returns the options of a run's plan.
@@ -148,7 +148,7 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    /// Makes a plan. The second interrupt ends it.
+    /// Makes a plan. The second interrupt cancels it.
     pub(crate) async fn planned(&self, inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
         tokio::select! {
             planning = engine::planner::plan(inputs, options) => planning,
@@ -198,7 +198,7 @@ impl<'s> FileRun<'s> {
         done.outcome = planning.plan.map(|plan| Outcome::Planned(Box::new(plan)));
     }
 
-    /// Points failed validations of variables at their values, which this run or its file sets.
+    /// Sets the position of failed validations of variables to their values in this run or its file.
     fn locate_values(&self, run: &TestRun, problems: &mut Diagnostics) {
         for problem in &mut problems.0 {
             let Some(name) = problem.condition_of.as_deref().and_then(|of| of.strip_prefix("var.")) else {
@@ -297,8 +297,8 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    /// Returns the providers whose functions the assertions of a run or the configuration call: assertions may refer to
-    /// local values and outputs, which are evaluated with them.
+    /// Returns the providers whose functions are called by a run's assertions, or by the configuration, whose local
+    /// values and outputs are evaluated for them.
     fn called_providers(&self, setting: &Setting<'_, '_>) -> BTreeSet<addrs::Provider> {
         let required = &setting.config.root.module.required_providers;
         let rules = setting.run.asserts.iter();

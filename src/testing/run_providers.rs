@@ -36,8 +36,8 @@ fn needed(module: &Module) -> BTreeSet<Key> {
 pub(crate) fn needed_by_all(config: &Config) -> BTreeSet<Key> {
     let mut out = needed(&config.root.module);
     for node in config.nodes() {
-        // A called module inherits default configurations; those with an alias are passed by its caller, whose needs
-        // have them.
+        // A called module inherits default configurations; those with an alias are passed by its caller, which needs
+        // them, too.
         let defaults = needed(&node.module).into_iter().filter(|(_, alias)| alias.is_none());
         out.extend(defaults);
     }
@@ -163,8 +163,8 @@ pub fn check_overrides_of_run(run: &TestRun, module: &Config) -> Diagnostics {
     run.overrides.iter().filter_map(problem).collect()
 }
 
-/// Reports the provider blocks of a file for providers that none of these modules requires. Most probably their names
-/// are wrong, and the runs would have other providers than their author thinks.
+/// Reports the provider blocks of a file for providers that none of these modules requires. Probably their names are
+/// wrong, and the runs would use other providers than intended.
 #[must_use]
 pub fn check_known_providers(file: &config::TestFile, modules: &[&Config]) -> Diagnostics {
     let required: Vec<(&Module, BTreeSet<Key>)> = modules

@@ -1,5 +1,5 @@
 //! Scope of the expressions of a test file outside assertions: variables of the file, values from outside, and the
-//! outputs of runs that are done.
+//! outputs of completed runs.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -51,7 +51,7 @@ fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Eva
     Diagnostic::error(summary, detail).at(&reference.range).into()
 }
 
-/// Returns the part of a value that the first attributes of a reference lead to.
+/// Returns the part of a value at the first attributes of a reference.
 fn referenced<'v>(value: &'v Value, steps: &[TraversalStep]) -> &'v Value {
     let mut value = value;
     for step in steps {
@@ -71,7 +71,7 @@ impl Scope for FileScope<'_, '_> {
                 Ok(Some((value, defined))) => {
                     if !defined {
                         let warning = without_definition(name, &reference.range);
-                        // Several expressions may refer to the same variable at the same place.
+                        // Several expressions may refer to the same variable at the same position.
                         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
                         if !warnings.iter().any(|w| *w == warning) {
                             warnings.push(warning);

@@ -1,4 +1,4 @@
-//! Providers that several operations share, so that none of them closes one.
+//! Providers that several operations share, so that none of them can close one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,8 +15,8 @@ use syntax::Diagnostics;
 /// Limit of the configurations of a type that are remembered as valid.
 const REMEMBERED: usize = 64;
 
-/// Object configurations that an unconfigured provider has found valid. Nothing else affects its answer, so the answer
-/// would be the same again. The runs of a suite mostly have equal configurations.
+/// Object configurations that an unconfigured provider has found valid. The result depends on the configuration only,
+/// and the runs of a suite mostly have equal ones.
 #[derive(Debug, Default)]
 pub struct Valid(Mutex<HashMap<(Mode, String), Vec<Value>>>);
 
@@ -50,7 +50,7 @@ impl Shared {
         Shared(provider, None)
     }
 
-    /// Shares an unconfigured provider, and does not ask again about configurations that it has found valid.
+    /// Shares an unconfigured provider that skips validation of configurations it has found valid.
     #[must_use]
     pub fn remembering(provider: Arc<dyn Provider>, valid: Arc<Valid>) -> Shared {
         Shared(provider, Some(valid))

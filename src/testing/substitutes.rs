@@ -16,7 +16,7 @@ use crate::providers::RunProviders;
 use crate::run_providers::{Key, needed_by_all, undefined};
 use crate::scope::{FileScope, FunctionsOnly};
 
-/// Reason why a run cannot have its providers.
+/// Reason why the providers of a run are not available.
 pub(crate) enum NoProviders {
     Wrong(Diagnostics),
     /// A provider of the file failed, which has been reported with the file.
@@ -101,7 +101,7 @@ impl<'s> FileRun<'s> {
         Ok((config, out))
     }
 
-    /// Pairs the configurations of the module with those of the file.
+    /// Pairs the provider configurations of the module with those of the file.
     fn pairs(&self, run: &TestRun, module: &Config) -> Result<Vec<(Key, TestProvider)>, Diagnostics> {
         let of_file = &self.of.file.providers;
         let root = &module.root.module;
@@ -176,7 +176,8 @@ impl<'s> FileRun<'s> {
         Ok(source)
     }
 
-    /// Adds the overrides of a run, of its file, and of mock providers. The first one wins.
+    /// Adds the overrides of a run, of its file, and of mock providers. The first of several overrides takes
+    /// precedence.
     fn overrides(
         &self,
         run: &TestRun,

@@ -1,4 +1,4 @@
-//! A suite: its files, one after the other.
+//! A suite: runs its files one after the other.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub struct SuiteResult {
     pub counts: Counts,
     /// Files that were run, with their statuses.
     pub files: Vec<(Arc<str>, Status)>,
-    /// Source texts that were found on the way, such as values of variables.
+    /// Source texts for the diagnostics of variables' values and the like.
     pub sources: SourceMap,
 }
 
@@ -62,7 +62,7 @@ pub async fn run(suite: Suite<'_>) -> SuiteResult {
         }
     }
     if suite.stop.is_requested() {
-        // Runs were left out, and nobody may take that for a success.
+        // Some runs were left out, which must not count as success.
         out.status = out.status.max(Status::Error);
     }
     tokio::select! {

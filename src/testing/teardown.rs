@@ -1,4 +1,4 @@
-//! The end of a file: the objects of its runs are destroyed. States are destroyed in the reverse order of their
+//! Teardown of a file: destroys the objects of its runs. States are destroyed in the reverse order of their
 //! dependencies, and independent ones concurrently.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +34,7 @@ fn unprotected(config: &Arc<Config>) -> Arc<Config> {
         node.module = Arc::new(module);
         node.children.values_mut().for_each(remove);
     }
-    // Most configurations protect nothing: they stay shared.
+    // Most configurations have no `prevent_destroy`: these stay shared.
     if !is_protected(&config.root) {
         return config.clone();
     }
@@ -125,7 +125,7 @@ impl FileRun<'_> {
         // As in Terraform: the objects of a test may be protected, and are destroyed at its end all the same.
         let options = PlanOptions {
             mode: Mode::Destroy,
-            // The objects were created or read moments ago.
+            // The objects were created or read just before.
             refresh: false,
             ..PlanOptions::default()
         };
@@ -141,7 +141,7 @@ impl FileRun<'_> {
     }
 }
 
-/// Removes warnings, which have been shown when the objects were created.
+/// Removes warnings, which were shown when the objects were created.
 fn errors(problems: Diagnostics) -> Diagnostics {
     problems.into_iter().filter(Diagnostic::is_error).collect()
 }

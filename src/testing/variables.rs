@@ -1,4 +1,4 @@
-//! Values of variables: of a run, of its file, and from outside.
+//! Values of variables of a run, of its file, and from outside the test files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl FileRun<'_> {
         Ok(values.remove(name).map(|value| (value, false)))
     }
 
-    /// Returns the values of these variables from outside. Variables without one are not in the result.
+    /// Returns the values of these variables from outside. Variables without a value are left out.
     fn outside_values(
         &self,
         variables: impl IntoIterator<Item = Variable>,
@@ -84,7 +84,7 @@ impl FileRun<'_> {
         if let Some(known) = self.known_variable(name) {
             return known;
         }
-        // Variables are evaluated on demand, so that a second beginning means that the first one led here.
+        // Variables are evaluated on demand, so a second start means that the first one depends on it: a cycle.
         if !self.begin_variable(name) {
             self.report(Diagnostic::error(
                 format!("Cycle: {}.var.{name}", self.of.file.name),
@@ -176,7 +176,7 @@ impl FileRun<'_> {
             }
         }
         self.add_outside(outside, declared, &extra, &mut out, &mut problems);
-        // A wrong value elsewhere is the better message: a variable may be missing because of it.
+        // An error in a value takes precedence: a variable may be missing because of it.
         let complete = !problems.has_errors();
         for (name, expr) in run.variables.iter().filter(|_| complete) {
             if !declared.contains_key(name) && !extra.contains_key(name) {
@@ -250,7 +250,7 @@ fn referenced(run: &TestRun) -> BTreeMap<Arc<str>, Range> {
     out
 }
 
-/// Returns true if a value is missing because something that it refers to has failed, which has been reported.
+/// Returns true if a value is missing because an object that it refers to has failed, which has been reported.
 fn failed_silently(value: &Value, problems: &Diagnostics, expr: &syntax::ast::Expr, file: &FileRun<'_>) -> bool {
     if !problems.is_empty() || value.is_wholly_known() {
         return false;

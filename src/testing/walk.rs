@@ -1,4 +1,4 @@
-//! Concurrent execution of work items that wait for each other.
+//! Concurrent execution of work items that depend on each other.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc;
@@ -9,9 +9,9 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// Dependencies between work items, which are numbers from 0.
 struct Waiting {
-    /// Number of unfinished dependencies of each item.
+    /// Number of unfinished dependencies for each item.
     open: Vec<usize>,
-    /// Items that wait for each item.
+    /// Items that depend on each item.
     after: Vec<Vec<usize>>,
     ready: BTreeSet<usize>,
 }
@@ -37,8 +37,8 @@ impl Waiting {
     }
 }
 
-/// Carries out all work; items that are ready go in their order. `before` has the dependencies of each item, without
-/// cycles. Independent items use all processors.
+/// Carries out all work; items that are ready start in their order. `before` has the dependencies of each item,
+/// without cycles. Independent items use all processors.
 pub(crate) async fn walk<F>(before: &[BTreeSet<usize>], at_a_time: usize, work: F)
 where
     F: AsyncFn(usize) + Sync,
@@ -71,7 +71,7 @@ async fn beside_each_other<F: AsyncFn(usize)>(mut waiting: Waiting, at_a_time: u
     }
 }
 
-/// Reports that an item is done when it is dropped. A panic of the work drops it, too, so that nobody waits for ever.
+/// Reports that an item is done when it is dropped. A panic of the work drops it, too, so that no item waits forever.
 struct Told(mpsc::Sender<usize>, usize);
 
 impl Drop for Told {

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 /// The media type of JSON:API.
 const JSON_API: &str = "application/vnd.api+json";
 
-/// Retries of a request: with the pauses in between, they last for some minutes.
+/// Retries of a request: with their pauses, they take some minutes.
 const RETRIES: u64 = 12;
 
 /// Limit of the size of a document in bytes, and of a state.
@@ -33,7 +33,7 @@ pub enum ApiError {
     /// The server refuses the request: its status, and its explanation if there is one.
     #[error("{}", if .1.is_empty() { format!("the server answered with status {}", .0) } else { .1.clone() })]
     Refused(u16, String),
-    /// There was no answer, or one that cannot be understood.
+    /// Missing answer, or one that cannot be parsed.
     #[error("{0}")]
     Failed(String),
 }
@@ -49,7 +49,7 @@ pub(crate) struct Api {
     pub integration: bool,
 }
 
-/// A document, and the server's description of itself in the headers.
+/// A document, and the server's description in the headers.
 pub(crate) struct Answer {
     pub document: Json,
     pub server: Server,
@@ -88,7 +88,7 @@ impl Server {
         }
     }
 
-    /// Returns true if the API has this version, or a later one.
+    /// Returns true if the API has this version or a later one.
     #[must_use]
     pub fn is_at_least(&self, major: u64, minor: u64) -> bool {
         self.api_version.is_some_and(|version| version >= (major, minor))
@@ -112,7 +112,7 @@ impl Api {
         self.send(Method::DELETE, path, None).await.map(drop)
     }
 
-    /// Sends a request; the path may have a query.
+    /// Sends a request; the path may include a query.
     pub async fn send(&self, method: Method, path: &str, body: Option<&Json>) -> Result<Answer, ApiError> {
         let url = self
             .base

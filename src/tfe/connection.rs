@@ -87,7 +87,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Reads the server's description of itself.
+    /// Requests the server's description.
     ///
     /// # Errors
     /// The server cannot be reached.

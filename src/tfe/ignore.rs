@@ -26,17 +26,17 @@ struct Rule {
     negated: bool,
 }
 
-/// Decision of the rules about a path.
+/// Result of the rules for a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// The path is excluded.
     pub excluded: bool,
-    /// True if the content of a directory is excluded with it: no later rule includes a part.
+    /// True if the content of an excluded directory is excluded, too: no later rule includes a part of it.
     pub below_too: bool,
 }
 
 impl Rules {
-    /// Parses the text of a file, and puts its rules after the default ones.
+    /// Parses the text of a file, and appends its rules to the default ones.
     #[must_use]
     pub fn parse(text: &str) -> Rules {
         let mut rules = Vec::new();
@@ -68,7 +68,7 @@ impl Rules {
         let later = self.rules.get(last + 1..).unwrap_or_default();
         Verdict {
             excluded: !rule.negated,
-            // A later negated rule may match something below, so the directory has to be read as long as there is one.
+            // A later negated rule may include a path below, so the directory must be read if there is one.
             below_too: !rule.negated && !later.iter().any(|rule| rule.negated),
         }
     }

@@ -1,4 +1,4 @@
-//! Objects that the server includes in the document of another one.
+//! Objects that the server includes in a document besides the requested one.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! The logs of plans and applies, read while they are written.
 //!
 //! A log is read in pieces, by its address with an offset and a limit. Servers put the control characters STX before
-//! its first byte and ETX after its last, so that a complete log can be told from one that goes on. Older servers send
-//! neither; there the log ends when the plan or apply has ended and no more bytes come.
+//! its first byte and ETX after its last, so that a complete log is recognized. Older servers send neither; there the
+//! log ends when the plan or apply has ended and no more bytes come.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const LIMIT: usize = 64 * 1024;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Empty readings after which the status of the plan or apply is requested, once its log has begun.
+/// Number of empty reads after which the status of the plan or apply is requested, once its log has begun.
 const GIVING_UP: u32 = 10;
 
 /// Operation that a log belongs to.
@@ -36,14 +36,14 @@ pub struct Log {
     id: String,
     address: String,
     text: Text,
-    /// Number of empty readings in a row.
+    /// Number of consecutive empty reads.
     idle: u32,
-    /// Beginning of a line whose end has not come yet.
+    /// Beginning of a line that is not complete yet.
     begun: Vec<u8>,
     ended: bool,
 }
 
-/// Progress in the bytes of a log.
+/// State of the start and end marks in a log.
 #[derive(Debug, Default)]
 struct Text {
     offset: usize,
@@ -71,10 +71,10 @@ impl Text {
         piece
     }
 
-    /// Returns true if the plan or apply may have ended, after so many empty readings.
+    /// Returns true if the plan or apply may have ended, after this number of empty reads.
     fn is_doubtful(&self, idle: u32) -> bool {
         match (self.started, self.ended) {
-            // After the end mark nothing more comes, so the status is requested at once.
+            // Nothing follows the end mark, so the status is requested at once.
             (true, true) => true,
             // The process that writes the log may have died without the end mark.
             (true, false) => idle.is_multiple_of(GIVING_UP),
@@ -148,7 +148,7 @@ impl Connection {
     }
 }
 
-/// Returns the pause after so many empty readings.
+/// Returns the pause after this number of empty reads.
 fn pause(idle: u32) -> Duration {
     // The exponent is limited so that the power stays finite; the pause has reached its longest long before.
     FIRST_PAUSE

@@ -35,10 +35,11 @@ pub struct RunOptions {
     pub variables: BTreeMap<String, String>,
 }
 
-/// Status of a run; see the published list of run states. Those that nothing here depends on are [`RunStatus::Other`].
+/// Status of a run; see the published list of run states. All states that this crate does not depend on are
+/// [`RunStatus::Other`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunStatus {
-    /// The run waits for its turn.
+    /// The run is in the queue.
     Pending,
     /// A user has confirmed the run.
     Confirmed,
@@ -47,7 +48,7 @@ pub enum RunStatus {
     Applying,
     Applied,
     Planned,
-    /// The plan is made, and nothing is left to do.
+    /// The plan is complete, and there is nothing to apply.
     PlannedAndFinished,
     /// A policy has failed that may be overridden.
     PolicyOverride,
@@ -119,7 +120,7 @@ pub struct Run {
     pub is_confirmable: bool,
     /// Set if the run can be discarded now.
     pub is_discardable: bool,
-    /// Set if the token may have the run applied.
+    /// Set if the token has the permission to apply the run.
     pub can_apply: bool,
     pub plan: Option<String>,
     pub apply: Option<String>,
@@ -141,7 +142,6 @@ impl Included {
     }
 }
 
-/// A plan or an apply of a run, with its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunPlan {
     /// Identifier in requests.
@@ -301,7 +301,7 @@ impl Connection {
         self.act(run, "discard").await
     }
 
-    /// Cancels a run that is going on.
+    /// Cancels a running run.
     ///
     /// # Errors
     /// The server refuses.
@@ -328,7 +328,7 @@ impl Connection {
         Ok(texts.filter(|text| !text.is_empty()).map(str::to_owned).collect())
     }
 
-    /// Counts the runs of the workspace that go before this one: those after it in the list, which has the newest
+    /// Counts the runs of the workspace that are ahead of this one: those after it in the list, which has the newest
     /// first, up to the current one. Planned runs do not count for a run that is only a plan.
     ///
     /// # Errors
@@ -409,8 +409,8 @@ impl Connection {
         RunPlan::read(api::data(&self.api.get(&format!("applies/{}", part(id))).await?))
     }
 
-    /// Reads a plan as JSON: redacted, that is without secrets and with all that is shown; or complete, which needs
-    /// more permissions.
+    /// Reads a plan as JSON: redacted, which lacks secrets but is enough for display; or complete, which requires more
+    /// permissions.
     ///
     /// # Errors
     /// The request failed.

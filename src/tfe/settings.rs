@@ -108,7 +108,7 @@ impl Arguments {
     }
 }
 
-/// Selection of workspaces in the organization.
+/// Mapping from local workspace names to workspaces of the organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mapping {
     Name(String),
@@ -128,11 +128,11 @@ pub struct Settings {
     pub(crate) token: Option<net::Token>,
     pub mapping: Mapping,
     pub project: Option<String>,
-    /// Set if operations run locally even where the workspace is for remote ones.
+    /// Set if operations run locally even if the workspace's execution mode is remote.
     pub forced_local: bool,
     /// Workspace that `TF_WORKSPACE` names.
     pub(crate) selected: Option<String>,
-    /// Identifier of the run in which this program is started by the server (`TFE_RUN_ID`).
+    /// Identifier of the run in which the server has started this program (`TFE_RUN_ID`).
     pub(crate) run: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Archives of directories for uploads: tar, compressed with gzip, without the files that `.terraformignore` excludes.
 //!
-//! Links to something inside the directory stay links. The target of any other link is archived in its place, since it
-//! would be missing on the server. Sockets and devices are left out.
+//! Links within the directory are archived as links. Any other link is replaced by its target, which would be missing
+//! on the server. Sockets and devices are left out.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Write};
@@ -13,7 +13,7 @@ use tar::{Builder, EntryType, Header};
 
 use crate::ignore::{self, Rules};
 
-/// Limit of links to outside directories, one inside the other: more are taken for a cycle.
+/// Limit of nested links to directories outside; more are treated as a cycle.
 const DEPTH: usize = 16;
 
 /// An archive that is ready to be uploaded.
@@ -118,7 +118,7 @@ impl<W: Write> SlugWriter<'_, W> {
         if verdict.below_too {
             return Ok(());
         }
-        // An excluded directory is read nevertheless if a later rule may include something in it.
+        // An excluded directory is read nevertheless if a later rule may include a part of it.
         if !verdict.excluded {
             let mut header = header(metadata, EntryType::Directory, 0);
             self.append(&mut header, path, &name, io::empty())?;

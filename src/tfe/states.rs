@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::api::{self, ApiError, part};
 use crate::{Connection, Workspace};
 
-/// Part of the error of a server that gives no addresses for uploads.
+/// Part of the error message of a server that does not provide upload addresses.
 const NO_UPLOADS: &str = "param is missing or the value is empty: state";
 
 /// Serial and lineage of a state.

@@ -1,4 +1,4 @@
-//! Versions of the program that may change the state of a workspace.
+//! Compatibility of versions with a workspace whose state is to be changed.
 
 use versions::{Constraints, Version};
 
@@ -7,16 +7,16 @@ use crate::Workspace;
 /// Relation of a version to the one of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compatibility {
-    /// The version fits, or the workspace has no version.
+    /// The versions are compatible, or the workspace has no version.
     Compatible,
-    /// The version does not fit; has the constraint of the workspace.
+    /// The versions are not compatible; has the constraint of the workspace.
     Incompatible(String),
     /// The version or constraint of the workspace cannot be parsed.
     Unknown,
 }
 
-/// Decides if this version may change the state of a workspace. Where operations run in the workspace, its version
-/// counts: it could not read a state that a later one has written.
+/// Decides if this version may change the state of a workspace. If operations run on the server, the workspace's
+/// version is relevant: it could not read a state of a later version.
 #[must_use]
 pub fn compatible(workspace: &Workspace, own: &str) -> Compatibility {
     let wanted = &*workspace.terraform_version;

@@ -36,7 +36,7 @@ pub struct Workspace {
     pub has_repository: bool,
     /// Set if logs are events in JSON, and plans are shown from JSON.
     pub structured_output: bool,
-    /// Identifier of the run that the workspace is busy with.
+    /// Identifier of the current run of the workspace.
     pub current_run: Option<String>,
     /// Set if the token may start plans.
     pub can_queue_run: bool,
@@ -105,7 +105,7 @@ fn tag_names(tags: &Tags) -> Json {
     tags.names().into_iter().map(tag).collect()
 }
 
-/// Reason why a workspace could not be brought into the configured form. The text is a clause.
+/// Reason why a workspace cannot be created or changed as configured. The text is a clause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnsureError {
@@ -121,7 +121,7 @@ pub enum EnsureError {
     /// The tags of the workspace of this name cannot be set.
     #[error("the tags of the workspace \"{0}\" cannot be set: {1}")]
     SetTags(String, ApiError),
-    /// The host knows tags without values only.
+    /// The host supports only tags without values.
     #[error("this host does not support tags with values: use a list of names for \"tags\"")]
     TagValues,
 }
@@ -308,7 +308,7 @@ impl Connection {
         }
     }
 
-    /// Deletes a workspace with its state. A workspace that is gone already is no error.
+    /// Deletes a workspace with its state. A workspace that no longer exists is no error.
     ///
     /// # Errors
     /// The server refuses.

@@ -1,9 +1,9 @@
 //! Trust anchors of TLS connections, and the verification of server certificates.
 //!
 //! The anchors are those of the system, or of the files in environment variables (`SSL_CERT_FILE`, `SSL_CERT_DIR`);
-//! bundled ones on a machine without any, such as an empty container. All clients use them: registries and mirrors
-//! (`net`), and the providers `http` and `tls`. Connections to plugins are verified elsewhere, since they trust one
-//! certificate whatever its name and dates.
+//! or bundled ones on a machine without anchors, such as an empty container. All clients use them: registries and
+//! mirrors (`net`), and the providers `http` and `tls`. Connections to plugins are verified elsewhere, since they
+//! trust one certificate whatever its name and dates.
 //!
 //! Start with [`Verifier`]; [`configuration`] builds a client's TLS configuration with it.
 

@@ -15,7 +15,7 @@ use crate::{roots, system_certificates, verify_pinned_certificate};
 pub static PROVIDER: LazyLock<Arc<CryptoProvider>> =
     LazyLock::new(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
 
-/// The trust anchors of the system. Reading them takes time, and a process needs them once or not at all.
+/// The trust anchors of the system. Reading them takes time, so it is done once, on first use.
 static SYSTEM: LazyLock<Result<Anchors, VerifierBuilderError>> = LazyLock::new(|| Anchors::new(system_certificates()));
 
 /// Trusted certificates and their path verifier.

@@ -99,7 +99,7 @@ impl PartialOrd for Version {
     }
 }
 
-/// Compares by precedence: build metadata does not count.
+/// Compares by precedence, which ignores build metadata.
 impl PartialEq for Version {
     fn eq(&self, other: &Version) -> bool {
         self.cmp(other).is_eq()

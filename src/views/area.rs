@@ -1,4 +1,4 @@
-//! The live area: lines at the bottom of a terminal that are replaced as long as something runs.
+//! The live area: lines at the bottom of a terminal that are redrawn while an operation runs.
 //!
 //! The cursor rests at the beginning of the area's first line. Therefore one sequence erases the area whatever it shows, even
 //! after the terminal was resized and has wrapped the lines again. Text that is written afterwards replaces the area, so that it
@@ -108,19 +108,19 @@ pub fn cut(text: &str, width: usize) -> String {
     text
 }
 
-/// Records that the terminal shows the area from now on, or does not.
+/// Records whether the terminal shows the area.
 pub fn on_screen(is: bool) {
     ON_SCREEN.store(is, Ordering::SeqCst);
 }
 
-/// Returns true if nothing is to be drawn any more.
+/// Returns true if the area must not be drawn any more.
 #[must_use]
 pub fn is_closed() -> bool {
     CLOSED.load(Ordering::SeqCst)
 }
 
-/// Erases the area for good, from any thread: before a message that bypasses the [`Ui`](crate::ui::Ui), and before the process
-/// ends while other threads run.
+/// Erases the area for good; can be called from any thread. Used before a message that bypasses the [`Ui`](crate::ui::Ui), and
+/// before the process ends while other threads run.
 pub fn close() {
     CLOSED.store(true, Ordering::SeqCst);
     if ON_SCREEN.swap(false, Ordering::SeqCst) {
@@ -168,7 +168,7 @@ mod tests {
     fn a_line_is_cut_by_columns_and_has_no_control_characters() {
         assert_eq!(cut("abcdef", 6), "abcdef");
         assert_eq!(cut("abcdefg", 6), "abcde…");
-        // Each of these takes two columns; half of one is not drawn.
+        // Each character takes two columns; half of one cannot be drawn.
         assert_eq!(cut("日本語", 6), "日本語");
         assert_eq!(cut("日本語x", 6), "日本…");
         assert_eq!(cut("日本語", 4), "日…");

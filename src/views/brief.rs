@@ -1,4 +1,5 @@
-//! A plan with one line an object: its action, and the attributes that change or force its replacement.
+//! Plans with one line for each object: its action, and the attributes that change or force its
+//! replacement.
 
 use std::fmt::Write as _;
 
@@ -10,7 +11,7 @@ use crate::ui::Style;
 /// Limit of the attributes that a line names.
 const NAMED: usize = 8;
 
-/// Returns the plan, without its values.
+/// Renders the plan without its values.
 #[must_use]
 pub fn text(plan: PlanView<'_>, style: Style) -> String {
     let mut out = String::new();
@@ -80,7 +81,7 @@ fn line(change: &ResourceChange, style: Style) -> String {
     out
 }
 
-/// Returns the reasons of a change.
+/// Returns the notes on a change: its reason and its attributes.
 fn notes(change: &ResourceChange) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(from) = change.previous_address.as_ref().filter(|_| change.is_moved()) {
@@ -101,7 +102,7 @@ fn notes(change: &ResourceChange) -> Vec<String> {
     notes
 }
 
-/// Returns a reason in words; none for those that the attributes say.
+/// Describes a reason; none for reasons that the list of attributes shows.
 fn reason(reason: Reason) -> Option<String> {
     let word = match reason {
         Reason::ReplaceBecauseCannotUpdate => return None,
@@ -124,7 +125,7 @@ fn named(begin: &str, names: Vec<String>) -> Option<String> {
     Some(format!("{begin}{}{more}", first.join(", ")))
 }
 
-/// Returns the attributes whose values differ or are not known yet. Their names are no secrets.
+/// Returns the attributes whose values differ or are not known yet. Names of attributes are not secret.
 fn changed(change: &ResourceChange) -> Vec<String> {
     let (before, _) = change.before.clone().unmark_deep();
     let (after, _) = change.after.clone().unmark_deep();

@@ -1,6 +1,6 @@
 //! Command lines for display.
 
-/// Joins words to one line that a shell splits into the same words.
+/// Joins words to a line that a shell would split into the same words.
 #[must_use]
 pub fn joined(words: &[String]) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:@%+,".contains(c);

@@ -56,7 +56,7 @@ pub fn next(typed: &[String], saved: Option<&str>, command: &str) -> Option<Stri
         let words = without_values(typed);
         return Some(format!("\nTo go on, run again:\n  {command} {}\n", joined(&words)));
     };
-    // Global options such as -chdir stand before the command, and must stay in front of both new commands.
+    // Global options such as -chdir come before the command, and must do so in the new commands, too.
     let global = typed.iter().take_while(|word| word.starts_with('-')).cloned();
     let global: String = global.map(|word| joined(&[word]) + " ").collect();
     let file = joined(&[saved.to_owned()]);
@@ -112,7 +112,7 @@ fn list(out: &mut String, title: &str, operations: &[UnfinishedOperation]) {
     }
 }
 
-/// Describes what the state has of an object whose operation was aborted.
+/// Describes the entry in the state of an object whose operation was aborted.
 fn recorded(operation: &UnfinishedOperation) -> &'static str {
     match (operation.recorded, operation.action) {
         (None, _) => "",

@@ -11,7 +11,7 @@ use crate::ui::Ui;
 #[derive(Clone)]
 pub struct Console {
     pub ui: Arc<Ui>,
-    /// Stream of machine-readable events, which takes the place of text with `-json`.
+    /// Stream of machine-readable events, which replaces text output with `-json`.
     pub stream: Option<Arc<Stream>>,
     /// Stream beside the text, with `-json-into`.
     pub beside: Option<Arc<Stream>>,

@@ -14,7 +14,7 @@ pub struct Layout {
     pub style: Style,
     /// Width of the output in columns.
     pub width: usize,
-    /// Omits the vertical rule on the left.
+    /// Omits the vertical line on the left.
     pub plain: bool,
 }
 
@@ -127,7 +127,7 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
         if let Some(comparison) = &context.comparison {
             out.push_str(&compared(comparison, style));
         }
-        // The differences take the place of the values, except with -verbose.
+        // The differences replace the values, except with -verbose.
         let shows_values = context.comparison.as_ref().is_none_or(|c| c.in_full);
         let mut values: Vec<_> = context.values.iter().filter(|_| shows_values).collect();
         values.sort();

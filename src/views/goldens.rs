@@ -1,6 +1,7 @@
 //! Plans, diagnostics and summaries in terminals of 80 and of 160 columns, plain and in colours, against the files in `goldens/`.
 //!
-//! A file has a section for each look; looks with the same text share one. `␛` stands for the escape character. `cargo test
+//! A file has a section for each terminal; terminals with the same text share one. `␛` stands for the escape character. `cargo
+//! test
 //! --workspace --lib -- --ignored goldens_are_written` writes the files again; read the differences before committing them.
 
 use std::fmt::Write as _;
@@ -18,7 +19,7 @@ use crate::terminal::shown;
 use crate::ui::Style;
 use crate::{diff, summary};
 
-/// Terminal that the text is for.
+/// Terminal that a text is rendered for.
 #[derive(Clone, Copy)]
 struct Look {
     width: usize,
@@ -202,8 +203,8 @@ fn sources() -> SourceMap {
     sources
 }
 
-/// Renders long details in words of one and of two columns a letter, a snippet with values, an address, and lines that are laid
-/// out already.
+/// Renders long details in words of one and of two columns a letter, a snippet with values, an address, and lines that are not
+/// wrapped.
 fn problems(look: Look) -> String {
     let mut index = Diagnostic::error(
         "Invalid index",

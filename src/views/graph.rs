@@ -77,7 +77,6 @@ fn resources_as_mermaid(graph: &ResourceGraph, command: &str) -> String {
 }
 
 enum Step<'g> {
-    /// Start of a module's resources.
     Module(&'g Module),
     /// Resource, with the indentation of its line.
     Resource(&'static str, &'g addrs::ConfigResource),

@@ -1,7 +1,8 @@
 //! The dependency graph as a self-contained HTML page for reviews: its data, and a script that draws it.
 //!
-//! The script lays out and draws in the browser. It has three parts: `model.js` (what is shown, and its places), `view.js` (the
-//! drawing, of which only what is near the window is in the document) and `panel.js` (details, search, keys and pointers).
+//! The script lays out and draws in the browser. It has three parts: `model.js` (the shown nodes and their positions),
+//! `view.js` (the drawing, of which the document has only the part near the window) and `panel.js` (details, search, keys and
+//! pointers).
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use crate::diff;
 use crate::json::Object;
 use crate::summary::reasons;
 
-/// Template of the page; `STYLE`, `DATA` and `SCRIPT` mark the places of its parts.
+/// Template of the page; `STYLE`, `DATA` and `SCRIPT` mark the positions of its parts.
 const PAGE: &str = include_str!("graph_page.html");
 const STYLE: &str = include_str!("graph_page/style.css");
 const SCRIPT: &str = concat!(
@@ -27,7 +28,7 @@ const SCRIPT: &str = concat!(
 
 /// Limit of the text of one change in bytes.
 const CHANGE_LIMIT: usize = 8_000;
-/// Limit of the text of all changes in bytes, since browsers become slow.
+/// Limit of the text of all changes in bytes; with more, browsers become slow.
 const LIMIT: usize = 16_000_000;
 
 /// Plan whose changes the page shows.
@@ -51,7 +52,6 @@ pub fn page(graph: &ResourceGraph, changes: Option<Changes<'_>>) -> String {
         .replacen("DATA", &data, 1)
 }
 
-/// Planned changes of the instances of a resource.
 #[derive(Default)]
 struct OfResource {
     counts: BTreeMap<&'static str, usize>,

@@ -82,7 +82,7 @@ pub fn plan_report(
         for drift in plan.drift.iter().filter(|change| is_managed(change)) {
             let failure = Some((found(drift), diff::drift_text(plan, schemas, style, drift)));
             let failed = Case { failure, ..case(drift) };
-            // An object that is gone may have no planned change any more.
+            // A deleted object may have no planned change any more.
             match places.get(&failed.name).and_then(|place| cases.get_mut(*place)) {
                 Some(case) => case.failure = failed.failure,
                 None => cases.push(failed),

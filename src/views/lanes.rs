@@ -1,4 +1,4 @@
-//! Limits of concurrent operations that an operation has adapted, in words.
+//! Descriptions of the limits of concurrent operations that an operation has adapted.
 
 use engine::lanes::Settled;
 
@@ -9,7 +9,7 @@ pub(crate) fn limits(limits: &[Settled]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the line at the end of an operation.
+/// Returns the line with the limits at the end of an operation.
 #[must_use]
 pub(crate) fn line(settled: &[Settled]) -> String {
     let throttled: usize = settled.iter().map(|one| one.throttled).sum();

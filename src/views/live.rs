@@ -71,7 +71,7 @@ impl Live {
                 shared,
                 thread: Mutex::new(Some(thread)),
             })),
-            // The area is an extra: without a thread the operation goes on, with lines of text.
+            // The area is optional: without a thread the operation continues with lines of text.
             Err(error) => {
                 tracing::warn!("no thread can be started for the live area: {error}");
                 None

@@ -1,5 +1,5 @@
-//! A plan as Markdown, for comments on pull requests: totals, what is taken away, counts by module and type, and the changes
-//! as folded blocks.
+//! Plans as Markdown, for comments on pull requests: totals, the objects that are replaced, destroyed or forgotten, counts
+//! by module and type, and the changes as folded blocks.
 //!
 //! The text stays below the size that code hosts accept for a comment. Sensitive values are hidden as in other texts.
 
@@ -25,7 +25,7 @@ const NAMED: usize = 50;
 /// Limit of the table's lines.
 const LINES: usize = 60;
 
-/// Room for the note about changes that are left out.
+/// Bytes that are reserved for the note about changes that are left out.
 const NOTE: usize = 200;
 
 /// Returns the plan as Markdown, of at most [`LIMIT`] bytes, with or without the single changes.
@@ -123,7 +123,8 @@ fn named(out: &mut String, title: &str, changes: &[&ResourceChange]) {
     }
 }
 
-/// Returns true if a line of the overview has room. Half of the text stays for the changes, however long addresses are.
+/// Returns true if a line of the overview has room. Half of the text is reserved for the changes, even if addresses are
+/// long.
 fn has_room(out: &str, line: &str) -> bool {
     out.len() + line.len() <= LIMIT / 2
 }
@@ -166,7 +167,7 @@ fn table(out: &mut String, changes: &[(ChangeKind, &ResourceChange)]) {
     }
 }
 
-/// Writes each change as a folded block, as long as there is room.
+/// Writes each change as a folded block, as long as the limit allows.
 fn details(
     out: &mut String,
     plan: PlanView<'_>,
@@ -174,7 +175,7 @@ fn details(
     style: diff::Style,
     changes: &[(ChangeKind, &ResourceChange)],
 ) {
-    // Those that take objects away first: if not all have room, these are what a reviewer must see.
+    // Changes that remove objects come first: a reviewer must see these if there is not enough room for all.
     let urgency = |kind: ChangeKind| match kind {
         ChangeKind::Replace | ChangeKind::Delete | ChangeKind::Forget => 0,
         _ => 1,
@@ -230,8 +231,8 @@ fn block(
     )
 }
 
-/// Moves the sign of a changed line to its beginning, where viewers of differences look for it. They know none for an update
-/// but `!`.
+/// Moves the sign of a changed line to its beginning, where viewers of differences expect it. Their only sign for an update
+/// is `!`.
 fn signed(line: &str) -> String {
     let text = line.trim_start();
     let indent = line.len() - text.len();
@@ -245,7 +246,7 @@ fn signed(line: &str) -> String {
         ("# ", '#'),
     ] {
         if let Some(moved) = text.strip_prefix(sign) {
-            // The sign of an update or a replacement is kept as well, as `!` stands for all of them.
+            // The sign of an update or a replacement is also kept, because `!` is used for both.
             let rest = if shown == '!' { text } else { moved };
             return format!("{shown} {}{rest}", " ".repeat(indent));
         }
@@ -254,7 +255,7 @@ fn signed(line: &str) -> String {
     format!("  {line}")
 }
 
-/// Returns a fence that no line of a text ends.
+/// Returns a fence for a text: longer than any fence in its lines.
 fn fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(longest.max(2) + 1)

@@ -56,7 +56,7 @@ impl Shown {
             colour: ui.style().on,
             width: ui.width(),
             revealed: self.sensitive,
-            // Where there is no terminal, a program may compare the text with Terraform's.
+            // Without a terminal, a program may compare the text with Terraform's.
             short: self.verbosity == Verbosity::Normal && ui.is_terminal(),
             unchanged: self.verbosity == Verbosity::Full,
             program: ui.program,

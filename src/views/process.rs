@@ -11,7 +11,7 @@ pub fn now() -> jiff::Timestamp {
 }
 
 /// Ends the process with status 1 while other threads run: nothing is unlocked or flushed. Only the live area is erased, so that
-/// the terminal does not keep it.
+/// it does not remain on the terminal.
 pub fn abort() -> ! {
     crate::area::close();
     std::process::exit(1)

@@ -18,7 +18,7 @@ pub struct Progress {
     ui: Arc<Ui>,
     /// True for `import`, which has lines of its own.
     import: bool,
-    /// True if lines of mere progress are left out.
+    /// True if progress lines are left out.
     concise: bool,
     /// True if the lines of objects that are refreshed or read are left out.
     without_reading: bool,
@@ -45,7 +45,7 @@ impl Progress {
         }
     }
 
-    /// Leaves out the lines of mere progress, if `concise` is set.
+    /// Leaves out progress lines, if `concise` is set.
     #[must_use]
     pub fn concise(self, concise: bool) -> Progress {
         Progress { concise, ..self }

@@ -1,8 +1,8 @@
 //! Questions to the user or a script: answered by one line of standard input, or by an interrupt.
 //!
-//! A question waits for input or a signal, whichever comes first. An interrupt ends the question at once, with nothing changed,
-//! whatever else listens for interrupts. Lines beyond the answer are kept for the next question, so that several questions can be
-//! answered through one pipe.
+//! A question waits for input or a signal, whichever comes first. An interrupt ends the question at once, whatever else listens
+//! for interrupts; nothing was changed by then. Lines beyond the answer are kept for the next question, so that several questions
+//! can be answered through one pipe.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ pub enum Answer {
     Interrupted,
 }
 
-/// Visibility of an answer while it is typed.
+/// Display of an answer while it is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
     /// Visible.
@@ -31,7 +31,7 @@ pub enum Echo {
     Off,
 }
 
-/// Input beyond the line of the answer.
+/// Input after the line of the answer.
 static READ_AHEAD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 /// True while a question is open, and after it was interrupted until [`resumed`].
 static ASKING: AtomicBool = AtomicBool::new(false);
@@ -127,12 +127,12 @@ fn take_line(at_end: bool) -> Option<String> {
     Some(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Reasons to wake the reader, for the two ways in which a question ends without an answer.
+/// Bytes that wake the reader when a question ends without an answer: by an interrupt, or because it was withdrawn.
 const INTERRUPTED: u8 = b'!';
 const WITHDRAWN: u8 = b'?';
 
-/// Returns standard input, whose reader is woken by each signal that ends a question. A signal with a listener has no effect of
-/// its own any more. So between questions, if nothing else listens, this function's thread ends the process.
+/// Returns standard input, whose reader is woken by each signal that ends a question. A signal with a listener no longer ends the
+/// process by itself. Between questions, if nothing else listens, the thread of this function therefore ends it.
 fn input() -> io::Result<&'static Input> {
     static INPUT: OnceLock<Input> = OnceLock::new();
     static STARTING: Mutex<()> = Mutex::new(());

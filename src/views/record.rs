@@ -1,4 +1,4 @@
-//! State of a running operation, for views that show how far it is: totals, and the running operations with their durations.
+//! State of a running operation, for views of its progress: totals, and the running operations with their durations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::words::{ephemeral_words, words};
 
 /// Limit of the running operations that are listed.
 const LINES: usize = 8;
-/// Completed instances and elapsed time from which on the rate is good enough for an estimate.
+/// Completed instances and elapsed time that an estimate needs.
 const GROUND: (usize, Duration) = (10, Duration::from_secs(5));
 /// Limit of the slowest operations that are named at the end.
 const SLOWEST: usize = 5;
-/// Time of an operation from which on its slowest parts are of interest, and the time of such a part.
+/// Minimum time of an operation for a list of its slowest parts, and minimum time of a listed part.
 const LONG: Duration = Duration::from_secs(60);
 const SLOW: Duration = Duration::from_secs(5);
 /// Limit of an address in a line of text, in columns.
@@ -34,9 +34,9 @@ const SHORTEST: usize = 16;
 pub struct Work {
     /// Title: `Applying`.
     pub title: &'static str,
-    /// Least number of instances, if it is known at the start.
+    /// Minimum number of instances, if it is known at the start.
     pub expected: Option<usize>,
-    /// True if the total in the events is that of the whole operation from the start.
+    /// True if the events have the total of the whole operation from the start.
     pub counted: bool,
 }
 
@@ -52,7 +52,7 @@ impl Work {
     }
 }
 
-/// State of an operation. Its size is that of the running operations.
+/// State of an operation.
 pub(crate) struct Record {
     work: Work,
     began: Instant,
@@ -63,14 +63,14 @@ pub(crate) struct Record {
     stopping: bool,
     /// Running operations in the order of their start, which is that of their duration.
     running: BTreeMap<u64, Running>,
-    /// Key in `running`, by subject.
+    /// Keys of running operations, by subject.
     places: HashMap<Subject, u64>,
     started: u64,
     /// Slowest operations that have ended, the slowest first.
     slowest: Vec<(Duration, String)>,
     /// Number of operations that have ended.
     finished: usize,
-    /// True if there is something new to draw.
+    /// True if the display has to be redrawn.
     pub(crate) changed: bool,
     pub(crate) ended: bool,
 }
@@ -86,7 +86,7 @@ enum Subject {
 
 struct Running {
     subject: Subject,
-    /// Word for the running operation: `Creating`.
+    /// Verb for the running operation: `Creating`.
     begins: &'static str,
     /// Provisioner that is running.
     provisioner: Option<Arc<str>>,
@@ -112,7 +112,7 @@ impl Record {
         }
     }
 
-    /// Applies an event; returns true if there is something new to draw.
+    /// Applies an event; returns true if the display has to be redrawn.
     pub(crate) fn update(&mut self, event: &Event, now: Instant) -> bool {
         let object = |address: &AbsResourceInstance| Subject::Object(address.clone(), None);
         match event {
@@ -163,7 +163,7 @@ impl Record {
     }
 
     fn start(&mut self, subject: Subject, begins: &'static str, now: Instant) {
-        // A subject that starts again replaces its entry, which nothing could end any more.
+        // A subject that starts again replaces its entry, which no event would end any more.
         if let Some(place) = self.places.remove(&subject) {
             self.running.remove(&place);
         }
@@ -254,7 +254,7 @@ impl Record {
         format!("{title}: {}", parts.join(", "))
     }
 
-    /// Returns lines about the slowest operations, if the whole took so long that they are of interest.
+    /// Returns lines about the slowest operations, if the whole operation took long enough.
     pub(crate) fn slowest(&self, now: Instant) -> Vec<String> {
         if now.saturating_duration_since(self.began) < LONG || self.finished < 2 {
             return Vec::new();
@@ -268,12 +268,12 @@ impl Record {
         out
     }
 
-    /// Returns the number of instances, as far as it is known.
+    /// Returns the total number of instances, as far as it is known.
     fn all(&self) -> usize {
         self.total.max(self.work.expected.unwrap_or_default())
     }
 
-    /// Estimates the remaining time from the rate so far, rounded to a step that the estimate can justify.
+    /// Estimates the remaining time from the rate so far, rounded to the precision of the estimate.
     fn left(&self, elapsed: Duration) -> Option<Duration> {
         // While the total still grows, an estimate would be too short.
         let known = self.work.counted || self.work.expected.is_some();
@@ -299,8 +299,8 @@ impl Running {
         }
     }
 
-    /// Returns the line of a running operation. The time comes first, so that a narrow terminal shows it; a long name is cut in
-    /// the middle.
+    /// Returns the line of a running operation. The time comes first, so that a narrow terminal shows it; a long name is
+    /// shortened in the middle.
     fn line(&self, now: Instant, width: usize) -> String {
         let time = whole_seconds(now.saturating_duration_since(self.since));
         let provisioner = self.provisioner.as_ref().map(|p| format!(" ({p})"));
@@ -334,7 +334,7 @@ pub(crate) fn middle(name: &str, width: usize) -> String {
     format!("{begin}…{}", end.into_iter().rev().collect::<String>())
 }
 
-/// Formats a duration in completed seconds, so that a clock on the screen does not run ahead.
+/// Formats a duration in completed seconds, so that it never shows more than has passed.
 fn whole_seconds(time: Duration) -> String {
     seconds(Duration::from_secs(time.as_secs()))
 }

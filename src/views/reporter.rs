@@ -50,10 +50,10 @@ pub trait OperationView: Send + Sync {
     /// Shows operations that are still running, in the order of the addresses.
     fn still_running(&self, operations: &[StillRunning]);
 
-    /// Called several times a second: output that was written is flushed.
+    /// Called several times a second, to flush output that was written.
     fn tick(&self) {}
 
-    /// The operation has ended: temporary output is erased.
+    /// Called when the operation has ended, to erase temporary output.
     fn end(&self) {}
 }
 
@@ -85,7 +85,7 @@ impl Reporter {
         }
     }
 
-    /// Returns the numbers so far.
+    /// Returns the numbers of completed changes so far.
     #[must_use]
     pub fn done(&self) -> Done {
         self.record().done
@@ -195,7 +195,7 @@ impl Record {
     }
 }
 
-/// Returns true if an action is carried out by one operation. A replacement consists of two.
+/// Returns true if a single operation carries out an action. A replacement consists of two.
 fn has_operation(action: Action) -> bool {
     matches!(action, Action::Create | Action::Update | Action::Delete | Action::Read)
 }

@@ -54,7 +54,7 @@ pub fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Snippet> 
     let line_end = line_end.max(line_start);
     let code = &text[line_start..line_end];
     let code = code.strip_suffix('\n').unwrap_or(code).to_owned();
-    // Counted back from the subject, whose line is known, and not from the beginning of the file.
+    // Counted back from the line of the subject, which is known, instead of from the beginning of the file.
     let lines_before = text[line_start..floor(text, subject.start.byte as usize).max(line_start)]
         .matches('\n')
         .count();
@@ -83,7 +83,7 @@ fn floor(text: &str, offset: usize) -> usize {
 }
 
 /// Returns the header of the top-level block that contains the range, unless the range is the block's own beginning. For JSON,
-/// returns the path of the object around it.
+/// returns the path of the enclosing object.
 fn context(subject: &Range, text: &Arc<str>) -> Option<String> {
     LAST_READ.with_borrow_mut(|last| {
         if !last.as_ref().is_some_and(|read| Arc::ptr_eq(&read.text, text)) {

@@ -1,4 +1,4 @@
-//! Progress of an operation where there is no terminal, such as in the log of a CI job: a line each half minute, the slowest
+//! Progress of an operation without a terminal, such as in the log of a CI job: a line each half minute, the slowest
 //! operations at the end, and a section of the log for the lines of objects that are refreshed.
 //!
 //! The program called as `terraform` writes none of it: scripts that compare or parse its output get what Terraform writes.
@@ -12,7 +12,7 @@ use crate::record::{Record, Work};
 use crate::reporter::{OperationView, StillRunning};
 use crate::ui::Ui;
 
-/// Interval of the lines. Shorter operations have none.
+/// Interval of the lines. Shorter operations have no lines.
 const INTERVAL: Duration = Duration::from_secs(30);
 
 /// CI system whose log has sections that can be folded.
@@ -24,7 +24,7 @@ pub enum Sections {
     GitLab,
 }
 
-/// View that writes how far an operation is.
+/// View that writes the progress of an operation.
 pub struct StatusLines {
     ui: Arc<Ui>,
     sections: Option<Sections>,

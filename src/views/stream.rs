@@ -29,7 +29,7 @@ const FORMAT: &str = "1.3";
 /// Format version, as in OpenTofu.
 const OPENTOFU_FORMAT: &str = "1.2";
 
-/// Returns the name of the program part that writes the stream.
+/// Returns the name of the component that writes the stream.
 fn module() -> &'static str {
     match program::Mode::current().is_opentofu() {
         true => "tofu.ui",
@@ -200,7 +200,7 @@ impl Stream {
         plan.invocations.iter().for_each(|i| self.planned_invocation(i));
     }
 
-    /// Reports the result of a guard: a limit of what a plan may do.
+    /// Reports the result of a guard, which limits the changes of a plan.
     pub fn guard(&self, message: &str, is_error: bool, guard: Json) {
         let level = if is_error { "error" } else { "info" };
         self.write(level, message, "guard", [("guard", guard)]);
@@ -310,7 +310,7 @@ impl Stream {
                 ..
             } => {
                 let Some(words) = words(*action) else { return };
-                // As in Terraform: messages about what was deleted or read have no ID.
+                // As in Terraform: messages about deleted or read objects have no ID.
                 let id = id.as_ref().filter(|_| !matches!(action, Action::Delete | Action::Read));
                 let message = format!(
                     "{address}: {} complete after {}{}",
@@ -532,7 +532,7 @@ fn resource(address: &AbsResourceInstance) -> Json {
         .into()
 }
 
-/// Returns a change and the word for it.
+/// Returns the document of a change and the word for its action.
 fn change(change: &ResourceChange) -> (&'static str, Json) {
     let action = match change.action {
         Action::NoOp if change.importing.is_some() => "import",

@@ -2,7 +2,7 @@
 
 use crate::terminal::SGR;
 
-/// Attributes of text, or none if `on` is false.
+/// Attributes of text; disabled if `on` is false.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     pub on: bool,

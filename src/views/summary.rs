@@ -1,5 +1,5 @@
-//! Summary of a plan, for one that is too long to read: replaced and destroyed objects by name, the others as counts by module
-//! and type.
+//! Summaries of plans that are too long to read: replaced and destroyed objects by name, the others as counts by module and
+//! type.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use engine::plan::{Action, PlanView, ResourceChange};
 /// Limit of the replaced or destroyed objects that are named, of each kind.
 const NAMED: usize = 50;
 
-/// Limit of the table's lines. Those with the most changes stay.
+/// Limit of the table's lines. Those with the most changes are kept.
 const LINES: usize = 60;
 
 fn counted(change: &ResourceChange) -> Option<(ChangeKind, &ResourceChange)> {
@@ -95,7 +95,7 @@ pub(crate) fn counts<'p>(changes: &[(ChangeKind, &'p ResourceChange)]) -> Counts
     counts
 }
 
-/// Writes the counts by module and type. If there are too many lines, those with the most changes stay.
+/// Writes the counts by module and type. If there are too many lines, only those with the most changes are kept.
 fn table(out: &mut String, changes: &[(ChangeKind, &ResourceChange)]) {
     let counts = counts(changes);
     let total = |row: &BTreeMap<ChangeKind, usize>| row.values().sum::<usize>();

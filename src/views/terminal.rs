@@ -1,9 +1,10 @@
 //! Text for terminals: colours, and protection from control characters.
 //!
-//! Values, diagnostics, names and the output of plugins and provisioners may contain control characters. A terminal would obey
-//! them: clear the screen, change its title, overwrite earlier output. Therefore our own texts contain no control characters for
-//! colours. The views write [`SGR`] where a sequence begins. [`shown`], which all text for people passes when it is written,
-//! turns it into the terminal's sequence and makes every other control character visible. Output for programs does not pass it.
+//! Values, diagnostics, names and the output of plugins and provisioners may contain control characters. A terminal would
+//! execute them: clear the screen, change its title, overwrite earlier output. Therefore our own texts contain no control
+//! characters for colours. The views write [`SGR`] where a sequence begins. [`shown`], which all text for people passes when it
+//! is written, turns it into the terminal's sequence and makes every other control character visible. Output for programs does
+//! not pass it.
 
 use std::borrow::Cow;
 
@@ -11,10 +12,10 @@ use std::borrow::Cow;
 /// noncharacter. If a text contains it nevertheless, it can set a colour and nothing else.
 pub const SGR: char = '\u{fdd0}';
 
-/// Codes that a sequence may have.
+/// Codes that are allowed in a sequence.
 const CODES: &[&str] = &["0", "1", "4", "31", "32", "33", "36", "37", "90", "1;31", "1;32"];
 
-/// Converts a text for the terminal: [`SGR`] sequences become control sequences, and control characters become visible.
+/// Converts a text for the terminal: [`SGR`] sequences become control sequences, and control characters are escaped.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
     // Most texts have neither, and need no copy.
@@ -68,7 +69,7 @@ fn acts(c: char) -> bool {
     }
 }
 
-/// Appends the form that a control character has in quoted strings.
+/// Appends a control character in escaped form, as in quoted strings.
 fn visible(c: char, out: &mut String) {
     match c {
         '\x07' => out.push_str("\\a"),

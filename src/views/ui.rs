@@ -48,7 +48,6 @@ pub struct Ui {
     err: Stream,
     /// True with `-no-color`: diagnostics then also have no vertical rule.
     pub plain: bool,
-    /// Names of this program in the output.
     pub program: Program,
     input: Input,
     /// True if there may be a live area.
@@ -61,12 +60,12 @@ pub struct Ui {
 
 enum Input {
     Standard,
-    /// No input: every question is unanswered.
+    /// Without input: every question is unanswered.
     Nobody,
 }
 
 impl Ui {
-    /// Returns the streams of the process. `live`: a terminal may have a live area.
+    /// Returns the streams of the process. With `live`, a terminal may have a live area.
     #[must_use]
     pub fn process(no_color: bool, live: bool) -> Ui {
         let width = |fd: Option<(terminal_size::Width, terminal_size::Height)>| {
@@ -182,7 +181,7 @@ impl Ui {
         self.write(&[text.as_ref().as_bytes(), b"\n"]);
     }
 
-    /// Writes to standard output, in place of the live area.
+    /// Writes to standard output, after erasing the live area.
     fn write(&self, parts: &[&[u8]]) {
         let mut out = self.out.lock();
         self.take_away(&mut **out);
@@ -209,7 +208,7 @@ impl Ui {
         self.live
     }
 
-    /// Returns true if the live area is on the screen. Any other output takes its place.
+    /// Returns true if the live area is on the screen. Any other output erases it.
     #[must_use]
     pub fn is_drawn(&self) -> bool {
         self.drawn.load(Ordering::SeqCst)
@@ -231,7 +230,7 @@ impl Ui {
     }
 
     /// Shows these lines in the live area, until anything else is written. Nothing is shown without a live area, or if the cursor
-    /// is not at the beginning of a line, where a question may be open.
+    /// is not at the beginning of a line, since a question may be open there.
     pub fn area(&self, lines: &[Line]) {
         if !self.live {
             return;
@@ -253,7 +252,6 @@ impl Ui {
         self.area(&[]);
     }
 
-    /// Erases the live area before other output.
     fn take_away(&self, out: &mut dyn Write) {
         if self.drawn.swap(false, Ordering::SeqCst) {
             // If this fails, so does the output that follows, and that failure is kept.
@@ -263,13 +261,13 @@ impl Ui {
 
     /// Writes text for people to standard error, after everything that was written to standard output before.
     pub fn err(&self, text: impl AsRef<str>) {
-        // Standard output stays locked, so that nothing is drawn meanwhile: both streams may be the same terminal.
+        // Standard output stays locked, so that the area is not drawn meanwhile: both streams may be the same terminal.
         let mut out = self.out.lock();
         self.take_away(&mut **out);
         self.flush_locked(&mut **out);
         let text = shown(text.as_ref());
         let mut err = self.err.lock();
-        // A failure to report something cannot be reported.
+        // A failure to write to standard error cannot be reported.
         let _ = err.write_all(text.as_bytes());
         let _ = err.flush();
         // The streams share a cursor if both are the same terminal.

@@ -60,8 +60,8 @@ fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<Change> {
     out
 }
 
-/// Chooses which of equal lines count as changed, as `diff` does: a run of changed lines joins the runs before it if it can, then
-/// moves as late as it can, and best beside a change of the other text.
+/// Chooses which of equal lines count as changed, as `diff` does: a run of changed lines is joined with the runs before it if
+/// possible, then moved as late as possible, preferably beside a change of the other text.
 fn settle(lines: &[&[u8]], changed: &mut [bool], other: &[bool]) {
     let is = |flags: &[bool], at: usize| flags.get(at).copied().unwrap_or(false);
     // The position in the other text may be before its first line.

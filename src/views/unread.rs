@@ -1,4 +1,4 @@
-//! Note on the objects and data sources that a plan has not read.
+//! Note on the objects and data sources that a plan did not read.
 
 use engine::plan::Unread;
 

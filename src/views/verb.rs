@@ -11,7 +11,6 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Returns the name of the command, for the beginning of a sentence.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,15 +1,16 @@
-//! Words for operations, shared by progress lines and the stream.
+//! Verbs for operations, shared by progress lines and the stream.
 
 use engine::events::EphemeralAction;
 use engine::plan::Action;
 
-/// Words for a running and for a completed operation.
+/// Verbs for an operation while it runs and after it.
 pub(crate) struct Words {
     pub(crate) begins: &'static str,
     pub(crate) work: &'static str,
 }
 
-/// Returns the words for the operation on an object; none for actions that are carried out as others.
+/// Returns the words for the operation on an object; none for actions that consist of other
+/// operations.
 pub(crate) fn words(action: Action) -> Option<Words> {
     let (begins, work) = match action {
         Action::Create => ("Creating", "Creation"),

@@ -2,8 +2,8 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// Wraps a paragraph at this width, between words. Longer words get a line of their own. Lines that begin with a blank are laid
-/// out already and stay as they are.
+/// Wraps a paragraph at this width, between words. Longer words get a line of their own. Lines that begin with a blank are not
+/// wrapped.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut out = Vec::new();
@@ -37,7 +37,7 @@ pub fn wrapped(text: &str, width: usize) -> String {
     wrap(text, width).join("\n")
 }
 
-/// Wraps an explanation at this width, each line indented by two blanks. Lines that begin with a blank are laid out already.
+/// Wraps an explanation at this width, each line indented by two blanks. Lines that begin with a blank are not wrapped.
 #[must_use]
 pub fn indented(text: &str, width: usize) -> String {
     let lines = wrap(text, width.clamp(40, 80) - 2);

@@ -1,5 +1,5 @@
-//! Applies that are killed at random moments, with the existing objects compared with the state and with the operations that
-//! were reported: for states in files and in stores, and for other programs.
+//! Applies that are killed at random times. The existing objects are compared with the state and with the reported operations:
+//! for states in files and in stores, and for other programs.
 //!
 //! Each object is a file in one directory, made by `local_file`, so the test sees what exists without asking a plugin.
 
@@ -43,7 +43,7 @@ output "last" {
 
 const IN_FLIGHT: [&str; 3] = ["- create local_file.", "- update local_file.", "- delete local_file."];
 
-/// Limit for anything that should happen at once, on a busy machine.
+/// Time limit for steps that are usually immediate, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Pseudo-random numbers, the same for the same seed.
@@ -58,7 +58,7 @@ impl Random {
     }
 }
 
-/// Returns the number in the environment variable `name`, or else `usual`.
+/// Returns the number in the environment variable `name`; `usual` if it is not set.
 pub fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name)
         .ok()
@@ -66,7 +66,7 @@ pub fn setting(name: &str, usual: u64) -> u64 {
         .unwrap_or(usual)
 }
 
-/// The processes that a round kills.
+/// Processes to kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Victims {
     /// The program alone.
@@ -179,7 +179,7 @@ pub fn files_in(state: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns the beginning of the file names of an instance, `plain-3-`: the version follows.
+/// Returns the beginning of the file names of an instance, such as `plain-3-`, before the version.
 fn prefix_of(address: &str) -> Option<String> {
     let (name, index) = address.strip_prefix("local_file.")?.split_once('[')?;
     Some(format!("{name}-{}-", index.split_once(']')?.0))
@@ -195,8 +195,8 @@ fn named(text: &str, marks: &[&str]) -> BTreeSet<String> {
 
 /// Returns the IDs of the workspace's processes except `core`, whoever started them.
 fn plugins(w: &Workspace, core: u32) -> Vec<u32> {
-    // Plugins of a killed program have no parent to be found by, so the home directory in their environment tells whose they
-    // are.
+    // Plugins of a killed program have no parent to be found by, so they are recognized by the home directory in their
+    // environment.
     let mark = format!("HOME={}", w.home().display()).into_bytes();
     let entries = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
     let serves = |entry: std::fs::DirEntry| {
@@ -210,7 +210,7 @@ fn plugins(w: &Workspace, core: u32) -> Vec<u32> {
 /// Kills processes with SIGKILL.
 pub fn kill(ids: &[u32]) {
     for id in ids {
-        // The process may be gone already.
+        // The process may have ended already.
         let _ = Command::new("kill").args(["-s", "KILL", &id.to_string()]).output();
     }
 }
@@ -248,9 +248,9 @@ impl CrashTest<'_> {
         ]
     }
 
-    /// Runs a command. If it finds a lock that a killed process has left, removes the lock as the message of the error says and
-    /// runs the command again. A lock that a server holds for a session ends with the process of the session within two seconds,
-    /// so that one is waited for.
+    /// Runs a command. If a killed process has left a lock, removes it as the error message advises, and runs the command again.
+    /// A lock that a server holds for a session ends with the process of the session within two seconds, so that one is waited
+    /// for.
     pub fn unlocked(&self, args: &[&str]) -> crate::Ran {
         let locked = |ran: &crate::Ran| ran.status != 0 && ran.all().contains("Error acquiring the state lock");
         let end = Instant::now() + Duration::from_secs(5);
@@ -273,7 +273,7 @@ impl CrashTest<'_> {
 
     fn start(&self, version: u64, objects: usize) -> Child {
         let [objects, version] = self.variables(objects, version);
-        // Not a pipe: the plan is longer than a pipe holds, and nobody reads while the program runs.
+        // Written to a file: the plan does not fit into a pipe, and nobody reads while the program runs.
         let output = || {
             let log = self.workspace.dir().join("log");
             let file = std::fs::OpenOptions::new().append(true).create(true).open(log);
@@ -289,13 +289,13 @@ impl CrashTest<'_> {
             .expect("it starts")
     }
 
-    /// Starts an apply of `objects` objects in `version`, kills `victims` at a random moment after its first change, and returns
+    /// Starts an apply of `objects` objects in `version`, kills `victims` at a random time after its first change, and returns
     /// the findings.
     pub fn round(&self, version: u64, objects: usize, victims: Victims, random: &mut Random) -> Outcome {
         let w = self.workspace;
         let before = existing(w);
         let mut apply = self.start(version, objects);
-        // Most of an apply's time goes by before anything changes, and a kill then would test nothing.
+        // Most of an apply's time passes before the first change, when a kill would test nothing.
         while existing(w) == before && apply.try_wait().expect("a status").is_none() {
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -353,7 +353,7 @@ impl CrashTest<'_> {
         }
     }
 
-    /// Removes the files that the state does not have, as a user would who follows the report of the next command.
+    /// Removes the files that the state does not have, as a user would after the report of the next command.
     pub fn look_after(&self) {
         let pulled = self.unlocked(&["state", "pull"]);
         let state = known(&serde_json::from_str(&pulled.stdout).unwrap_or_default());

@@ -1,12 +1,12 @@
-//! Disk contents after a power cut: a run's file operations are recorded, and directories are made as a restart may find them
-//! after each operation, with everything that was done until then, or without what was not synced.
+//! Disk contents after a power cut: a run's file operations are recorded, and directories are made in the states that a
+//! restart may find after each operation: complete, or without unsynced changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// System calls to record: those that change files, names or offsets.
+/// System calls that are recorded: those that change files, names or offsets.
 const CALLS: &str =
     "openat,write,lseek,ftruncate,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,fallocate";
 
@@ -125,7 +125,7 @@ struct Recording<'d> {
     ops: Vec<(f64, Op)>,
     /// Directories seen so far, by name.
     directories: BTreeSet<String>,
-    /// Offset of each open file, by name and descriptor. The name is part of the key since processes have the same descriptor
+    /// Offset of each open file, by name and descriptor. The name is part of the key because processes use the same descriptor
     /// numbers.
     places: BTreeMap<(String, String), u64>,
 }
@@ -296,13 +296,13 @@ fn parent(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(directory, _)| directory)
 }
 
-/// Files and their names, both as programs see them (`names`) and as the disk has them for certain.
+/// Files, with their names as programs see them (`names`) and as they are certainly on the disk.
 #[derive(Default)]
 struct Disk {
     files: Vec<File>,
     names: Names,
     certain: Names,
-    /// The names after each change that is not certain yet.
+    /// Names after each change that is not certainly on the disk.
     changes: Vec<Names>,
 }
 
@@ -397,7 +397,7 @@ pub fn on_the_disk<'o>(ops: impl IntoIterator<Item = &'o Op>, kept: Kept) -> BTr
     };
     let mut contents = BTreeMap::new();
     for (name, file) in &found {
-        // A file is gone with a directory whose own name did not survive.
+        // A file is lost with a directory whose own name did not survive.
         let lost = |directory: &str| created.contains(directory) && !found.contains_key(directory);
         let file = &files[*file];
         if file.is_directory

@@ -26,7 +26,6 @@ struct Kept {
     version: u64,
 }
 
-/// A cluster with one namespace.
 pub struct Cluster {
     /// API server, with a self-signed certificate.
     pub server: Server,
@@ -51,7 +50,7 @@ impl Cluster {
         own.map(|(_, name)| name.clone()).collect()
     }
 
-    /// Returns an object, or null.
+    /// Returns an object; null if it does not exist.
     pub fn object(&self, kind: &str, name: &str) -> Json {
         let kept = self.kept.lock().expect("objects");
         kept.objects
@@ -155,7 +154,7 @@ fn list(kept: &Kept, kind: &str, namespace: &str, request: &Request) -> Reply {
         .map(|(_, o)| o)
         .filter(fits)
         .collect();
-    // A server may give smaller pages than asked for, and clients must follow `continue` all the same.
+    // A server may send smaller pages than requested, so clients must always follow `continue`.
     let from: usize = request
         .query("continue")
         .map_or(0, |text| text.parse().expect("a number"));
@@ -184,7 +183,7 @@ fn list(kept: &Kept, kind: &str, namespace: &str, request: &Request) -> Reply {
     )
 }
 
-/// Returns the refusal of an object that is not valid.
+/// Returns the error reply for an invalid object; none if it is valid.
 fn invalid(kind: &str, object: &Json) -> Option<Reply> {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let wrong = |what: &str| {

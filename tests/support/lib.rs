@@ -62,7 +62,7 @@ pub fn isolated(command: &mut Command, home: &Path) {
 }
 
 /// Restores the default action of SIGINT and SIGHUP in this process, and so in its children: `nohup`, or a background job of a
-/// shell, leaves them ignored, and a program would inherit that although its reaction is tested.
+/// shell, leaves them ignored, which the tested program would inherit.
 pub fn usual_signals() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -151,8 +151,8 @@ impl Ran {
     }
 }
 
-/// Returns the path of the executable without its symbols. Terraform computes the checksum of every plugin in every command, and the
-/// symbols are most of a development build.
+/// Returns the path of the executable without its symbols. Terraform computes the checksum of every plugin in every command, and
+/// symbols are the largest part of a development build.
 pub fn lean() -> &'static Path {
     static LEAN: OnceLock<PathBuf> = OnceLock::new();
     LEAN.get_or_init(|| {
@@ -207,7 +207,7 @@ pub fn our_plugins(dir: &Path) -> PathBuf {
     file
 }
 
-/// Returns text without line breaks, frames and repeated blanks.
+/// Returns the text without line breaks, frames and repeated blanks.
 pub fn words(text: &str) -> String {
     let plain: String = text.chars().map(|c| if "╷│╵".contains(c) { ' ' } else { c }).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -282,7 +282,7 @@ impl Workspace {
         self.dir().join(name).exists()
     }
 
-    /// Returns a command that runs a program here, with nothing of the surrounding environment but the search path.
+    /// Returns a command that runs a program here, with an environment that has only the search path of this one.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         isolated(&mut command, &self.home());
@@ -408,8 +408,8 @@ pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic:
     trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
 }
 
-/// Runs tests as the arguments of the test program say. Their number at a time is that of `RUST_TEST_THREADS`, or else two more than
-/// processors.
+/// Runs tests by the arguments of the test program. `RUST_TEST_THREADS` limits the concurrent ones; the default is the number of
+/// processors and two more.
 pub fn run_trials(trials: Vec<libtest_mimic::Trial>) -> ExitCode {
     let mut arguments = libtest_mimic::Arguments::from_args();
     let said = || std::env::var("RUST_TEST_THREADS").ok()?.parse().ok();
@@ -437,7 +437,7 @@ pub fn skip(test: &str, need: &str, reason: &str) {
     eprintln!("SKIPPED {test}: {need} {reason}");
 }
 
-/// Returns true if the comma-separated list in `MONOFORM_REQUIRE` has this need: machines that must run everything set it.
+/// Returns true if the comma-separated list in `MONOFORM_REQUIRE` has this need. It is set on machines that must run all tests.
 fn is_required(need: &str) -> bool {
     let required = std::env::var("MONOFORM_REQUIRE").unwrap_or_default();
     required.split(',').any(|r| r == need)

@@ -10,7 +10,7 @@ use super::server::{Reply, Request};
 const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-/// Authentication that a registry asks for.
+/// Authentication that a registry requires.
 #[derive(Clone, Debug)]
 pub enum Access {
     /// No authentication at all.
@@ -121,7 +121,7 @@ impl Artifacts {
         }
     }
 
-    /// Returns the content in an order in which it can be uploaded.
+    /// Returns all blobs and manifests in an order in which they can be uploaded: blobs first.
     pub fn uploads(&self) -> Vec<Upload> {
         // Registries refuse a manifest whose blobs are missing, and an index whose manifests are.
         let rank = |kind: &str| match kind {

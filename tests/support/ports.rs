@@ -1,6 +1,7 @@
 //! Ports of 127.0.0.1 that nothing else can take while a test uses them.
 //!
-//! A port that a test binds, frees and hands on may be another server's by then, which would answer instead of a refusal.
+//! If a test binds a port, frees it and passes it on, another server may have taken it by then, and answer where a
+//! refusal is expected.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
@@ -42,8 +43,9 @@ impl Default for ClosedPort {
 
 /// A port for a program that takes its port as a number, such as `sshd`, reserved until this is dropped.
 ///
-/// The port is below the range from which the system gives ports to sockets that ask for any, and locked by a file of the
-/// temporary directory, so that neither other connections nor other tests, in this process or another one, are given it.
+/// The port is below the range from which the system assigns ports to sockets that request any port, and locked by a file
+/// of the temporary directory, so that neither other connections nor other tests, in this process or another one, are
+/// given it.
 pub struct ServerPort {
     _lock: File,
     port: u16,
@@ -77,7 +79,7 @@ fn is_free(port: u16) -> bool {
     TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()
 }
 
-/// Returns the lowest port that the system gives to a socket that asks for any.
+/// Returns the lowest port of the range from which the system assigns ports to sockets that request any port.
 fn first_ephemeral() -> u16 {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let first = range.split_whitespace().next().and_then(|word| word.parse().ok());

@@ -9,7 +9,7 @@ use sha2::Digest;
 
 use super::server::{Reply, Request};
 
-/// Returns this machine's platform as the names of packages have it.
+/// Returns this machine's platform in the form of package names.
 pub fn platform() -> String {
     let os = match std::env::consts::OS {
         "macos" => "darwin",

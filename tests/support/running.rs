@@ -1,5 +1,4 @@
-//! A program that runs while a test goes on: its output is collected and waited for, and the program is ended with the
-//! test.
+//! A program that runs during a test: the test collects its output, waits for texts in it, and ends the program.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -12,7 +11,7 @@ use nix::unistd::Pid;
 
 use super::{Ran, Workspace, ran};
 
-/// Longest wait for anything; only a failure takes so long.
+/// Time limit of every wait; only a failure takes so long.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Polls a condition until it is true.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A request, as the closure gets it.
+/// A request that the closure answers.
 pub struct Request {
     /// Method and path with query: `GET /x?y`.
     pub line: String,
@@ -43,7 +43,7 @@ impl Request {
     }
 }
 
-/// A response, and how it is sent.
+/// A response, with faults of its transmission.
 pub struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
@@ -90,7 +90,7 @@ impl Reply {
         Reply::status(302).with("Location", to)
     }
 
-    /// Breaks the connection after so many bytes of the body.
+    /// Breaks the connection after this number of bytes of the body.
     pub fn cut(mut self, after: usize) -> Reply {
         self.cut = Some(after);
         self
@@ -102,7 +102,7 @@ impl Reply {
         self
     }
 
-    /// Sends the rest of the body (206), to a client that has its beginning.
+    /// Sends the rest of the body with status 206, for a client that has the beginning.
     pub fn partial(mut self, from: usize) -> Reply {
         self.status = 206;
         let all = self.body.len();
@@ -207,7 +207,7 @@ impl Server {
                 }
                 let (tls, answer, asked) = (tls.clone(), answer.clone(), asked.clone());
                 std::thread::spawn(move || {
-                    // A client that goes away is part of some tests.
+                    // Some tests close the connection on the client's side.
                     let _ = match tls {
                         None => serve(stream, &*answer, &asked),
                         Some(config) => {

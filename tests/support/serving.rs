@@ -1,4 +1,4 @@
-//! A running `providers serve`, for tests: started, asked and interrupted.
+//! A running `providers serve`, for tests: start, requests and interrupt.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::{SocketAddrV4, TcpStream};
@@ -26,7 +26,6 @@ pub struct Serving {
     process: Child,
     /// Address of the server, `127.0.0.1:PORT`.
     pub host: String,
-    /// Output until the server was listening.
     pub said: String,
 }
 

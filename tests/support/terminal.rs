@@ -1,4 +1,4 @@
-//! A program on a pseudo-terminal: keys to type, the text that is seen, and the content of the screen.
+//! A program on a pseudo-terminal: typed keys, received text, and the content of the screen.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::pty::{Winsize, openpty};
 use rustix::termios;
 
-/// Far beyond the time of an answer, on a busy machine too.
+/// Time limit for an answer, far longer than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program on a pseudo-terminal of its own.
@@ -17,12 +17,12 @@ pub struct Terminal {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
     child: Child,
-    /// Text that was seen and not yet asked for, without control sequences and carriage returns.
+    /// Received text that no call has returned yet, without control sequences and carriage returns.
     seen: String,
     raw: Vec<u8>,
     /// All bytes of the output.
     pub all: Vec<u8>,
-    /// The screen after all bytes.
+    /// Screen after all bytes.
     shown: Screen,
 }
 
@@ -109,7 +109,7 @@ impl Terminal {
         self.raw.drain(..used);
     }
 
-    /// Waits until `text` is seen; returns and forgets everything up to its end.
+    /// Waits until `text` is received; returns and drops all text up to its end.
     #[track_caller]
     pub fn sees(&mut self, text: &str) -> String {
         let end = Instant::now() + PATIENCE;
@@ -163,7 +163,7 @@ impl Terminal {
         self.shown.parser.screen_mut().set_size(rows, columns);
     }
 
-    /// Waits for the end; returns the status, all lines including those of the scrollback, and all bytes.
+    /// Waits for the end of the program; returns the status, all lines including those of the scrollback, and all bytes.
     #[track_caller]
     pub fn leaves(mut self) -> (ExitStatus, Vec<String>, Vec<u8>) {
         let status = self.wait();
@@ -180,7 +180,7 @@ impl Terminal {
         (status, lines, std::mem::take(&mut self.all))
     }
 
-    /// Waits for the end; returns the status, the text since the last [`Terminal::sees`], and all bytes.
+    /// Waits for the end of the program; returns the status, the text since the last [`Terminal::sees`], and all bytes.
     #[track_caller]
     pub fn ends(mut self) -> (ExitStatus, String, Vec<u8>) {
         let status = self.wait();
@@ -210,7 +210,7 @@ struct Screen {
     parser: vt100::Parser,
     /// True if lines are broken at the edge.
     wraps: bool,
-    /// Beginning of a control sequence or of a character.
+    /// Incomplete control sequence or character.
     begun: Vec<u8>,
 }
 

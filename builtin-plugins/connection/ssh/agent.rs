@@ -11,7 +11,7 @@ use system::streams::{self, LocalStream};
 
 use crate::{Error, Result};
 
-/// Address of the agent, and the key that is preferred.
+/// Address of the agent, and its preferred key.
 #[derive(Clone, Debug)]
 pub struct AgentSettings {
     /// Socket path of the agent.
@@ -72,6 +72,6 @@ pub async fn forward(channel: Channel<Msg>, socket: PathBuf) {
         return;
     };
     let mut stream = channel.into_stream();
-    // There is nobody to report an error to: the other machine sees a closed channel.
+    // Errors cannot be reported to anybody: the other machine sees a closed channel.
     drop(tokio::io::copy_bidirectional(&mut stream, &mut agent).await);
 }

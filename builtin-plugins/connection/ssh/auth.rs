@@ -159,7 +159,7 @@ impl Signer for KeySigner<'_> {
 
 /// Answers every question of the server with the password.
 async fn interactively<H: Handler>(handle: &mut Handle<H>, user: &str, password: &str) -> Result<AuthResult> {
-    /// Limit of rounds, so that a server cannot keep the client busy for ever.
+    /// Limit of rounds, so that a server cannot keep the client busy forever.
     const QUESTIONS: usize = 20;
     let mut answer = handle.authenticate_keyboard_interactive_start(user, None).await?;
     for _ in 0..QUESTIONS {

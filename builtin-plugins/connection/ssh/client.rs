@@ -1,4 +1,4 @@
-//! One SSH connection: host key verification, algorithms, and the way through a bastion.
+//! One SSH connection: host key verification, algorithms, and the connection through a bastion.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ use super::settings::{Hop, Settings};
 use super::{auth, keys, proxy};
 use crate::{Error, Result};
 
-/// Interval of keepalive requests while the server is silent, and how many may stay unanswered: a dead server is
-/// noticed after two minutes, as by Terraform.
+/// Interval of keepalive requests while the server is silent, and the number of unanswered ones that is tolerated: a dead
+/// server is noticed after two minutes, as by Terraform.
 const KEEPALIVE: Duration = Duration::from_secs(2);
 const MISSED: usize = 60;
 
-/// Handler of what the server requests from this side.
+/// Handler of the server's requests.
 pub(super) struct Client {
     host: String,
     host_key: Option<PublicKey>,

@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::{Error, Result};
 
-/// Time after which the beginning of a line (a prompt) is shown without its end.
+/// Time without output after which the beginning of a line (a prompt) is shown.
 const SILENCE: Duration = Duration::from_millis(100);
 
 /// Time that a command has to end after SIGINT, and again after SIGTERM.
@@ -19,8 +19,7 @@ const GRACE: Duration = Duration::from_secs(3);
 /// Options of a command.
 #[derive(Clone, Copy)]
 pub struct How {
-    /// Allocates a pseudo-terminal, so that the command ends with the connection; standard output and error are one
-    /// stream then.
+    /// Allocates a pseudo-terminal, so that the command ends with the connection; standard output and error are then one stream.
     pub terminal: bool,
     pub forward_agent: bool,
 }
@@ -69,7 +68,7 @@ pub async fn run(mut channel: Channel<Msg>, command: &str, how: How, output: &Ou
 
 /// Requests agent forwarding, a terminal and the command, and waits for the replies.
 async fn start(channel: &mut Channel<Msg>, command: &str, how: How) -> Result<()> {
-    /// Name of a request for errors, and whether its failure is fatal.
+    /// Name of a request in errors, and true if its failure is fatal.
     type Request = (&'static str, bool);
     let mut requests: Vec<Request> = Vec::new();
     if how.forward_agent {
@@ -165,7 +164,7 @@ async fn end(channel: &mut Channel<Msg>, how: How, streams: &mut [Lines; 2], out
 }
 
 impl Ended {
-    /// Describes a failure in the words of Go's SSH library, which people search for.
+    /// Describes a failure in the wording of Go's SSH library, which users search for.
     fn problem(&self) -> Option<String> {
         match (self.status, &self.signal) {
             (Some(0), None) => None,

@@ -118,7 +118,7 @@ pub fn algorithms_of(key: &PublicKey) -> Vec<Algorithm> {
 
 /// Returns all algorithms of host certificates.
 pub fn certificate_algorithms() -> Vec<Algorithm> {
-    // An authority of one type signs keys of any type, so the type of host_key limits nothing here.
+    // An authority of one type signs keys of any type, so the type of host_key does not limit the algorithms.
     let ecdsa = |curve| Algorithm::Ecdsa { curve };
     vec![
         Algorithm::Ed25519,

@@ -63,7 +63,7 @@ impl Ssh {
         })
     }
 
-    /// Opens a session. A lost connection is made again, once.
+    /// Opens a session. A lost connection is reestablished once.
     async fn session(&mut self) -> Result<Channel<Msg>> {
         // A provisioner may reboot the machine between two commands.
         if let Ok(channel) = self.connected.handle.channel_open_session().await {
@@ -94,7 +94,7 @@ impl Ssh {
         self.run(&command, output, stop).await
     }
 
-    /// Removes the tilde of a path on the other machine, which only a shell would replace.
+    /// Removes the tilde from a path on the other machine, because only a shell would expand it.
     fn remote(&self, path: &str) -> String {
         match self.settings.windows {
             true => path.to_owned(),

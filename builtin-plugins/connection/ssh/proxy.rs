@@ -140,7 +140,7 @@ async fn connect<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, proxy: &Prox
     stream.write_all(request.as_bytes()).await?;
     stream.flush().await?;
     let mut head = Vec::new();
-    // One byte at a time: whatever follows the head belongs to the tunnel.
+    // Read byte by byte, because everything after the head belongs to the tunnel.
     while !head.ends_with(b"\r\n\r\n") {
         match stream.read_u8().await {
             Ok(byte) => head.push(byte),

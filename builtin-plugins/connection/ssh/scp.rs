@@ -1,5 +1,5 @@
-//! Copies by `scp -t` for machines without SFTP: a header for each file, and an acknowledgement for each header and each
-//! file.
+//! Copying with `scp -t` for machines without SFTP: a header for each file, and an acknowledgement for each header and
+//! each file.
 
 use std::path::Path;
 
@@ -11,13 +11,13 @@ use crate::files::{BLOCK, Content, Entry, EntryKind, Progress, name_of, split, t
 use crate::words::{quoted, quoted_for_windows};
 use crate::{Error, Result};
 
-/// Bytes of the program's error output that are kept for messages.
+/// Number of bytes of the program's error output that are kept for messages.
 const TAIL: usize = 2 * 1024;
 
 /// A running `scp -t` on the other machine.
 struct Sink {
     channel: Channel<Msg>,
-    /// Acknowledgements that were received and not read yet.
+    /// Acknowledgements that were received and not parsed yet.
     answers: Vec<u8>,
     said: Tail,
     status: Option<u32>,
@@ -132,7 +132,7 @@ impl Sink {
             let wanted = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
             let (next, block) = reading.block(wanted).await?;
             reading = next;
-            // The header has announced the length; there is no way to take it back.
+            // The announced length cannot be changed after the header was sent.
             if block.is_empty() {
                 return Err(Error::fatal(format!("{name} became shorter while it was copied")));
             }

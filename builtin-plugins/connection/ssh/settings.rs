@@ -18,7 +18,7 @@ pub(crate) struct Settings {
     pub windows: bool,
 }
 
-/// A machine on the way, with the credentials for it.
+/// Host on the route to the target, with its credentials.
 #[derive(Clone, Debug)]
 pub(crate) struct Hop {
     /// Name or address, without brackets.
@@ -61,8 +61,8 @@ pub struct Proxy {
 pub enum Scheme {
     /// HTTP with the method CONNECT.
     Http,
-    /// HTTP with the method CONNECT over TLS, or without TLS if the proxy does not answer with it: Terraform speaks plain HTTP
-    /// to such proxies.
+    /// HTTP with the method CONNECT over TLS, or without TLS if the proxy does not support it: Terraform speaks plain HTTP to
+    /// such proxies.
     Https,
     /// SOCKS, version 5.
     Socks5,

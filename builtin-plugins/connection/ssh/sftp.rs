@@ -1,4 +1,4 @@
-//! The part of SFTP version 3 that copying needs, with many requests in flight.
+//! The part of SFTP version 3 for copying files, with many requests in flight.
 //!
 //! A server answers requests for one file in their order, so a file is written and closed without waiting in between. Only
 //! the handle of each file is awaited, for many files at once. A block is read from a file when there is room for its
@@ -50,7 +50,6 @@ const HAS_PERMISSIONS: u32 = 4;
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// A session of the SFTP subsystem.
 pub struct Sftp {
     reader: ChannelReadHalf,
     writer: ChannelWriteHalf<Msg>,

@@ -1,4 +1,4 @@
-//! Connections that are lost between two operations, or fall silent.
+//! Tests of connections that are lost between two operations, or stop responding.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::{Hop, Settings, Ssh};
 
-/// A server that lets everyone in; every command succeeds, but for `wait`, which never ends.
+/// Server that accepts every login; every command succeeds, except for `wait`, which never ends.
 struct Server;
 
 impl server::Handler for Server {
@@ -70,13 +70,13 @@ impl server::Handler for Server {
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Open,
-    /// Nothing passes in either direction, and neither side is notified.
+    /// Nothing is transferred in either direction, and neither side is notified.
     Silent,
-    /// Connections up to this number are closed; later ones pass.
+    /// Connections up to this number are closed; later ones are forwarded.
     Cut(usize),
 }
 
-/// The server behind a network that can be changed, and the number of connections to it.
+/// Server behind a network whose state can be changed, with the number of connections.
 struct Lab {
     settings: Settings,
     way: watch::Sender<Way>,

@@ -1,4 +1,4 @@
-//! Copies over WinRM: commands append Base64 text to a temporary file, and PowerShell decodes it.
+//! Copying over WinRM: commands append Base64 text to a temporary file, and PowerShell decodes it.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use crate::{Error, Result};
 /// these.
 const CHUNK: usize = 5700;
 
-/// Commands that a shell runs before another one is created. Services limit them; 15 is the lowest known limit.
+/// Number of commands that a shell runs before it is replaced. Services limit them; 15 is the lowest known limit.
 const COMMANDS: usize = 15;
 
-/// File of the Finder of macOS, which Terraform does not copy either.
+/// File of macOS's Finder, which Terraform does not copy either.
 const SKIPPED: &str = ".DS_Store";
 
 /// Shell that is replaced after [`COMMANDS`] commands.

@@ -1,5 +1,5 @@
-//! One HTTP connection to a WinRM service, with authentication. NTLM authenticates a connection and not a request, so
-//! connections are made here and not by a client that pools them.
+//! One HTTP connection to a WinRM service, with authentication. NTLM authenticates a connection and not a request, so this
+//! module opens connections itself instead of using a client with a pool.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -23,7 +23,7 @@ use crate::{Error, Result};
 /// Length limit of a response body; those of a service are far shorter.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// Time that a response may take beyond the operation timeout that the service was given.
+/// Time allowed for a response in addition to the operation timeout of the service.
 const BEYOND: Duration = Duration::from_secs(30);
 
 /// An HTTP connection to the service.
@@ -114,7 +114,7 @@ impl Http {
         Ok(true)
     }
 
-    /// Authenticates the connection by NTLM; the message goes along with the last step.
+    /// Authenticates the connection by NTLM. The last step also carries the message.
     async fn log_in(&mut self, message: &str) -> Result<Response<Incoming>> {
         // The first step has no message: the server would refuse it on a connection that is not authenticated.
         let first = self
@@ -175,7 +175,7 @@ async fn text(answer: Response<Incoming>) -> Result<String> {
     Ok(String::from_utf8_lossy(&body.to_bytes()).into_owned())
 }
 
-/// Returns the time as Windows counts it: 100 ns intervals since 1601.
+/// Returns the time in the unit of Windows: 100 ns intervals since 1601.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place where this crate reads the clock"

@@ -24,8 +24,8 @@ use crate::files::Progress;
 use crate::words::command_for_windows;
 use crate::{Content, Error, Result};
 
-/// Shortest operation timeout in seconds: the time that a service may wait for output of a command before it answers that there is
-/// none. With zero it would never wait.
+/// Shortest operation timeout in seconds: the time that a service waits for output of a command before it responds without any. With
+/// zero it would not wait.
 const SHORTEST_WAIT: u64 = 1;
 
 /// A connection to a service that has answered.
@@ -42,7 +42,7 @@ struct Ran {
 }
 
 impl Winrm {
-    /// Creates a shell and deletes it, to see that credentials and service work.
+    /// Creates a shell and deletes it, to test credentials and service.
     pub async fn connect(settings: &Settings, output: Option<&Output>) -> Result<Winrm> {
         if let Some(output) = output {
             output

@@ -60,7 +60,7 @@ pub struct Challenge {
     target_info: Vec<u8>,
 }
 
-/// Values that are new in each exchange: a random number, and the time as Windows counts it.
+/// Values that are new in each exchange: a random number, and the time in the unit of Windows.
 pub struct Fresh {
     pub nonce: [u8; 8],
     pub time: u64,
@@ -130,7 +130,7 @@ impl Challenge {
     }
 }
 
-/// Proofs that the password is known, in the fields for LM and NT responses.
+/// Proofs of the password, in the fields for LM and NT responses.
 struct Answers {
     lm: Vec<u8>,
     nt: Vec<u8>,

@@ -10,9 +10,9 @@ pub enum Request<'a> {
     Create,
     /// Starts a command in a shell.
     Command { shell: &'a str, command: &'a str },
-    /// Returns the output of a command since the last request, or waits for some.
+    /// Returns the output of a command since the last request, after waiting for some if there is none.
     Receive { shell: &'a str, command: &'a str },
-    /// Ends a command, or forgets one that has ended.
+    /// Ends a command, or releases one that has ended.
     Terminate { shell: &'a str, command: &'a str },
     /// Deletes a shell.
     Delete { shell: &'a str },
@@ -176,10 +176,10 @@ pub fn received(answer: &str) -> Result<Received> {
             .is_some_and(|state| state.ends_with("/CommandState/Done"))
     });
     if done {
-        // A command whose status is not known has not succeeded.
+        // A command with unknown status counts as failed.
         let text = text_of(&document, "ExitCode")
             .ok_or_else(|| Error::fatal("the command ended, but the answer has no exit code"))?;
-        // 64 bits hold both: some services write statuses with a sign and others without.
+        // Parsed as 64 bits, because some services send signed statuses and others unsigned ones.
         let status = text
             .trim()
             .parse()

@@ -127,7 +127,7 @@ async fn serve<S: AsyncRead + AsyncWrite>(stream: S, login: Login, seen: Shared)
     }
 }
 
-/// Returns true if a third message proves the right password, for the challenge above.
+/// Returns true if a third message proves knowledge of the password, for the challenge above.
 fn proves(message: &[u8]) -> bool {
     use hmac::{Hmac, KeyInit, Mac};
     use md4::{Digest, Md4};

@@ -8,8 +8,8 @@ use trust::Verifier;
 use super::settings::Settings;
 use crate::{Error, Result};
 
-/// Verifies servers by the certificates of the connection block, which may be a server's own, or by those of the system; or not at
-/// all.
+/// Builds the configuration: servers are verified by the certificates of the connection block, which may be a server's own, by
+/// those of the system, or not at all.
 pub fn configuration(settings: &Settings) -> Result<ClientConfig> {
     let failed = |error: &dyn std::fmt::Display| Error::fatal(error.to_string());
     let verifier = match &settings.cacert {

@@ -1,4 +1,5 @@
-//! Curves of ECDSA keys, and operations on them. P-224 has a crate of its own, since the library for the others lacks it.
+//! Curves of ECDSA keys, and operations on them. P-224 is implemented by another crate, because the library for the
+//! others lacks it.
 
 use aws_lc_rs::agreement;
 use aws_lc_rs::encoding::AsBigEndian;

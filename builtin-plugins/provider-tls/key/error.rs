@@ -85,7 +85,7 @@ pub(crate) enum KeyError {
     /// The CRT coefficient, which all forms of an RSA key need, cannot be computed.
     #[error("the primes of the key have no coefficient")]
     NoCoefficient,
-    /// An RSA key of more than two primes.
+    /// RSA key with more than two primes.
     #[error("keys with more than two primes are not supported")]
     ManyPrimes,
     /// OpenSSH's format is malformed.

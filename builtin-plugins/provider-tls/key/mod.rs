@@ -287,7 +287,7 @@ pub(crate) fn signed(key: &Key, content: &[u8]) -> Result<Vec<u8>, KeyError> {
 mod tests {
     use super::*;
 
-    /// Scalars that begin with zeros are easily written too short, or not read at all.
+    /// Scalars with leading zeros are easily written too short, or rejected when they are read.
     #[test]
     fn small_numbers_survive_every_form() {
         for name in Curve::NAMES {
@@ -325,7 +325,7 @@ mod tests {
         for position in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[position] ^= 0x55;
-            // Whatever is read from the changed bytes, it must not be another key.
+            // The changed bytes may be rejected or read as the same key, but not as another one.
             if let Ok(read) = ssh::read(&bytes) {
                 assert_eq!(read.public(), key.public(), "{position}");
             }

@@ -142,14 +142,14 @@ impl Public {
         }
     }
 
-    /// MD5 fingerprint, as older SSH clients show it.
+    /// Returns the MD5 fingerprint, in the form of older SSH clients.
     pub fn fingerprint_md5(&self) -> String {
         let Some(bytes) = self.ssh() else { return String::new() };
         let pairs: Vec<String> = Md5::digest(bytes).iter().map(|b| HEXLOWER.encode(&[*b])).collect();
         pairs.join(":")
     }
 
-    /// SHA-256 fingerprint, as SSH clients show it.
+    /// Returns the SHA-256 fingerprint, in the form of SSH clients.
     pub fn fingerprint_sha256(&self) -> String {
         match self.ssh() {
             Some(bytes) => format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(bytes))),

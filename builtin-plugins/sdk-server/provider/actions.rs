@@ -1,4 +1,4 @@
-//! The methods about the provider itself, its functions and its actions.
+//! Methods for the provider itself, its functions and its actions.
 
 use proto::tfplugin6 as pb;
 use tonic::Status;

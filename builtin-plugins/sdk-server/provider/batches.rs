@@ -1,4 +1,4 @@
-//! Calls in batches: see `proto/calls.proto` for what travels, and why.
+//! Batched calls: see `proto/calls.proto` for the messages and the reason.
 //!
 //! One task serves a stream: it starts each call when it arrives, and sends the answers of finished calls together. Calls of plugins
 //! that never block run on that task, those of other plugins on threads of their own (see [`threads`](crate::threads)).
@@ -46,7 +46,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Starts a call. One that does not wait has ended when this returns, which saves a wake-up.
+    /// Starts a call. A call that does not wait has ended when this returns, which saves a wake-up.
     fn begin(&mut self, call: Call, cx: &mut Context<'_>) {
         let number = call.number;
         let called = call.method();
@@ -101,7 +101,7 @@ impl Exchange {
                         Poll::Ready(Some(Ok(batch))) => {
                             batch.requests.into_iter().for_each(|call| self.begin(call, cx))
                         }
-                        // The connection is gone, and with it all callers.
+                        // The connection is closed, and all callers with it.
                         Poll::Ready(_) => {
                             open = false;
                             self.callers.clear();
@@ -121,7 +121,8 @@ impl Exchange {
                 return;
             }
             for batch in batches(std::mem::take(&mut self.ready)) {
-                // Sending fails when the client is gone. The calls still run to their ends: they may be changing something.
+                // Sending fails if the client has disconnected. The calls still run to their ends, since they may be changing
+                // objects.
                 drop(answers.send(Ok(batch)).await);
             }
         }
@@ -155,7 +156,7 @@ fn answer(number: u64, result: Result<Bytes, Status>) -> Answer {
     }
 }
 
-/// Answers in messages, none of them too large.
+/// Distributes answers to messages below the size limit.
 fn batches(ready: Vec<Answer>) -> Vec<Answers> {
     let mut batches: Vec<Answers> = Vec::with_capacity(1);
     // As if a full message came before: the first answer opens a message.
@@ -173,7 +174,7 @@ fn batches(ready: Vec<Answer>) -> Vec<Answers> {
     batches
 }
 
-/// The service of calls in batches.
+/// Service for batched calls.
 pub(crate) struct Batches {
     pub service: Service,
     pub shutdown: Shutdown,

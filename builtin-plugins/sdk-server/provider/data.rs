@@ -1,4 +1,4 @@
-//! The methods about data sources, ephemeral resources and list resources.
+//! Methods for data sources, ephemeral resources and list resources.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,7 +14,7 @@ use monoform_sdk::calls::CallOptions;
 use monoform_sdk::served::{ListCall, OpenedEphemeral};
 
 fn time(at: SystemTime) -> prost_types::Timestamp {
-    // Times before 1970 cannot mean anything here.
+    // A time before 1970 would be a mistake of the provider, and counts as 1970.
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     prost_types::Timestamp {
         seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
@@ -108,7 +108,7 @@ impl Service {
         r: pb::close_ephemeral_resource::Request,
     ) -> Result<pb::close_ephemeral_resource::Response, Status> {
         let found = self
-            // No stop signal: after an interrupt, this call is what gives leases and tokens back.
+            // No stop signal: after an interrupt, this call releases leases and tokens.
             .run(|provider, _| async move { provider.close(&r.type_name, r.private.unwrap_or_default()).await })
             .await?;
         Ok(pb::close_ephemeral_resource::Response {

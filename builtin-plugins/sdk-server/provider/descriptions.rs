@@ -1,4 +1,5 @@
-//! The methods that describe a provider. Two of their answers differ between the protocols; a macro writes them for both.
+//! The methods that describe a provider. Two of their answers differ between the protocols, so a macro generates both
+//! versions.
 
 use monoform_sdk::served::{ServedProvider, identity_type};
 use proto::{tfplugin5, tfplugin6 as pb};
@@ -8,7 +9,7 @@ use tonic::{Request, Response, Status};
 use super::service::Service;
 use crate::messages::v6::{function, schema, type_bytes};
 
-/// The descriptions in the messages of one version of the protocol.
+/// Defines the methods with the messages of one version of the protocol.
 macro_rules! descriptions {
     ($version:ident) => {
         use std::collections::HashMap;
@@ -91,7 +92,7 @@ mod v6 {
     descriptions! { v6 }
 }
 
-/// Metadata of the answer with the schemas.
+/// Adds the metadata of the answer with the schemas.
 fn beside_schemas(provider: &ServedProvider, metadata: &mut MetadataMap) {
     // Metadata and no field, since the messages are the protocol's: hosts that do not know these keys ignore them.
     let state_only = provider.resources().filter(|(_, resource)| resource.state_only);

@@ -1,4 +1,4 @@
-//! The methods about managed resources.
+//! Methods for managed resources.
 
 use proto::tfplugin6 as pb;
 use tonic::Status;

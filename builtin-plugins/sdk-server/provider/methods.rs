@@ -12,7 +12,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::service::Service;
 
-/// A stream of messages. A type of its own, since the compiler cannot see that a future is `Send` that has the boxed stream itself.
+/// A stream of messages. A separate type, because the compiler cannot prove that a future with the boxed stream is `Send`.
 pub(super) struct Messages(BoxStream<'static, Result<Bytes, Status>>);
 
 impl Stream for Messages {
@@ -23,7 +23,7 @@ impl Stream for Messages {
     }
 }
 
-/// The function that answers a method, by which side sends a stream of messages.
+/// Function that answers a method, by the side that sends a stream of messages.
 pub(super) enum Method {
     Unary(Answer<Bytes, Bytes>),
     ServerStreaming(Answer<Bytes, Messages>),
@@ -32,7 +32,7 @@ pub(super) enum Method {
 
 pub(super) type Answer<Q, A> = fn(Service, Request<Q>) -> BoxFuture<'static, Result<Response<A>, Status>>;
 
-/// The message of a request.
+/// Decodes the message of a request.
 fn decoded<M: Message + Default>(bytes: Bytes) -> Result<M, Status> {
     M::decode(bytes).map_err(|error| Status::internal(format!("the request cannot be read: {error}")))
 }
@@ -41,7 +41,7 @@ fn encoded(message: &impl Message) -> Bytes {
     message.encode_to_vec().into()
 }
 
-/// A method that takes a message and returns one.
+/// Defines a method that takes a message and returns one.
 macro_rules! unary {
     ($method:ident) => {
         Method::Unary(|service, request| {
@@ -53,7 +53,7 @@ macro_rules! unary {
     };
 }
 
-/// A method that takes a message and returns one, each with its metadata.
+/// Defines a method that takes a message and returns one, each with its metadata.
 macro_rules! with_metadata {
     ($method:ident) => {
         Method::Unary(|service, request| {
@@ -66,7 +66,7 @@ macro_rules! with_metadata {
     };
 }
 
-/// A method whose answer is many messages.
+/// Defines a method whose answer is a stream of messages.
 macro_rules! server_streaming {
     ($method:ident) => {
         Method::ServerStreaming(|service, request| {
@@ -79,7 +79,7 @@ macro_rules! server_streaming {
     };
 }
 
-/// A method whose request is many messages.
+/// Defines a method whose request is a stream of messages.
 macro_rules! client_streaming {
     ($method:ident) => {
         Method::ClientStreaming(|service, request| {
@@ -91,7 +91,7 @@ macro_rules! client_streaming {
     };
 }
 
-/// The methods of a version of the protocol, by their names.
+/// Returns the method of this name in a version of the protocol.
 pub(super) fn method(version: u32, name: &str) -> Option<Method> {
     Some(match (version, name) {
         (5, "GetMetadata") => unary!(get_metadata_5),

@@ -1,7 +1,7 @@
 //! A provider as gRPC services: those of protocol 5 and of protocol 6, and the one that has calls in batches ([`batches`]).
 //!
-//! Both protocols have the same messages but for two, the descriptions of what there is, and for the names of some methods. So the
-//! methods are written once, in the messages of protocol 6, and [`methods`] is the table of what they are called. A test of the
+//! Both protocols have the same messages, except for two descriptions of the provider and the names of some methods. The methods
+//! are therefore written once, in the messages of protocol 6, and [`methods`] is the table of what they are called. A test of the
 //! crate `proto` holds the two protocols to that.
 //!
 //! The methods take and return encoded messages here, so that the machinery around them is compiled once rather than for each.

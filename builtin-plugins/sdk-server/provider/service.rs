@@ -14,11 +14,11 @@ use tonic::Status;
 use crate::messages::v6::dynamic;
 use crate::threads;
 
-/// The provider, and the call that is being answered.
+/// Provider of the service, and the call that is being answered.
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(super) provider: Arc<ServedProvider>,
-    /// The call that is being answered, where it counts as begun already.
+    /// Call that was already registered as begun, if there is one.
     pub(super) begun: Option<Arc<Call>>,
 }
 
@@ -27,7 +27,7 @@ impl Service {
         Service { provider, begun: None }
     }
 
-    /// Runs a call to its end, also if the caller goes away.
+    /// Runs a call to its end, even if the caller disconnects.
     pub(super) async fn run<T, F>(&self, call: impl FnOnce(Arc<ServedProvider>, Stop) -> F) -> Result<T, Status>
     where
         T: Send + 'static,
@@ -44,7 +44,7 @@ impl Service {
                 let work = call(self.provider.clone(), begun.stop());
                 threads::run_begun(true, begun.clone(), work).await
             }
-            // The one who waits is the task of all calls, which does not go away before they end.
+            // The awaiting task is the one for all batched calls, which does not end before them.
             Some(begun) => AssertUnwindSafe(call(self.provider.clone(), begun.stop()))
                 .catch_unwind()
                 .await
@@ -52,7 +52,7 @@ impl Service {
         }
     }
 
-    /// Runs a call that does not wait: at once where it cannot block.
+    /// Runs a call that does not wait: on this thread if it cannot block.
     pub(super) async fn run_now<T: Send + 'static>(
         &self,
         call: impl FnOnce(&ServedProvider) -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! The methods about state stores.
+//! Methods for state stores.
 
 use futures::Stream;
 use monoform_sdk::Diagnostics;
@@ -29,7 +29,8 @@ impl Service {
         request: Request<pb::configure_state_store::Request>,
     ) -> Answer<pb::configure_state_store::Response> {
         let r = request.into_inner();
-        // The host proposes a size; the answer, never above it, is what both sides use from here on.
+        // The host proposes a size; the size in the answer, which is never above it, is used by both
+        // sides.
         let asked = r.capabilities.unwrap_or_default().chunk_size;
         let chunk_size = state_store::chunk_size(usize::try_from(asked).unwrap_or_default());
         let result = self

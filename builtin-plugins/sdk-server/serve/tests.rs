@@ -1,4 +1,5 @@
-//! A provider and a provisioner called through real sockets, in both versions of the protocol, with and without TLS.
+//! Tests of a provider and a provisioner that are called through real sockets, in both versions of the protocol,
+//! with and without TLS.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -615,7 +616,7 @@ impl monoform_sdk::DataSource for Wait {
     }
 }
 
-/// A stream of calls: where to send them, and where the answers come.
+/// Opens a stream of calls; returns the sender of calls and the receiver of answers.
 async fn exchange(served: &Served) -> (mpsc::Sender<calls::Requests>, tonic::Streaming<calls::Answers>) {
     let (sender, requests) = mpsc::channel(8);
     let mut client = calls::provider_calls_client::ProviderCallsClient::new(plain(&served.path).await);
@@ -635,7 +636,7 @@ fn call(number: u64, method: calls::request::Method, message: &impl prost::Messa
     }
 }
 
-/// All answers until there are this many, by number.
+/// Receives answers until there are this many; returns them by number.
 async fn answered(answers: &mut tonic::Streaming<calls::Answers>, count: usize) -> BTreeMap<u64, calls::Answer> {
     let mut all = BTreeMap::new();
     while all.len() < count {
@@ -706,7 +707,7 @@ async fn call_in_a_batch_whose_caller_is_gone_is_asked_to_stop() {
     let stopped = answered(&mut answers, 1).await;
     let answer = tfplugin6::read_data_source::Response::decode(stopped[&2].message.clone()).unwrap();
     assert_eq!(answer.diagnostics[0].summary, "Stopped");
-    // The caller of the other goes away with the connection.
+    // The caller of the other call disconnects.
     drop((requests, answers));
     served.end().await;
 }

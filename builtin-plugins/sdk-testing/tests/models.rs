@@ -1,5 +1,5 @@
-//! Models as authors write them: blocks of every kind, attributes with attributes, members taken from another model, and
-//! providers put together.
+//! Tests of models as authors write them: blocks of every kind, attributes with attributes, members taken from another
+//! model, and providers put together.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(missing_docs, reason = "what these are for is in the tests")]
@@ -102,7 +102,7 @@ fn door(width: i64) -> Door {
     }
 }
 
-/// The configuration of a house that has one of everything.
+/// Builds a configuration of a house with one block or attribute of every kind.
 fn config() -> Vec<(&'static str, Value)> {
     let house = House {
         address: Address {
@@ -354,7 +354,7 @@ async fn blocks_that_the_configuration_leaves_out_can_be_computed() {
     assert!(!planned.get("lamp").unwrap().is_known(), "{planned:?}");
     assert_eq!(watts(street.state().unwrap(), 0), Some(40.into()));
 
-    // Nothing changes, and nothing becomes unknown.
+    // Without a change, nothing becomes unknown.
     let planned = street.plan(&[("length", 3.into())]).await.unwrap().planned;
     assert_eq!(Some(&planned), street.state());
 

@@ -86,12 +86,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         return saved(session, &work, path);
     }
     let options = plan_options(&arguments.modes, session.ui.program)?;
-    // Before the plan is made, since a stream leaves nobody to approve it.
+    // Checked before the plan is made: with a stream there is no terminal on which to approve it.
     approval_possible(session, &work.guards.approval)?;
     direct(session, &work, &options)
 }
 
-/// Refuses a stream in which a question would be necessary.
+/// Reports an error if a stream of events is selected and the plan would have to be approved.
 pub fn approval_possible(session: &Session, approval: &Approval) -> Result<(), UsageError> {
     if session.stream.is_none() || approval.is_automatic() {
         return Ok(());
@@ -102,7 +102,7 @@ pub fn approval_possible(session: &Session, approval: &Approval) -> Result<(), U
     ))
 }
 
-/// Options of applying a plan, for all commands that do.
+/// Options of commands that apply a plan.
 pub struct Work<'a> {
     /// Arguments of the operation.
     pub arguments: OperationArguments,
@@ -190,10 +190,10 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
     }
 }
 
-/// Result of a plan and of the question whether to apply it.
+/// Decision about a plan: applied, refused, or made again.
 enum Planned {
     Approved(Box<Plan>, Diagnostics),
-    /// Another plan is to be made, without these parts.
+    /// Make another plan, without these addresses.
     Again(Vec<addrs::Target>),
     Ended(Outcome),
 }

@@ -121,7 +121,7 @@ impl Parsed {
     /// Reads a command line and the arguments that the environment adds. `commands` are the words of each command.
     ///
     /// # Errors
-    /// An option before the command lacks its value, or the environment's arguments cannot be taken apart.
+    /// An option before the command lacks its value, or the arguments from the environment have invalid quoting.
     pub fn new(arguments: &[String], env: &Env, commands: &[&str]) -> Result<Parsed, CommandLineError> {
         let mut parsed = Parsed {
             typed: arguments.to_vec(),

@@ -329,7 +329,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Helper that knows whether the edited line has text. The interrupt itself does not tell.
+/// Records whether the edited line has text: the interrupt itself does not tell.
 #[derive(Default)]
 struct Typed(Cell<bool>);
 

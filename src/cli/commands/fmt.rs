@@ -165,7 +165,7 @@ impl Formatter<'_> {
             let shown = path.display();
             match fs::metadata(&path) {
                 Err(e) => {
-                    // A wrong name may mean that all are wrong, so nothing else is rewritten.
+                    // One wrong name may mean that all names are wrong, so nothing else is rewritten.
                     self.problem(
                         format!("No file or directory at {shown}"),
                         format!("It cannot be formatted: {}.", files::io_reason(&e)),

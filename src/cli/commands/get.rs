@@ -66,7 +66,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::success().and_problems(problems, &project.sources))
 }
 
-/// Reads the flag with a mirror.
+/// Reads the flag that names a mirror.
 pub fn mirror_flag(flags: &mut Flags<'_>) -> Option<String> {
     flags.value(
         "mirror",

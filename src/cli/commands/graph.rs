@@ -123,7 +123,7 @@ impl Kind {
     }
 }
 
-/// Data that a graph is made of.
+/// Input of a graph: configuration, state, plan and variables.
 pub(super) struct Subject {
     pub project: Project,
     pub state: State,

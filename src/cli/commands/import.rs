@@ -139,7 +139,8 @@ fn perform(
     address: &AbsResourceInstance,
 ) -> (bool, syntax::Diagnostics) {
     let (planning, journal) = operation.import(options);
-    // All warnings are left out: they say that the plan is limited to one object, which is what the command is for.
+    // All warnings are left out: they say that the plan is limited to one object, which is the purpose of the
+    // command.
     let problems = planning.diagnostics.into_iter().filter(|d| d.is_error());
     let mut problems: syntax::Diagnostics = problems.collect();
     let found = planning.plan.and_then(|plan| {

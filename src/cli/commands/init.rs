@@ -502,7 +502,7 @@ fn space(session: &Session) {
     }
 }
 
-/// Records the directories of `-plugin-dir` for later commands.
+/// Records the directories of `-plugin-dir`, which later commands use, too.
 fn remember(session: &Session, dirs: &[String]) -> Result<(), Diagnostics> {
     let absolute = |dir: &String| {
         std::path::absolute(dir).map_or_else(|_| dir.clone(), |path| path.to_string_lossy().into_owned())

@@ -40,7 +40,7 @@ impl FromFlags for Arguments {
     }
 }
 
-/// Rule between questions and results, as wide as Terraform's.
+/// Rule line between questions and results, as wide as Terraform's.
 const RULE: &str = "\n---------------------------------------------------------------------------------\n";
 
 /// Limit of the host's answers, in bytes.
@@ -82,7 +82,7 @@ fn error(summary: &str, detail: impl Into<String>) -> Diagnostics {
     Diagnostic::error(summary, detail).into()
 }
 
-/// Way to obtain a token.
+/// Method of obtaining a token.
 enum Way {
     Oauth(Box<OauthClient>, Grant),
     /// The user copies the token from a page of this service.
@@ -169,7 +169,7 @@ impl Login<'_> {
         Err(warnings)
     }
 
-    /// Announces the login, and asks for agreement.
+    /// Announces the login, and asks the user to agree.
     fn consent(&self, way: &Way) -> Result<(), Diagnostics> {
         let tool = self.session.ui.program.tool;
         let mechanism = match way {

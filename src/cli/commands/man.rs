@@ -10,7 +10,6 @@ use crate::{TERRAFORM_VERSION, VERSION};
 /// Name of the program on its page.
 const NAME: &str = "monoform";
 
-/// Escapes roff's control characters in a text.
 fn text(plain: &str) -> String {
     let mut out = String::with_capacity(plain.len() + 16);
     for (i, line) in plain.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! Commands, one file each, with their table.
+//! Table of the commands, each of which has a file, and their dispatch.
 
 mod apply;
 mod command_line;
@@ -78,7 +78,7 @@ pub struct Command {
     details: &'static str,
     /// Returns the declarations of the command's arguments.
     declare: fn() -> Vec<clap::Arg>,
-    /// Flags of other commands that this command refuses with a reason.
+    /// Flags of other commands that this command rejects with an explanation.
     refused: &'static [Refused],
     /// Parses the arguments from clap's matches, and runs the command.
     run: fn(&Session, &clap::ArgMatches) -> Result<Outcome, Failure>,
@@ -104,7 +104,7 @@ impl Command {
 /// Commands whose `-json` is a stream of events.
 const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init", "query", "test"];
 
-/// Commands whose standard output is a result that scripts capture. With `-json`, that of every other command is one, too.
+/// Commands whose standard output is a result that scripts capture. With `-json`, this holds for every command.
 const CAPTURED: &[&str] = &[
     "console",
     "docs",
@@ -201,7 +201,7 @@ pub fn run(invocation: Invocation) -> Status {
     let env = Env::from(Environment::read(invocation.environment));
     let mode = Mode::current();
     let program = Program::called_as(&invocation.called_as, mode);
-    // Completion comes first: it must neither log nor print anything else, and be fast.
+    // Completion comes first: it must be fast, and must not log or print anything else.
     if let Some(line) = completion::line(&env) {
         return complete(
             invocation.builtins,
@@ -504,7 +504,6 @@ fn shown(matches: &clap::ArgMatches) -> Result<Shown, UsageError> {
     Ok(shown)
 }
 
-/// Returns the outcome of a command with wrong arguments.
 fn wrong_usage(surroundings: &Surroundings, command: &Command, failure: Failure, as_json: bool) -> Outcome {
     let outcome = Outcome::from(failure);
     // Editors that run validate read JSON in any case.

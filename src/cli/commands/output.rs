@@ -104,7 +104,7 @@ fn all(session: &Session, state: &State, as_json: bool) -> Outcome {
         return Outcome::document(&outputs.into());
     }
     if state.outputs.is_empty() {
-        // Written to standard output, in place of the list, where scripts expect it.
+        // Written to standard output in place of the list, because scripts expect it there.
         let problem = Diagnostic::warning("No outputs found", no_outputs(session.ui.program.command));
         let layout = Layout {
             style: session.ui.style(),

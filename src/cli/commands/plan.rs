@@ -186,7 +186,7 @@ fn remote(
     remote_run::perform(session, &request)
 }
 
-/// Returns the flag that a run on a server cannot regard, if there is one.
+/// Returns the first flag that a run on a server does not support, if one is set.
 fn only_local(session: &Session, arguments: &Arguments) -> Option<&'static str> {
     let flags = [
         ("-fail-on", arguments.fail_on.is_some()),
@@ -206,7 +206,7 @@ fn write_report(path: &str, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-/// Refuses to generate configuration in a mode without imports, or into an existing file.
+/// Reports an error if configuration is to be generated in a mode without imports, or into an existing file.
 fn can_generate(path: &str, mode: Mode) -> Result<(), Failure> {
     if mode != Mode::Normal {
         return Err(Failure::usage(

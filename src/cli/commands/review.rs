@@ -1,5 +1,5 @@
-//! The question whether to apply a plan. At a terminal, a person can look at the plan before the answer: at one object, at its
-//! reasons, at the plan without some parts, and keep the plan in a file.
+//! Prompt before a plan is applied. At a terminal, the user can first inspect one object or its reasons, make the plan again
+//! without some parts, or save it to a file.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::outcome::Failure;
 use crate::session::Session;
 use crate::workdir::Project;
 
-/// Lines about what can be answered beside yes and no.
+/// Help for the answers other than yes and no.
 const HELP: &str = "
   yes         applies the plan
   d ADDRESS   shows the change of one object in whole
@@ -33,7 +33,7 @@ Any other answer cancels.
 /// Answer to the question.
 pub(super) enum Decision {
     Approved,
-    /// Another plan is to be made, without these parts.
+    /// Make another plan, without these addresses.
     Again(Vec<Target>),
     Cancelled,
 }
@@ -48,7 +48,7 @@ pub(super) struct Review<'a> {
 }
 
 impl Review<'_> {
-    /// Asks until there is an answer to the question itself.
+    /// Prompts until the user answers yes or no.
     pub(super) fn answer(&self, question: &str, explanation: &str) -> Result<Decision, Failure> {
         let ui = &self.session.ui;
         let style = ui.style();
@@ -147,7 +147,7 @@ impl Review<'_> {
         }
     }
 
-    /// Returns the part that is to be left out; none if that is not possible, which the user is told.
+    /// Returns the address that is to be left out; none, with a message to the user, if that is not possible.
     fn excluded(&self, address: &str) -> Option<Target> {
         let ui = &self.session.ui;
         if !self.options.targets.is_empty() {

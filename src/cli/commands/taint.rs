@@ -49,7 +49,7 @@ struct Arguments {
     allow_missing: bool,
 }
 
-/// Arguments of `taint`, which in contrast to `untaint` has variables.
+/// Arguments of `taint`. Unlike `untaint`, it accepts variables.
 struct TaintArguments(Arguments);
 
 impl FromFlags for TaintArguments {
@@ -115,7 +115,7 @@ fn mark(
 ) -> Result<Outcome, Failure> {
     let backup = Backup::optional(arguments.state.backup.as_deref());
     let mut opened = state_session::open_for_edit(session, &arguments.state, arguments.lock, name, backup)?;
-    // From here on every way out goes through `close`, which gives the lock back.
+    // From here on every return path goes through `close`, which releases the lock.
     let mut state = opened.state.take().unwrap_or_default();
     let object = match find(&state, address) {
         Ok(object) => object,

@@ -207,7 +207,7 @@ impl FromFlags for DeleteArguments {
     }
 }
 
-/// Warns of the old name of an `env` command.
+/// Warns that an `env` command is the old name of a `workspace` command.
 pub fn deprecated(session: &Session) {
     session.ui.line(session.ui.style().yellow(format!(
         "Warning: the \"{} env\" family of commands is deprecated.\n\nThese commands are now called \"workspace\", and do the \
@@ -223,8 +223,8 @@ struct Workspaces {
 }
 
 impl Workspaces {
-    /// Determines the backend whatever workspace is selected: its name may be invalid, and selecting another one must be
-    /// possible.
+    /// Determines the backend without checking the selected workspace: if its name is invalid, it must be possible to
+    /// select another one.
     fn to_select(session: &Session) -> Result<Workspaces, Failure> {
         match workspace::selected(&session.stores()) {
             Ok(_) => Workspaces::new(session),
@@ -303,7 +303,7 @@ fn list(session: &Session, arguments: &ListArguments) -> Result<Outcome, Failure
     Ok(outcome.and_line(""))
 }
 
-/// Returns the warnings beside a list of workspaces.
+/// Returns the warnings that are shown with a list of workspaces.
 fn noted(session: &Session, names: &[String]) -> Diagnostics {
     let mut notes = Diagnostics::new();
     if session.env.workspace().is_some() {
@@ -368,7 +368,7 @@ fn show(session: &Session, _: &ShowArguments) -> Result<Outcome, Failure> {
     Ok(Outcome::line(workspace::selected(&session.stores())?))
 }
 
-/// Refuses a selection that `TF_WORKSPACE` would override.
+/// Reports an error if `TF_WORKSPACE` would override the selection.
 fn not_overridden(session: &Session, what: &str) -> Result<(), Failure> {
     if session.env.workspace().is_none() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Parser for the Markdown of the guides: headings, paragraphs, lists, tables and blocks of code. Forms that no guide uses
-//! (nested lists, links, emphasis) are not supported.
+//! Parser for the Markdown of the guides: headings, paragraphs, lists, tables and blocks of code. Syntax that no guide
+//! uses (nested lists, links, emphasis) is not supported.
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Block {

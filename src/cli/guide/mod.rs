@@ -1,6 +1,6 @@
 //! The guides: texts about more than one command, in this executable. `help TOPIC` shows them.
 //!
-//! They use few forms of Markdown, so that they can be read in the repository as well as on a terminal: headings, paragraphs,
+//! They use a small part of Markdown, so that they are readable both in the repository and on a terminal: headings, paragraphs,
 //! lists with `-` and numbers, tables, fenced blocks of code, and code in backticks.
 //!
 //! A test runs the commands of each guide in order (`tests/commands/guides.rs`). Comments before a block of code are instructions
@@ -33,7 +33,7 @@ enum Text {
     Guide(&'static str),
     Functions,
     Documents,
-    /// The manual page, in roff, which is made of the commands.
+    /// The manual page in roff, generated from the table of commands.
     Manual,
 }
 

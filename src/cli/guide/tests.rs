@@ -182,7 +182,7 @@ fn wrong_flag_is_found() {
     check_flags("test", "plan", &["plan", "-outt=x"]);
 }
 
-/// Returns the texts of the sources that are part of the executable, without their tests.
+/// Returns the texts of the source files of the executable, without their tests.
 fn sources() -> Vec<String> {
     fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).unwrap() {
@@ -207,7 +207,7 @@ fn sources() -> Vec<String> {
     files.iter().map(read).collect()
 }
 
-/// Returns the part at the beginning of a text that can be the name of a variable.
+/// Returns the longest prefix of a text that can be the name of a variable.
 fn name_at(text: &str) -> &str {
     let end = text.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
     &text[..end.unwrap_or(text.len())]

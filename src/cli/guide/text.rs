@@ -73,7 +73,8 @@ fn table(head: &[String], rows: &[Vec<String>], style: Style, width: usize, out:
     }
 }
 
-/// Computes the widths of the columns: as much as each needs, and less for the widest if the table would be too wide.
+/// Computes the column widths: each column gets what it needs, and the widest ones less if the table would be too
+/// wide.
 fn widths(head: &[String], rows: &[Vec<String>], width: usize) -> Vec<usize> {
     let longest = |at: usize| {
         let cells = rows.iter().map(|cells| cells.get(at)).chain([head.get(at)]);

@@ -44,7 +44,7 @@ pub(crate) fn target(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Targe
     }
 }
 
-/// Range of the first instance key in an address, or of the whole address if it has none.
+/// Returns the range of the first instance key in an address, or of the whole address if it has none.
 pub(crate) fn first_key(expr: &Expr) -> &Range {
     let keyed = |s: &TraversalStep| matches!(s, TraversalStep::Index { .. });
     match expr {

@@ -49,7 +49,7 @@ pub(crate) const MODULE_ARGUMENTS: &[&str] = &[
     "ignore_nested_deprecations",
 ];
 
-/// The typed blocks of one file.
+/// Typed blocks of one file.
 #[derive(Default)]
 pub(crate) struct FileBlocks {
     pub required_versions: Vec<Constraint>,
@@ -147,7 +147,7 @@ pub(crate) fn file(body: Arc<Body>, overriding: bool, diagnostics: &mut Diagnost
             "moved" => out.moved.extend(decoder.moved(block)),
             "import" => out.imports.extend(decoder.import(block)),
             "check" => {
-                // The nested data source is planned like any other, so it goes among the resources.
+                // The nested data source is planned like any other, so it is added to the resources.
                 let (check, data) = decoder.check(block);
                 out.checks.extend(check);
                 out.resources.extend(data);

@@ -150,7 +150,8 @@ impl Decoder<'_> {
         })
     }
 
-    /// Returns what a removed block without `lifecycle` means: Terraform destroys the object, OpenTofu forgets it.
+    /// Returns the `destroy` of a removed block without `lifecycle`: Terraform destroys the object, OpenTofu
+    /// forgets it.
     fn removed_without_lifecycle(&mut self, range: &Range) -> Option<bool> {
         let mode = Tool::current();
         let (destroy, what) = match mode {
@@ -174,7 +175,7 @@ impl Decoder<'_> {
         destroy
     }
 
-    /// Reads how an import block names its object: by exactly one of `id` and `identity`.
+    /// Reads the argument that identifies the object of an import block: exactly one of `id` and `identity`.
     fn import_by(&mut self, id: Option<Expr>, identity: Option<Expr>, range: &Range) -> Option<ImportBy> {
         match (id, identity) {
             (Some(id), None) => Some(ImportBy::Id(id)),

@@ -12,7 +12,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::model::provider_ref::ProviderRef;
 
-/// The expected content of a body, taken out of it.
+/// Attributes and blocks that a spec expects, taken out of a body, and the rest.
 pub(crate) struct Taken {
     attributes: Vec<Attribute>,
     /// The expected blocks, in source order.
@@ -41,7 +41,7 @@ pub(crate) fn partial(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnost
     split(body, spec)
 }
 
-/// As [`partial`], and everything else in the body is an error.
+/// Takes the expected content out of a body as [`partial`] does, and reports everything else as an error.
 pub(crate) fn exact(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Taken {
     let body = content::resolve(body, spec, diagnostics);
     content::exact(&body, spec, diagnostics);
@@ -76,12 +76,12 @@ fn split(body: Body, spec: BodySpec<'_>) -> Taken {
     }
 }
 
-/// Range of a block's header, at which diagnostics about the whole block point.
+/// Returns the range of a block's header, at which diagnostics about the whole block point.
 pub(crate) fn header(block: &Block) -> Range {
     block.header.clone()
 }
 
-/// Puts the content of the escape block `_` among the arguments that belong to a schema.
+/// Moves the content of the escape block `_` to the arguments that belong to a schema.
 pub(crate) fn unescape(blocks: &mut Vec<Block>, rest: &mut Body, what: &str, diagnostics: &mut Diagnostics) {
     let mut seen: Option<Range> = None;
     let (escapes, others): (Vec<Block>, Vec<Block>) = blocks.drain(..).partition(|b| &*b.ty == "_");
@@ -144,7 +144,7 @@ pub(crate) fn duplicate_block(kind: &str, owner: &str, first: &Range, block: &Bl
     .at(&block.header)
 }
 
-/// Rule for names, as a sentence for diagnostics.
+/// Rule for valid names, as a sentence for diagnostics.
 pub(crate) const NAME_RULE: &str =
     "A name begins with a letter or an underscore, and goes on with letters, digits, underscores and dashes only.";
 
@@ -264,7 +264,8 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
     None
 }
 
-/// As [`static_traversal`], for arguments that have never accepted quotes in the native syntax.
+/// Reads a static reference as [`static_traversal`] does, for arguments that have never accepted quotes in the native
+/// syntax.
 pub(crate) fn unquoted_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Traversal> {
     if expr.as_literal_text().is_some() && !matches!(expr, Expr::Json(_)) {
         not_a_traversal(expr, diagnostics);
@@ -330,7 +331,6 @@ pub(crate) fn keyword(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Arc<
     Some(text)
 }
 
-/// Reads the references in `depends_on`. Problems are reported.
 pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnostics) -> Vec<crate::model::Reference> {
     let Some(attribute) = attribute else { return Vec::new() };
     let mut out = Vec::new();

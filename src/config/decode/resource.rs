@@ -117,7 +117,7 @@ impl Decoder<'_> {
         Some(resource)
     }
 
-    /// Checks the provider that the type of a resource implies.
+    /// Checks the name of the provider that the type of a resource implies.
     fn check_implied_provider(&mut self, resource: &Resource) {
         // Only the form of the implied name is checked: the module's requirements decide which provider it is.
         if resource.provider_ref.is_none()
@@ -137,7 +137,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Takes over the nested blocks that the language defines.
+    /// Decodes the nested blocks that the language defines, and puts them into the resource.
     fn resource_blocks(&mut self, resource: &mut Resource, blocks: Vec<Block>, what: &str) {
         let mut lifecycle_at: Option<Range> = None;
         let mut connection_at: Option<Range> = None;
@@ -169,7 +169,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Reports `count` beside `for_each`, at the second of the two.
+    /// Reports `count` together with `for_each`, at the second of the two.
     pub(super) fn count_and_for_each(&mut self, count: Option<&Attribute>, for_each: Option<&Attribute>) {
         if let (Some(count), Some(for_each)) = (count, for_each) {
             let second = if count.name_range.start > for_each.name_range.start {
@@ -187,7 +187,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Reports `count`, `enabled` and `for_each` beside each other, at the last of them.
+    /// Reports `count`, `enabled` and `for_each` in one block, at the last of them.
     pub(super) fn one_repetition(&mut self, all: [Option<&Attribute>; 3]) {
         let [count, enabled, for_each] = all;
         if enabled.filter(|_| Tool::current().has_opentofu()).is_none() {
@@ -216,7 +216,7 @@ impl Decoder<'_> {
         );
     }
 
-    /// Returns the arguments of the tool whose language is read.
+    /// Returns the arguments of a `lifecycle` block in the language of the mode.
     fn lifecycle_spec() -> BodySpec<'static> {
         match Tool::current().has_opentofu() {
             true => LIFECYCLE,
@@ -268,7 +268,7 @@ impl Decoder<'_> {
             } else {
                 "ephemeral"
             };
-            // They are taken here, so that they have no effect below.
+            // Removed from the body here, so that they have no effect below.
             for (name, _) in LIFECYCLE.attributes {
                 if let Some(attribute) = taken.attribute(name) {
                     self.diagnostics.push(
@@ -413,7 +413,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Returns true if an expression may stand in `replace_triggered_by`: a reference to a managed resource, in whose
+    /// Returns true if `replace_triggered_by` may contain an expression: a reference to a managed resource, in whose
     /// keys only `count.index` and `each.key` are used.
     fn replace_trigger(&mut self, expr: &Expr) -> bool {
         let wrong = |what: &str| {

@@ -10,7 +10,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::{Decoder, parts};
 use crate::model::{Backend, StoreProvider};
 
-/// Content of the block that is not part of the store's own configuration.
+/// Arguments and blocks of `state_store` that are not part of the store's own configuration.
 const STATE_STORE: BodySpec<'static> = BodySpec {
     attributes: &[],
     blocks: &[("provider", &["name"])],

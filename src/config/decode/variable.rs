@@ -12,7 +12,7 @@ use super::{Decoder, parts};
 use crate::model::variable::{DeprecationNotice, Written};
 use crate::model::{Local, Output, Variable};
 
-/// Names that no variable can have, because they have a meaning of their own in `module` blocks.
+/// Names that no variable can have, because they are arguments of `module` blocks.
 const RESERVED: &[&str] = &[
     "source",
     "version",

@@ -244,7 +244,8 @@ fn unsupported_core_version_is_the_only_diagnostic() {
     );
 }
 
-/// An expression as count and trigger, as default and type, and as both arguments of an import.
+/// Builds configurations with an expression as count and trigger, as default and type, and as both
+/// arguments of an import.
 fn with_expression(expr: &str) -> [String; 3] {
     [
         format!(

@@ -1,4 +1,4 @@
-//! Whole configurations, from text to diagnostics.
+//! Test support: loads whole configurations from text, and compares their diagnostics.
 
 mod actions;
 mod blocks;
@@ -33,7 +33,7 @@ fn module(text: &str) -> Module {
     (*config(&[("main.tf", text)]).root.module).clone()
 }
 
-/// Every problem on a line: `error main.tf:1,2-3 Summary`, sorted by place.
+/// Formats every problem as a line `error main.tf:1,2-3 Summary`, sorted by position.
 fn report(loaded: &Loaded) -> String {
     let mut lines: Vec<_> = loaded
         .diagnostics

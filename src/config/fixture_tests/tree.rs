@@ -252,7 +252,7 @@ fn modules_that_are_missing_have_the_inputs_that_are_known() {
     )]);
     let missing = &loaded.missing[0];
     assert_eq!(missing.version.as_ref().map(|v| v.text.as_str()), Some("~> 1.0"));
-    // The default of a variable must not take the place of a value that is not known.
+    // The default of a variable must not replace a value that is not known.
     let inputs = missing.inputs.iter().map(|(k, v)| (&**k, v.is_wholly_known()));
     assert_eq!(inputs.collect::<Vec<_>>(), [("x", true), ("y", false)]);
 }

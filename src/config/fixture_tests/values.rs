@@ -49,7 +49,7 @@ fn lines(diagnostics: &syntax::Diagnostics) -> Vec<String> {
     diagnostics.iter().map(line).collect()
 }
 
-/// A configuration whose variable file changes with every read: at the n-th, it says "n". Only the module "1" exists.
+/// File source whose variable file changes with every read: at the n-th, it says "n". Only the module "1" exists.
 struct Changing(AtomicU32);
 
 impl FileSource for Changing {

@@ -23,7 +23,7 @@ struct Parsed {
     losses: Losses,
 }
 
-/// A version constraint that this program does not meet.
+/// Version constraint of a module that this program does not satisfy.
 struct Unmet {
     constraint: Constraint,
     /// True if the constraint is for OpenTofu.
@@ -44,7 +44,7 @@ impl Loader<'_> {
             mut losses,
         } = self.parse_directory(dir)?;
         let parsed = self.diagnostics.len();
-        // Before anything else: a configuration written for another version need not make sense to this one.
+        // Checked before anything is decoded: a configuration for another version may be invalid for this one.
         let unmet = self.unmet_versions(&bodies);
         let mut module = if unmet.is_empty() {
             let headers: Vec<Header> = bodies.iter().flat_map(|(_, body)| headers(body)).collect();
@@ -128,8 +128,8 @@ impl Loader<'_> {
         Ok(out)
     }
 
-    /// Returns the constraints that this version of the tool does not meet. Those of override files have precedence.
-    /// The constraints of a file are for the tool whose ending the file has.
+    /// Returns the constraints that this version of the tool does not meet. Constraints in override files take
+    /// precedence. The constraints of a file are for the tool whose ending the file has.
     fn unmet_versions(&self, bodies: &[(FileKind, Arc<Body>)]) -> Vec<Unmet> {
         let required = |overriding: bool| -> Vec<Unmet> {
             let of_kind = bodies
@@ -216,13 +216,14 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns true if a constraint allows the tool's version. Only its numbers count: a pre-release of 1.12 is a 1.12.
+    /// Returns true if a constraint allows the tool's version. The pre-release part is ignored: 1.12.0-beta1 counts as
+    /// 1.12.0.
     fn allows_tool(&self, unmet: &Unmet) -> bool {
         let version = Version::parse_lenient(self.version_of(unmet.opentofu));
         version.map_or(true, |v| unmet.constraint.allows(&v.core()))
     }
 
-    /// Returns the version that constraints for a tool are compared with.
+    /// Returns the tool's version that constraints are compared with.
     fn version_of(&self, opentofu: bool) -> &str {
         match opentofu {
             true => OPENTOFU_VERSION,

@@ -1,4 +1,4 @@
-//! Actions: `action` blocks, and the `action_trigger` blocks by which resources invoke them.
+//! `action` blocks, and the `action_trigger` blocks by which resources invoke them.
 
 use std::sync::Arc;
 
@@ -21,9 +21,8 @@ pub struct Action {
     /// Provider configuration that the block names; `None` if it names none.
     pub provider_ref: Option<ProviderRef>,
     pub provider: Provider,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
-    /// Range of the type label.
     pub type_range: Range,
 }
 
@@ -56,7 +55,7 @@ pub struct ActionTrigger {
     /// The actions are invoked if this is true or missing.
     pub condition: Option<Expr>,
     pub on_failure: ActionFailure,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }
 

@@ -11,7 +11,7 @@ use syntax::ast::Expr;
 pub struct CheckRule {
     pub condition: Expr,
     pub error_message: Expr,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }
 
@@ -21,6 +21,6 @@ pub struct Check {
     /// The data source declared inside; it is among the module's resources too.
     pub data: Option<Resource>,
     pub asserts: Vec<CheckRule>,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }

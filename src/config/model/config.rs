@@ -19,10 +19,10 @@ pub struct Config {
     pub root: ModuleNode,
 }
 
-/// A module in its place in the tree.
+/// Module at a path of the module tree.
 #[derive(Clone, Debug)]
 pub struct ModuleNode {
-    /// Names of the calls that lead here.
+    /// Names of the calls from the root to this module.
     pub path: addrs::Module,
     pub module: Arc<Module>,
     /// The source address of the call, as the module manifest has it; empty for the root.
@@ -30,7 +30,7 @@ pub struct ModuleNode {
     /// The version of an installed registry module.
     pub version: Option<String>,
     pub constraint: Option<Constraint>,
-    /// The called modules, by call name. A call whose module could not be loaded has no entry (which has been reported).
+    /// The called modules, by call name. A call whose module could not be loaded has no entry, and has been reported.
     pub children: BTreeMap<Arc<str>, ModuleNode>,
     /// Provider configurations that this module can name, by provider and alias.
     pub(crate) providers: VisibleProviders,
@@ -69,7 +69,6 @@ pub enum RequirementOrigin {
     ProviderBlock,
     /// The first resource or data source of the provider.
     Resource(addrs::Resource),
-    /// An `import` block.
     Import,
     /// The first action of the provider.
     Action(addrs::Action),
@@ -100,8 +99,7 @@ impl Config {
         self.nodes().into_iter().flat_map(|n| &n.module.losses.broken).collect()
     }
 
-    /// Returns true if a provider may be another one than it seems to be: implied by a name whose requirement has
-    /// errors.
+    /// Returns true if the address of a provider may be wrong: it is implied by a name whose requirement has errors.
     #[must_use]
     pub fn is_in_doubt(&self, provider: &Provider) -> bool {
         let nodes = self.nodes();
@@ -109,7 +107,7 @@ impl Config {
         *provider == Provider::implied(&provider.ty) && losses.any(|l| l.may_declare(&provider.ty))
     }
 
-    /// Returns true if a module was written for another version of the tool, so that nothing of it was read.
+    /// Returns true if a module was written for another version of the tool, so that it was not decoded.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.nodes().into_iter().any(|n| n.module.refused)

@@ -1,4 +1,4 @@
-//! A module: everything that the files of one directory declare.
+//! Declarations of a module: of all files in one directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::model::settings::{Backend, Cloud, Encryption};
 use crate::model::variable::{Local, Output, Variable};
 use crate::version::Constraint;
 
-/// A module: everything that the files of one directory declare. Several calls of one directory share it.
+/// Declarations of a module: of all files in one directory. Several calls of one directory share it.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
     /// Directory, relative to the working directory, as `path.module` returns it: `.`, `modules/a`, `../x`.
     pub source_dir: Arc<str>,
     pub files: Vec<ModuleFile>,
-    /// True if the module requires another version of the tool: then nothing else of it was decoded.
+    /// True if the module requires another version of the tool. Nothing else of it is decoded then.
     pub(crate) refused: bool,
-    /// Names and parts that errors took away from the module.
+    /// Names and parts that are missing in the module because of errors.
     pub losses: Losses,
     /// Constraints on the version of the tool, one for each `terraform` block that has one.
     pub required_versions: Vec<Constraint>,
@@ -51,7 +51,8 @@ pub struct Module {
     pub actions: BTreeMap<addrs::Action, Action>,
 }
 
-/// Names and parts that errors took away from a module: other problems may be their consequences.
+/// Names and parts that are missing in a module because of errors. Other problems may be consequences of
+/// that.
 #[derive(Clone, Debug, Default)]
 pub struct Losses {
     /// Parts of blocks that syntax errors may have garbled.
@@ -61,7 +62,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Returns true if something of this name may be declared, so that its absence is no error.
+    /// Returns true if a declaration of this name may be missing because of errors.
     #[must_use]
     pub fn may_declare(&self, name: &str) -> bool {
         self.names.contains(name)

@@ -35,12 +35,12 @@ pub struct ModuleCall {
     pub providers: Option<Vec<PassedProvider>>,
     /// True if deprecated values used in the module, or in modules it calls, are not warned about.
     pub ignore_nested_deprecations: bool,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }
 
 impl ModuleCall {
-    /// Returns the expressions that decide which instances there are.
+    /// Returns the expressions of the repetition arguments that are set.
     pub fn repetition(&self) -> impl Iterator<Item = &Expr> {
         self.count.iter().chain(&self.for_each).chain(&self.enabled)
     }
@@ -76,7 +76,7 @@ pub enum LiteralAddress {
     Evaluated,
 }
 
-/// An entry of `providers`: the module's name `child` for the caller's configuration `parent`.
+/// Entry of `providers`: the name `child` in the module for the caller's configuration `parent`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PassedProvider {
     /// Name in the called module.

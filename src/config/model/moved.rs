@@ -1,4 +1,4 @@
-//! `moved`, `removed` and `import` blocks: changes of the addresses under which objects are managed.
+//! `moved`, `removed` and `import` blocks, which change the addresses of managed objects.
 
 use addrs::{AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, Provider, Target};
 use syntax::Range;
@@ -14,7 +14,7 @@ pub struct Moved {
     pub from: MoveEndpoint,
     /// The new address, relative to the declaring module.
     pub to: MoveEndpoint,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }
 
@@ -25,10 +25,10 @@ pub struct MoveEndpoint {
     pub range: Range,
 }
 
-/// The object of a move.
+/// Subject of a move.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MoveSubject {
-    /// A module call if the last step has no key and neither has the other side's, else an instance of it.
+    /// A module call if the last steps of both sides have no key; otherwise an instance of a call.
     Module(ModuleInstance),
     /// A resource with all its instances, or its single instance if the other side is an instance.
     Resource(AbsResource),
@@ -46,7 +46,7 @@ pub struct Removed {
     /// Provisioners that run before objects are destroyed.
     pub provisioners: Vec<Provisioner>,
     pub connection: Option<Connection>,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }
 
@@ -75,7 +75,7 @@ pub struct Import {
     pub to: Expr,
     /// Target address without keys.
     pub to_resource: ConfigResource,
-    /// Target address, if all its keys are constant.
+    /// Target address as an instance, if all its keys are constant.
     pub to_instance: Option<AbsResourceInstance>,
     /// Identification of the object for the provider.
     pub by: ImportBy,
@@ -86,7 +86,7 @@ pub struct Import {
     /// Range of the `provider` argument.
     pub provider_range: Option<Range>,
     pub provider: Provider,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }
 

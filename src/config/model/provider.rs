@@ -17,9 +17,8 @@ pub struct ProviderConfig {
     pub body: Arc<Body>,
     /// Constraint in the deprecated `version` argument.
     pub version: Option<Constraint>,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
-    /// Range of the name label.
     pub name_range: Range,
 }
 
@@ -46,6 +45,6 @@ pub struct ProviderMeta {
     pub provider: Provider,
     /// Arguments that the provider's meta schema describes.
     pub body: Arc<Body>,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }

@@ -35,9 +35,8 @@ pub struct Resource {
     pub check: Option<Arc<str>>,
     /// Arguments of a `list` block besides its `config` block.
     pub list: Option<Box<ListArguments>>,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
-    /// Range of the type label.
     pub type_range: Range,
 }
 
@@ -51,7 +50,7 @@ pub struct ListArguments {
 }
 
 impl Resource {
-    /// Returns the expressions that decide which instances there are.
+    /// Returns the expressions of the repetition arguments that are set.
     pub fn repetition(&self) -> impl Iterator<Item = &Expr> {
         self.count.iter().chain(&self.for_each).chain(&self.lifecycle.enabled)
     }
@@ -96,9 +95,9 @@ pub struct Lifecycle {
     pub enabled: Option<Expr>,
     /// Makes destroying the object an error.
     pub prevent_destroy: Option<bool>,
-    /// As `prevent_destroy`, if the value is not constant.
+    /// The `prevent_destroy` argument, if its value is not constant.
     pub prevent_destroy_if: Option<Expr>,
-    /// If false, an object that is no longer needed only leaves the state.
+    /// If false, an object that is no longer needed is removed from the state and not destroyed.
     pub destroy: Option<bool>,
     pub ignore_changes: IgnoreChanges,
     /// References whose changes cause a replacement; their indexes may use `count.index` and `each.key`.
@@ -120,7 +119,7 @@ impl Lifecycle {
         self.prevent_destroy.is_some() || self.prevent_destroy_if.is_some()
     }
 
-    /// Returns true if an object that is no longer needed only leaves the state.
+    /// Returns true if an object that is no longer needed is removed from the state and not destroyed.
     #[must_use]
     pub fn keeps_object(&self) -> bool {
         self.destroy == Some(false)
@@ -149,9 +148,8 @@ pub struct Provisioner {
     pub body: Arc<Body>,
     /// Connection of this provisioner alone; it replaces that of the resource.
     pub connection: Option<Connection>,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
-    /// Range of the type label.
     pub type_range: Range,
 }
 
@@ -175,6 +173,6 @@ pub enum OnFailure {
 #[derive(Clone, Debug)]
 pub struct Connection {
     pub body: Arc<Body>,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }

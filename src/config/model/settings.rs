@@ -1,4 +1,4 @@
-//! The parts of a `terraform` block that say where the state is stored.
+//! The `backend`, `state_store`, `cloud` and `encryption` blocks of a `terraform` block.
 
 use std::sync::Arc;
 
@@ -10,13 +10,12 @@ use syntax::{Diagnostics, Range};
 #[derive(Clone, Debug)]
 pub struct Backend {
     pub ty: Arc<str>,
-    /// Settings: constants, or what is known before a plan (see [`crate::known::settle`]).
+    /// Settings: constants, or values that are known before a plan (see [`crate::known::settle`]).
     pub body: Arc<Body>,
-    /// Errors of settings that cannot be evaluated. Nothing can be stored with them.
+    /// Errors of settings that cannot be evaluated. The backend cannot be used with them.
     pub problems: Diagnostics,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
-    /// Range of the type label.
     pub type_range: Range,
     /// Provider of the store, for a `state_store` block.
     pub provider: Option<StoreProvider>,
@@ -41,7 +40,7 @@ pub struct StoreProvider {
     pub provider: Provider,
     /// Provider configuration, which can only be constants.
     pub body: Arc<Body>,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }
 
@@ -49,7 +48,7 @@ pub struct StoreProvider {
 #[derive(Clone, Debug)]
 pub struct Encryption {
     pub body: Arc<Body>,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
     /// Bodies of override files, in order.
     pub overrides: Vec<Arc<Body>>,
@@ -62,6 +61,6 @@ pub struct Cloud {
     pub body: Arc<Body>,
     /// Errors of settings that cannot be evaluated.
     pub problems: Diagnostics,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }

@@ -12,7 +12,7 @@ use crate::model::{CallAddress, CheckRule, PassedProvider, ProviderConfig, Refer
 
 #[derive(Clone, Debug, Default)]
 pub struct TestFile {
-    /// Path, relative to the working directory, as `-filter` takes it.
+    /// Path, relative to the working directory, in the form of `-filter`.
     pub name: Arc<str>,
     /// True if the file is in the test directory, not beside the configuration.
     pub in_test_dir: bool,
@@ -22,7 +22,7 @@ pub struct TestFile {
     /// `variable` blocks: types and defaults of values from outside.
     pub definitions: BTreeMap<Arc<str>, Variable>,
     pub providers: BTreeMap<LocalProviderConfig, TestProvider>,
-    /// Overrides that hold for all runs of the file.
+    /// Overrides that apply to all runs of the file.
     pub overrides: Vec<Override>,
 }
 
@@ -40,11 +40,11 @@ pub struct MockProvider {
     pub resources: BTreeMap<Arc<str>, Mock>,
     /// Mocks of data sources, by type.
     pub data: BTreeMap<Arc<str>, Mock>,
-    /// Overrides that hold for objects of this provider configuration.
+    /// Overrides that apply to objects of this provider configuration.
     pub overrides: Vec<Override>,
     /// True if computed values are known when planned.
     pub during_plan: bool,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }
 
@@ -55,11 +55,10 @@ pub struct Mock {
     pub defaults: Option<Attribute>,
     /// True if these values are known when planned.
     pub during_plan: bool,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }
 
-/// The kind of object that an override replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OverrideKind {
     Resource,
@@ -68,7 +67,6 @@ pub enum OverrideKind {
 }
 
 impl OverrideKind {
-    /// Returns the type of the block.
     #[must_use]
     pub fn block(self) -> &'static str {
         match self {
@@ -88,7 +86,7 @@ pub struct Override {
     pub values: Option<Attribute>,
     /// True if the values are known when planned.
     pub during_plan: bool,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
     /// Range of the target argument.
     pub target_range: Range,
@@ -105,7 +103,8 @@ pub struct TestRun {
     pub variables: BTreeMap<Arc<str>, Expr>,
     /// Alternate module that the run tests.
     pub module: Option<RunModule>,
-    /// Entries of `providers`: the module's name `child` for the file's configuration `parent`.
+    /// Entries of `providers`: the name `child` in the module for the file's configuration
+    /// `parent`.
     pub providers: Vec<PassedProvider>,
     pub asserts: Vec<CheckRule>,
     /// Objects whose conditions are expected to fail.
@@ -115,7 +114,7 @@ pub struct TestRun {
     pub state_key: Option<Arc<str>>,
     /// True if the run may run concurrently with others.
     pub parallel: bool,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }
 
@@ -148,7 +147,7 @@ impl Default for RunOptions {
 #[derive(Clone, Debug)]
 pub struct RunModule {
     pub address: CallAddress,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
 }
 

@@ -1,4 +1,4 @@
-//! Input variables, local values and output values.
+//! `variable`, `locals` and `output` blocks.
 
 use std::sync::Arc;
 
@@ -23,19 +23,19 @@ pub struct Variable {
     /// Default, converted to the type; `None` for a required variable.
     pub default: Option<Value>,
     pub description: Option<String>,
-    /// The value must not be shown.
+    /// Hides the value in output.
     pub sensitive: bool,
-    /// The value must not be stored.
+    /// Keeps the value out of state and plan.
     pub ephemeral: bool,
     /// Null is a valid value; if false, null means the default.
     pub nullable: bool,
-    /// The value must be known when the configuration is loaded, so that sources of modules can depend on it.
+    /// Requires that the value is known when the configuration is loaded, so that sources of modules can depend on it.
     pub is_const: bool,
     /// Notice if the variable is deprecated.
     pub deprecated: Option<DeprecationNotice>,
     /// Conditions that the value must satisfy.
     pub validations: Vec<CheckRule>,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
     /// Explicitly written arguments, for override files.
     pub(crate) written: Written,
@@ -50,7 +50,7 @@ pub struct DeprecationNotice {
     pub range: Range,
 }
 
-/// Explicitly written arguments of a variable or output: an override replaces only those.
+/// Arguments of a variable or output that are set explicitly: an override replaces only those.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Written {
     pub sensitive: bool,
@@ -76,7 +76,7 @@ impl Variable {
         !self.typed || self.ty.is_primitive()
     }
 
-    /// Returns the marks that the value gets.
+    /// Returns the marks of the variable's declaration.
     #[must_use]
     pub fn marks(&self) -> Marks {
         let mark = |yes: bool, mark: Marks| if yes { mark } else { Marks::NONE };
@@ -113,15 +113,15 @@ pub struct Output {
     /// Notice if the output is deprecated.
     pub deprecated: Option<DeprecationNotice>,
     pub description: Option<String>,
-    /// The value must not be shown.
+    /// Hides the value in output.
     pub sensitive: bool,
-    /// The value must not be stored.
+    /// Keeps the value out of the state.
     pub ephemeral: bool,
     /// Explicit dependencies, besides the references in the value.
     pub depends_on: Vec<Reference>,
     /// Conditions checked before the value is evaluated.
     pub preconditions: Vec<CheckRule>,
-    /// The header of the block.
+    /// Range of the block's header.
     pub range: Range,
     pub(crate) written: Written,
 }

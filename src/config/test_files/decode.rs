@@ -120,7 +120,7 @@ impl TestDecoder<'_> {
         let (mut runs, mut providers, mut once) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut overrides = BTreeMap::new();
         let blocks = parts::exact(body, FILE, self.diagnostics).blocks;
-        // The `test` block sets defaults for all runs, wherever in the file it stands.
+        // The `test` block sets defaults for all runs, wherever it is in the file.
         let (settings, blocks): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|b| &*b.ty == "test");
         let mut defaults = Defaults::default();
         for block in settings {
@@ -332,7 +332,7 @@ impl TestDecoder<'_> {
         out
     }
 
-    /// Reads an address that is a reference, or a reference in quotes.
+    /// Reads an address: a reference, with or without quotes.
     pub(super) fn address(&mut self, expr: &Expr) -> Option<Target> {
         let traversal = parts::static_traversal(expr, self.diagnostics)?;
         let parsed = address::text(&traversal).and_then(|text| {

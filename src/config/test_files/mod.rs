@@ -104,7 +104,7 @@ fn parsed(
             return None;
         }
     };
-    // Before the parser, whose diagnostics show the text.
+    // Recorded before parsing, because diagnostics show the text.
     sources.insert(path, String::from_utf8_lossy(&bytes).as_ref());
     let (body, problems) = if path.ends_with(".json") {
         syntax::json::parse_file(path, &bytes)

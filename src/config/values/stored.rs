@@ -1,4 +1,4 @@
-//! Values of variables that a workspace of HCP Terraform keeps for its own runs.
+//! Values of variables that a workspace of HCP Terraform stores for its own runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::{CollectedValues, Content, Given, ValueSource, VariableValue, evaluat
 use crate::model::{Module, Variable};
 use crate::parse;
 
-/// A value that a workspace keeps.
+/// A value that a workspace stores.
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoredValue {
     Text(String),

@@ -88,8 +88,8 @@ fn objects(got: &ObjectType, want: &ObjectType) -> String {
         [one, two] => return format!("attributes {one} and {two} are required"),
         [most @ .., last] => return format!("attributes {}, and {last} are required", most.join(", ")),
     }
-    // An attribute whose type never converts is reported before one whose values may not.
-    // Unsafe conversions first: with `safe_only`, more attributes fail.
+    // An attribute whose type never converts is reported before one that fails for some values only. Unsafe
+    // conversions first: with `safe_only`, more attributes fail.
     for safe_only in [false, true] {
         for a in want.attributes() {
             if let Some(ty) = got.get(&a.name)

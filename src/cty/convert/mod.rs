@@ -265,7 +265,7 @@ fn to_sequence(
         true => Value::set(element, items),
         false => Value::list(element, items),
     };
-    // Without elements there is nothing to derive an open element type from, except the source's own.
+    // Without elements, an open element type can only be taken from the source's type.
     if items.is_empty() {
         let element = match from.element() {
             Some(own) if want == Type::Dynamic => own.clone(),
@@ -352,7 +352,7 @@ fn map_elements(value: &Value, want: &Type, plain: Type, path: &mut Steps) -> Re
     Ok(Value::map_of_sorted(element, keys.iter().cloned().zip(out).collect()))
 }
 
-/// Gives converted elements one type. If the target type was partly open, they may differ so far.
+/// Converts the elements to one common type, as their types may differ if the target type is partly open.
 fn uniform(
     items: Vec<Value>,
     plain: &Type,
@@ -414,7 +414,7 @@ fn convert_unknown(from: &Type, known: Option<&Refinements>, to: Type) -> Value 
     Value::unknown_refined(to, out)
 }
 
-/// Returns the target type with every `any` replaced by the source type's part in that place.
+/// Returns the target type with every `any` replaced by the corresponding part of the source type.
 fn fill_dynamic(from: &Type, to: &Type) -> Type {
     if !to.has_dynamic() {
         return to.clone();

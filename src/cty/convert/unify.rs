@@ -204,7 +204,7 @@ fn parts_by_place(types: &[&Type]) -> Option<Vec<Vec<Type>>> {
     Some(places)
 }
 
-/// Returns the type with these parts in place of its own.
+/// Returns a type of the same kind with these parts.
 fn with_parts(ty: &Type, parts: Vec<Type>) -> Type {
     let mut parts = parts.into_iter();
     let mut element = |collection: fn(Type) -> Type| collection(parts.next().unwrap_or(Type::Dynamic));

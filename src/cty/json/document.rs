@@ -1,4 +1,4 @@
-//! JSON documents without a library: for plugins, whose authors choose their own JSON library.
+//! JSON documents without an external library, since authors of plugins choose their own.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -100,7 +100,7 @@ fn document_of(value: &Value, ty: &Type) -> Result<Json, CodecError> {
 /// A document under construction.
 #[derive(Default)]
 struct Document {
-    /// Arrays and objects whose end is still to come; an object with the name of its next member.
+    /// Arrays and objects that are not complete yet; for an object with the name of its next member.
     open: Vec<(Json, Option<String>)>,
     finished: Json,
 }

@@ -54,7 +54,7 @@ impl<'t> Members<'t> {
         self.0.push((name, value));
     }
 
-    /// Sorts the members. Text of this crate is sorted already. The last of several members with one name counts.
+    /// Sorts the members, which texts of this crate already are. The last of several members with one name is used.
     fn finished(mut self) -> Members<'t> {
         if !self.0.is_sorted_by(|(a, _), (b, _)| a < b) {
             // Reversed first, because the stable sort keeps this order for equal names, and `dedup_by` keeps the first.
@@ -115,7 +115,7 @@ impl<'t> Parser<'t> {
         self.at += (self.rest().iter()).take_while(|b| b" \t\r\n".contains(b)).count();
     }
 
-    /// Takes a character if it is the next one.
+    /// Consumes a byte if it is the next one.
     fn take(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);

@@ -1,5 +1,5 @@
-//! Abstraction of JSON documents, so that reading and writing have one implementation for this crate's documents and for
-//! those of a library.
+//! Abstraction over representations of JSON documents, so that this crate's documents and those of a library share one
+//! implementation.
 
 /// A JSON document of any representation.
 pub(super) trait Tree: Sized {

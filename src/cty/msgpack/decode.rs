@@ -158,7 +158,7 @@ fn check_depth(depth: usize) -> Result<(), CodecError> {
 
 fn read(from: &mut Reader<'_>, ty: &Type, depth: usize) -> Result<Value, CodecError> {
     check_depth(depth)?;
-    // Extension types stand for unknown values.
+    // Extensions encode unknown values.
     match from.peek()? {
         0xc7..=0xc9 | 0xd4..=0xd8 => return read_unknown(from, ty),
         0xc0 => {
@@ -261,7 +261,7 @@ fn read_object(from: &mut Reader<'_>, ty: &Arc<ObjectType>, depth: usize) -> Res
         return Err(CodecError::new(message));
     }
     let mut items = Vec::with_capacity(length);
-    // Encoders write attributes in order of their names, so each is usually at its place.
+    // Encoders write attributes in order of their names, so each is usually at its position.
     for (i, attribute) in ty.attributes().iter().enumerate() {
         let before = from.bytes;
         match from.text()? {
@@ -332,7 +332,7 @@ fn read_dynamic(from: &mut Reader<'_>, depth: usize) -> Result<Value, CodecError
 
 fn read_unknown(from: &mut Reader<'_>, ty: &Type) -> Result<Value, CodecError> {
     let (code, body) = from.extension()?;
-    // Extensions of one byte are plain unknown values, whatever their code: the form before refinements.
+    // Extensions of one byte are unknown values without refinements, whatever their code: the original form.
     if body.len() <= 1 {
         return Ok(Value::unknown(ty.clone()));
     }

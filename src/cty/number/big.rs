@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use dashu_base::BitTest;
 use dashu_int::UBig;
 
-/// Limit on exponents: a number is at most about two to this power, and at least two to its negative. Beyond are
-/// infinity and zero.
+/// Limit on exponents: a number is at most about two to this power, and at least two to its negative. Larger numbers
+/// become infinity, smaller ones zero.
 ///
 /// That is some 300,000 decimal digits: more than any document has, and few enough to print.
 pub(super) const MAX_BINARY_EXPONENT: i64 = 1 << 20;
@@ -80,7 +80,7 @@ impl Big {
         Some(Big::round(negative, UBig::from(mantissa), exponent, false, precision))
     }
 
-    /// Rounds `mantissa * 2^exponent`, or slightly more if `more`, half to even to the precision.
+    /// Rounds `mantissa * 2^exponent`, or slightly more if `more` is true, half to even to the precision.
     pub fn round(negative: bool, mantissa: UBig, exponent: i64, more: bool, precision: u32) -> Big {
         let (mut mantissa, mut exponent) = (mantissa, exponent);
         let bits = mantissa.bit_len();

@@ -196,8 +196,8 @@ fn shortest_digits(mantissa: &UBig, exponent: i64, precision: u32) -> Decimal {
     decimal
 }
 
-/// As [`shortest_digits`], if the interval crosses a power of ten: digit positions differ, so whole decimals are
-/// compared.
+/// Computes the digits as [`shortest_digits`] does, if the interval crosses a power of ten: digit positions differ, so whole
+/// decimals are compared.
 fn shortest_across_power(decimal: Decimal, lower: &Decimal, upper: &Decimal, even: bool) -> Decimal {
     for count in 1..decimal.digits.len() {
         let mut down = Decimal {

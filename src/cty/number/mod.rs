@@ -112,7 +112,7 @@ impl Number {
         }
     }
 
-    /// Returns the number as an `i64`, if it is one exactly.
+    /// Returns the number as an `i64`, if that is exact.
     #[must_use]
     pub fn to_i64(&self) -> Option<i64> {
         match &self.0 {
@@ -121,7 +121,7 @@ impl Number {
         }
     }
 
-    /// Returns the number as a `u64`, if it is one exactly.
+    /// Returns the number as a `u64`, if that is exact.
     #[must_use]
     pub fn to_u64(&self) -> Option<u64> {
         match &self.0 {
@@ -130,7 +130,7 @@ impl Number {
         }
     }
 
-    /// Returns the number as a `usize`, if it is one exactly.
+    /// Returns the number as a `usize`, if that is exact.
     #[must_use]
     pub fn to_usize(&self) -> Option<usize> {
         self.to_u64().and_then(|n| n.try_into().ok())
@@ -146,7 +146,7 @@ impl Number {
         }
     }
 
-    /// Returns the number as a double, if it is one exactly.
+    /// Returns the number as a double, if that is exact.
     #[must_use]
     pub fn to_f64_exact(&self) -> Option<f64> {
         let n = self.to_f64();
@@ -285,7 +285,7 @@ impl Number {
         Some((big.negative, decimal.digits, decimal.point))
     }
 
-    /// Returns the number as an `i128`, if it is one exactly.
+    /// Returns the number as an `i128`, if that is exact.
     #[must_use]
     pub fn to_i128(&self) -> Option<i128> {
         match &self.0 {
@@ -329,7 +329,7 @@ impl Number {
     }
 
     fn from_big(big: Big) -> Number {
-        // A number that fits the fast path goes back to it.
+        // A result that fits the fast path is stored in its form.
         if big
             .integer_bits()
             .is_some_and(|bits| bits <= 64 && bits <= u64::from(big.precision))
@@ -389,8 +389,8 @@ impl From<usize> for Number {
     }
 }
 
-/// Whole numbers are equal if their values are; fractions, if their text is: `0.1` is the same number at every
-/// precision. Terraform compares like this. Minus zero equals zero.
+/// Whole numbers are equal if their values are equal; fractions, if their texts are equal: `0.1` is the same number at
+/// every precision. Terraform compares like this. Minus zero equals zero.
 impl PartialEq for Number {
     fn eq(&self, other: &Number) -> bool {
         match (&self.0, &other.0) {

@@ -1,4 +1,4 @@
-//! Numbers, against what Terraform prints.
+//! Tests of numbers, compared with Terraform's output.
 
 use proptest::prelude::*;
 

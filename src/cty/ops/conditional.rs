@@ -14,7 +14,6 @@ pub enum ConditionalError {
     /// A condition that is null.
     #[error("The condition is null; it must be true or false.")]
     NullCondition,
-    /// A condition that does not convert to a bool.
     #[error("The condition expression must be of type bool.")]
     ConditionNotBool,
     /// A chosen result that does not convert to the common type, although its type does.

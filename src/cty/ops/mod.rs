@@ -62,7 +62,7 @@ fn logic(a: &Value, b: &Value, f: fn(bool, bool) -> bool) -> Result<Value, OpErr
     let (a, b, marks) = operands(a, b, &Type::Bool)?;
     let out = match (a.as_bool(), b.as_bool()) {
         (Some(a), Some(b)) => Value::bool(f(a, b)),
-        // Unknown even if one operand decides: a known result would hide an error in the other.
+        // Unknown even if one operand decides: a known result would hide an error in the other operand.
         _ => Value::unknown_not_null(Type::Bool),
     };
     Ok(out.with_marks(marks))
@@ -77,7 +77,8 @@ pub enum Side {
     Right,
 }
 
-/// Returns the result of `||` (`or`) or `&&` if one operand decides it, with that operand: only its problems count.
+/// Returns the result of `||` (`or`) or `&&` if one operand decides it, with that operand: only its problems are
+/// reported.
 ///
 /// `left_failed` is true if the evaluation of the left operand had errors; an operand with errors is unknown. Null is
 /// not true, so it decides `&&`. The result has the marks of both operands.

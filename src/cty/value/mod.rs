@@ -324,7 +324,7 @@ impl Value {
 
     /// Returns the elements of a known, non-null map or object, sorted by name. Marks of the whole are not on them.
     pub fn entries(&self) -> Option<impl Iterator<Item = (&Arc<str>, &Value)>> {
-        // Either names and values, or pairs: one iterator type for both.
+        // Slices of names and values, or of pairs, so that one iterator type serves both.
         type Parts<'a> = (&'a [ObjectAttribute], &'a [Value], &'a [(Arc<str>, Value)]);
         let (names, values, pairs): Parts<'_> = match (&self.kind, &self.ty) {
             (Kind::Seq(values), Type::Object(o)) => (o.attributes(), values, &[]),
@@ -369,7 +369,7 @@ impl Value {
         self.len() == Some(0)
     }
 
-    /// Adds refinements to an unknown value; see [`Value::unknown_refined`]. A known value stays unchanged.
+    /// Adds refinements to an unknown value; see [`Value::unknown_refined`]. A known value is returned unchanged.
     #[must_use]
     pub fn refine(self, more: &Refinements) -> Value {
         let Kind::Unknown(known) = &self.kind else { return self };

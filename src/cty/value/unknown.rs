@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{Kind, Value};
 use crate::{Refinements, Type};
 
-/// Limit on a list of unknown elements made from its length, because a plugin may claim any length.
+/// Limit on the length of a list of unknown elements that is built from refinements, because a plugin may claim any
+/// length.
 const MAX_SPELLED_OUT: usize = 1 << 16;
 
 impl Value {

@@ -1,4 +1,4 @@
-//! `external`: keys from a program.
+//! Key provider `external`: keys from a program.
 
 use cty::Type;
 use schema::BlockSchema;
@@ -20,7 +20,7 @@ pub(super) fn schema() -> BlockSchema {
     schema_of(&[("command", Type::List(Arc::new(Type::String)), true)])
 }
 
-/// Metadata as the program makes and reads them.
+/// Metadata that the program produces and later reads.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Metadata {
@@ -71,7 +71,7 @@ impl External {
 
 impl Source for External {
     fn new_key(&self) -> Result<(Vec<u8>, Vec<u8>), ProviderError> {
-        // In the protocol, null in place of stored metadata is the request for a new key.
+        // In the protocol, null instead of stored metadata requests a new key.
         let output = self.run(b"null")?;
         let metadata = output.meta.unwrap_or(Metadata {
             external_data: BTreeMap::new(),

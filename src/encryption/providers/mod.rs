@@ -1,7 +1,7 @@
-//! Key providers: where keys come from.
+//! Key providers, which create keys and find them again.
 //!
-//! A provider makes a new key for each run that writes, with metadata that are stored beside what the key encrypts.
-//! From these it finds the key again.
+//! A provider creates a new key for each run that writes, with metadata that are stored beside the encrypted text
+//! and from which it finds the key again.
 
 mod external;
 mod openbao;
@@ -16,14 +16,14 @@ use serde::de::DeserializeOwned;
 
 /// Types of key providers.
 pub(crate) const TYPES: &[&str] = &["external", "openbao", "pbkdf2"];
-/// Types that OpenTofu has and this program has not.
+/// Types of key providers that OpenTofu has and this program lacks.
 pub(crate) const NOT_YET: &[&str] = &["aws_kms", "azure_vault", "gcp_kms"];
 
 /// Reason why a provider has no key, as a clause.
 #[derive(Debug)]
 pub(crate) enum ProviderError {
     Configuration(String),
-    /// The stored metadata make no sense.
+    /// Stored metadata that are invalid.
     Metadata(String),
     Failure(String),
 }
@@ -120,12 +120,12 @@ fn bytes(value: &Value, name: &str) -> Result<Vec<u8>, ArgumentError> {
 /// Output of a key provider.
 pub(crate) struct Keys {
     pub encryption: Vec<u8>,
-    /// `None` if nothing can be decrypted.
+    /// Key for decryption; `None` if there is nothing to decrypt.
     pub decryption: Option<Vec<u8>>,
 }
 
 impl Keys {
-    /// Returns the keys as expressions see them.
+    /// Converts the keys to the value that expressions refer to.
     pub fn to_value(&self) -> Value {
         let list = |bytes: &[u8]| {
             let numbers = bytes.iter().map(|byte| Value::number(i64::from(*byte)));
@@ -147,7 +147,7 @@ pub(crate) trait Source {
     /// Finds the key of stored metadata.
     fn stored_key(&self, metadata: &[u8]) -> Result<Vec<u8>, ProviderError>;
 
-    /// Length of the keys in bytes, where the configuration says it.
+    /// Length of the keys in bytes, if the configuration sets it.
     fn key_length(&self) -> usize {
         32
     }
@@ -198,7 +198,7 @@ fn written(metadata: &impl serde::Serialize) -> Result<Vec<u8>, ProviderError> {
     serde_json::to_vec(metadata).map_err(|e| ProviderError::Failure(e.to_string()))
 }
 
-/// Bytes as base64 in JSON.
+/// Serialization of bytes as base64 text.
 mod base64_text {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;

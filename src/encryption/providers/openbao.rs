@@ -1,4 +1,4 @@
-//! `openbao`: data keys of the transit engine of OpenBao, or of HashiCorp Vault.
+//! Key provider `openbao`: data keys of the transit engine of OpenBao, or of HashiCorp Vault.
 
 use ::files::Environment;
 use base64::Engine as _;

@@ -1,4 +1,4 @@
-//! `pbkdf2`: a key from a passphrase, or from the key of another provider.
+//! Key provider `pbkdf2`: a key from a passphrase, or from the key of another provider.
 
 use std::num::NonZeroU32;
 
@@ -25,7 +25,7 @@ pub(super) fn schema() -> BlockSchema {
     ])
 }
 
-/// Parameters of a derivation, as they are stored.
+/// Parameters of a derivation, in their stored form.
 #[derive(Serialize, Deserialize)]
 struct Parameters {
     #[serde(with = "base64_text")]

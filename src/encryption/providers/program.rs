@@ -1,4 +1,4 @@
-//! Programs that make keys, or that encrypt: one process for each request.
+//! Programs that provide keys, or that encrypt: one process for each request.
 //!
 //! A program first prints a line that names the protocol. Then it reads a JSON document from its standard input, and
 //! prints another one.
@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The first line of a program's output.
 pub(crate) struct Header {
     pub magic: &'static str,
-    /// The program in the words of a message.
+    /// Description of the program in messages.
     pub what: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Requests of key providers to servers.
+//! Requests from key providers to servers.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use proxies::Proxies;
 use serde_json::Value as Json;
 use trust::Verifier;
 
-/// Limit of the size of an answer: they have a key and little else.
+/// Limit of the size of an answer, which has little besides a key.
 const MAX_ANSWER: u64 = 1 << 20;
 
-/// Reason why nothing can be waited for, as a clause.
+/// Reason why a future cannot be awaited, as a clause.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WaitError {
     #[error("{}", io_reason(.0))]
@@ -23,7 +23,7 @@ pub(crate) enum WaitError {
     Panicked,
 }
 
-/// Runs a future to its end, whether or not this thread belongs to a runtime.
+/// Runs a future to its end, inside or outside of a runtime.
 pub(super) fn block_on<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, WaitError> {
     // A thread of its own: states are written from threads of a runtime, too, where nothing may be blocked on.
     std::thread::scope(|scope| {
@@ -40,7 +40,7 @@ pub(super) fn block_on<T: Send>(work: impl Future<Output = T> + Send) -> Result<
     })
 }
 
-/// Trust in a server's certificate.
+/// Trust anchors for a server's certificate.
 pub(super) enum Trust {
     System,
     /// The certificates in this PEM text.
@@ -49,7 +49,7 @@ pub(super) enum Trust {
     Any,
 }
 
-/// Reason why no server can be trusted, as a clause.
+/// Reason why the trust anchors cannot be used, as a clause.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TrustError {
     #[error("there is no usable certificate in the file of certificates")]

@@ -1,4 +1,4 @@
-//! Tests of whole configurations: what is encrypted is decrypted, and nothing else is.
+//! Tests of whole configurations: encryption and decryption, and rejected texts.
 
 mod chains;
 mod programs;
@@ -54,7 +54,8 @@ fn refusal(body: &str) -> String {
     format!("{}: {}", problems.0[0].summary, problems.0[0].detail)
 }
 
-/// A target with one passphrase; iterations are as few as are allowed.
+/// Builds a configuration of a target with one passphrase and the smallest allowed number of
+/// iterations.
 fn of_passphrase(passphrase: &str) -> String {
     format!(
         "key_provider \"pbkdf2\" \"p\" {{\n passphrase = \"{passphrase}\"\n iterations = 200000\n}}\n\

@@ -1,4 +1,4 @@
-//! Programs that make keys, or that encrypt.
+//! Tests of programs that provide keys or encrypt.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Errors of the configuration, and how the environment changes it.
+//! Tests of errors in the configuration, and of changes by the environment.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The transit engine of OpenBao, in place of which a small server answers.
+//! Tests of the transit engine of OpenBao, with a small server in its place.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use state::codec::Cipher as _;
 
 use super::*;
 
-/// Starts a server that knows one key and one token. Returns its address and the requests that it gets.
+/// Starts a server that knows one key and one token. Returns its address and the received requests.
 fn server() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

@@ -196,7 +196,6 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Invokes an action that the user requests.
     pub(super) async fn invoke_requested(&self, invocation: &ActionInvocation) -> Result<(), Reported> {
         let result = self.invoke_planned(invocation).await;
         result.map_err(|failed| self.context.fail(failed.unreported()))

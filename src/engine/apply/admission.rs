@@ -22,8 +22,6 @@ impl Applier<'_> {
         slot
     }
 
-    /// Returns the lane of an operation, if its provider has one. An object that is in the state alone needs no adapted limit, but
-    /// one that the user has set holds for it, too.
     fn lane(&self, change: &ResourceChange) -> Option<Arc<Lane>> {
         let (lanes, provider) = (self.context.inputs.lanes?, &change.provider.provider);
         lanes

@@ -222,8 +222,8 @@ impl Applier<'_> {
         Ok(value)
     }
 
-    /// Waits for the turn of an operation whose intent is written. After an interrupt in the meantime, the operation
-    /// does not begin.
+    /// Waits until the operation may run; its intent is written. After an interrupt in the meantime, the operation does
+    /// not begin.
     async fn take_turn(&self, s: &ObjectOperation<'_>, intent: Intent) -> Result<Intent, Reported> {
         if s.slot.run().await && self.context.inputs.stop.is_requested() {
             self.results.sink.end(&intent);

@@ -411,8 +411,8 @@ impl Applier<'_> {
         self.results.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the objects of an instance in the state, and passes them to the result sink, with the operation that
-    /// this ends.
+    /// Changes the objects of an instance in the state, and passes them to the result sink. `answers` says which operation
+    /// has ended.
     fn update<T>(&self, change: &ResourceChange, answers: Answers, update: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let result = update(&mut state);
@@ -431,7 +431,6 @@ impl Applier<'_> {
         });
     }
 
-    /// Sets a deposed object of the changed instance.
     fn update_deposed(&self, change: &ResourceChange, key: DeposedKey, object: Option<Arc<Object>>) {
         self.update(change, Answers::Deposed(key.clone()), |state| {
             state.set_deposed(&change.address, &change.provider, key, object);

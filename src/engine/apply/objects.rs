@@ -1,4 +1,4 @@
-//! The object sources of apply.
+//! Object sources of apply: the objects of the state, with the results of the operations so far.
 
 use addrs::AbsResource;
 use cty::Value;
@@ -31,7 +31,8 @@ impl ObjectSource for AppliedObjects<'_> {
     }
 }
 
-/// The refreshed objects of the state. Nothing is created or destroyed, so the instances are those with an object.
+/// The refreshed objects of the state, for an apply that creates and destroys nothing: the instances are those
+/// with an object.
 struct RefreshedObjects<'a>(StateObjects<'a>);
 
 impl ObjectSource for RefreshedObjects<'_> {

@@ -1,11 +1,12 @@
-//! Problems with the changes of objects.
+//! Diagnostics about the changes of objects: bugs in providers, and creations without an answer.
 
 use syntax::{Diagnostic, Diagnostics};
 
 use super::ObjectOperation;
 use crate::objchange::Problem;
 
-/// Warns of an object whose creation was requested and not answered.
+/// Builds the warning for a create request that the provider did not answer: the object may exist
+/// without being in the state.
 pub(super) fn may_exist(s: &ObjectOperation<'_>) -> Diagnostic {
     Diagnostic::warning(
         "Object may exist without being in the state",

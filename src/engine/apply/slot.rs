@@ -1,7 +1,7 @@
 //! Limits of concurrent operations.
 //!
 //! `-parallelism` limits the concurrent requests to providers. Waiting for the disk does not count: an operation whose
-//! results become durable leaves its place to another, and where operations are short, the next ones write their
+//! results become durable frees its permit for another, and where operations are short, the next ones write their
 //! intents before their turn.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,11 +16,12 @@ use crate::lanes::LanePlace;
 /// the journal is enough for all of them.
 pub(super) const SETTLING: usize = 256;
 
-/// Time of a request up to which intents are written before the turn of their operations: after a crash, the operations
-/// that the journal names should have begun, or been about to.
+/// Requests shorter than this have their intents written ahead. With longer ones, the journal would name operations
+/// after a crash that were far from beginning.
 const SHORT: Duration = Duration::from_millis(20);
 
-/// Limit of intents that are written ahead, however short the requests: after a crash somebody reads their names.
+/// Maximum number of intents that are written ahead, however short the requests: after a crash, a person reads their
+/// names.
 const AHEAD: usize = 120;
 
 /// The limits of an apply.
@@ -41,7 +42,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Creates the limits for this parallelism, and for this one of operations on objects that are in the state alone.
+    /// Creates the limits: `parallelism` for all operations, `local` for those on objects that are in the state alone.
     pub(super) fn new(parallelism: usize, local: Option<usize>) -> Slots {
         let limit = parallelism.clamp(1, Semaphore::MAX_PERMITS / 4);
         let ahead = least_ahead(limit);
@@ -66,7 +67,7 @@ impl Slots {
         }
     }
 
-    /// Admits an operation that has a place in a lane: it runs.
+    /// Admits an operation that holds a permit of a lane, so that it can run at once.
     pub(super) fn admit_to(&self, place: LanePlace) -> Slot<'_> {
         Slot {
             slots: self,
@@ -125,7 +126,7 @@ impl Slots {
     }
 }
 
-/// Returns the number of operations that may be about to run, however long requests take.
+/// Returns the number of admitted operations that holds even for long requests.
 fn least_ahead(limit: usize) -> usize {
     (2 * limit).min(32)
 }
@@ -136,7 +137,7 @@ type Permits = (Option<OwnedSemaphorePermit>, Option<OwnedSemaphorePermit>);
 pub(super) struct Slot<'a> {
     slots: &'a Slots,
     permits: Mutex<Permits>,
-    /// Place in a lane, which stands for both permits; none after it was returned.
+    /// Permit of a lane, in place of the two other permits; none after it was returned.
     lane: Option<Mutex<Option<LanePlace>>>,
 }
 
@@ -151,8 +152,8 @@ impl Slot<'_> {
         true
     }
 
-    /// Waits until the operation may run among those on objects that are in the state alone; others may be prepared in
-    /// its place. Returns false if there is no limit of their own.
+    /// Waits for a permit of the operations on objects that are in the state alone, while others may be prepared.
+    /// Returns false if these operations have no limit of their own.
     pub(super) async fn run_local(&self) -> bool {
         let Some(local) = &self.slots.local else { return false };
         self.release();

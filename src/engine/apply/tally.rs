@@ -21,7 +21,6 @@ pub(super) struct Tally {
     changes: usize,
 }
 
-/// An operation that was not completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedOperation {
     /// Address of the object, or of the action.
@@ -59,7 +58,7 @@ impl Recorded {
     }
 }
 
-/// Completion of the operations of an apply.
+/// Counts of completed and failed operations, and lists of those that were not completed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
     /// Number of operations.

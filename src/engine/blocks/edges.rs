@@ -86,7 +86,7 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// Returns the configuration with its own lifetime, so that edges can be added while it is read.
+    /// Returns the configuration with the lifetime `'a`, so that edges can be added while it is read.
     pub(super) fn root(&self) -> &'a Config {
         self.root
     }

@@ -29,10 +29,8 @@ use provider::Schemas;
 use edges::{Checked, Edges};
 pub(crate) use undeclared::undeclared;
 
-/// A block of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Block {
-    /// An input variable of a module.
     Variable(Module, Arc<str>),
     /// A local value.
     Local(Module, Arc<str>),
@@ -132,7 +130,6 @@ impl Blocks {
         diagnostics.into_result(blocks)
     }
 
-    /// Builds the graph of a configuration and of the resources of a state.
     pub fn build_with_state(config: &Config, schemas: &Schemas, state: &State) -> Result<Blocks, Diagnostics> {
         Blocks::build(config, schemas, &resources_in(state))
     }

@@ -61,12 +61,11 @@ pub(crate) fn undeclared(config: &ModuleNode, reference: &Reference, compared: &
     Some(problem)
 }
 
-/// Returns `None` if a block that could not be parsed may declare the name.
+/// Returns `None` if a block that could not be parsed may declare the name, so that no error is reported for it.
 fn lost(config: &ModuleNode, name: &str) -> Option<()> {
     (!config.module.losses.may_declare(name)).then_some(())
 }
 
-/// Returns the name of a module in messages.
 fn module_name(path: &Module) -> String {
     if path.is_root() {
         "the root module".to_owned()

@@ -92,7 +92,7 @@ impl fmt::Display for Checked {
 }
 
 impl Checked {
-    /// Returns the block that the object is an instance of.
+    /// Returns the block that the checked object is an instance of.
     fn block(&self) -> Block {
         match self {
             Checked::Variable(module, name) => Block::Variable(module.module(), name.clone()),

@@ -75,7 +75,6 @@ impl Expansion {
                 let mut all: Vec<Value> = Vec::new();
                 for (key, value) in objects {
                     if let InstanceKey::Int(at) = key {
-                        // Missing instances with lower keys are unknown elements of the tuple.
                         all.resize(all.len().max(usize::try_from(at).unwrap_or_default()), Value::dynamic());
                         all.push(value);
                     }

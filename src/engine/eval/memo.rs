@@ -1,4 +1,4 @@
-//! Tables of values that are computed once, by whichever thread asks first.
+//! Tables of values that are computed once, by the first thread that needs them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};

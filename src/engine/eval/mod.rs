@@ -1,13 +1,13 @@
 //! Evaluation of the configuration.
 //!
 //! An [`Evaluator`] computes the values of variables, locals, outputs, modules and resources in every module instance, on
-//! demand and each once. It has no part in planning: the objects of resources come from the operation's
-//! [`ObjectSource`], and the operation replaces them as it plans or applies ([`Evaluator::set_object`]). The value of a
-//! resource is computed at the first reference to it. Walks visit a block after everything it refers to
-//! ([`crate::blocks`]), so all objects are set by then.
+//! demand and only once. It has no part in planning: the objects of resources come from the operation's [`ObjectSource`], and
+//! the operation replaces them as it plans or applies ([`Evaluator::set_object`]). The value of a resource is computed at the
+//! first reference to it. Walks visit a block after everything it refers to ([`crate::blocks`]), so all objects are set by
+//! then.
 //!
-//! [`expand`] evaluates `count` and `for_each`, [`scope`] resolves references, [`checks`] evaluates conditions, and
-//! [`objects`] is the interface of object sources.
+//! [`expand`] evaluates `count` and `for_each`, [`scope`] resolves references, [`checks`] evaluates conditions, and [`objects`]
+//! is the interface of object sources.
 
 pub mod checks;
 mod deprecations;
@@ -106,14 +106,13 @@ impl<'a> Evaluator<'a> {
         self.module_outputs?.module_outputs(module)
     }
 
-    /// Sets the functions of providers that expressions may call.
     #[must_use]
     pub fn with_functions(mut self, functions: &'a Functions) -> Evaluator<'a> {
         self.functions = Some(functions);
         self
     }
 
-    /// Sets the schemas of providers, which mark deprecated parts of objects.
+    /// Sets the schemas of providers, by which deprecated attributes of objects are marked.
     #[must_use]
     pub fn with_schemas(mut self, schemas: &'a Schemas) -> Evaluator<'a> {
         self.schemas = Some(schemas);
@@ -125,7 +124,7 @@ impl<'a> Evaluator<'a> {
         self.config
     }
 
-    /// Returns true if a missing file has been made an unknown value.
+    /// Returns true if a file was missing and the result of its function was therefore unknown.
     pub(crate) fn lacks_files(&self) -> bool {
         let missing = self.environment.functions.missing_files.as_ref();
         missing.is_some_and(lang::scope::MissingFiles::are_found)

@@ -16,7 +16,6 @@ use super::objects::ReferencedResource;
 use super::{Evaluator, Expansion, Repetition};
 use crate::blocks::undeclared;
 
-/// Scope of a module instance.
 pub struct ModuleScope<'e> {
     pub(super) evaluator: &'e Evaluator<'e>,
     pub(super) module: ModuleInstance,
@@ -66,7 +65,7 @@ fn no_output(call: &str, module: &Module, output: &str, range: &Range) -> Diagno
 }
 
 impl ModuleScope<'_> {
-    /// Allows functions that read files to give other results than before.
+    /// Allows functions that read files to give other results than in earlier calls.
     #[must_use]
     pub fn allowing_changed_files(mut self) -> Self {
         self.files_may_change = true;

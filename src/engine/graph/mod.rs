@@ -86,8 +86,8 @@ fn in_state(state: &State) -> Vec<StateResource> {
     state.resources.iter().map(resource).collect()
 }
 
-/// Returns for each of these nodes the nearest others that it depends on, directly or through nodes that are not among
-/// them, by their numbers.
+/// Returns for each of these nodes the nearest others among them that it depends on, directly or through the remaining
+/// nodes of the graph, by index.
 fn between(graph: &Adjacency, nodes: &[usize]) -> Adjacency {
     let mut dependencies = vec![BTreeSet::new(); nodes.len()];
     let mut number = vec![None; graph.len()];

@@ -16,7 +16,6 @@ use crate::action::Action;
 use crate::blocks::{Block, Blocks};
 use crate::plan::{Mode as PlanMode, Plan, ResourceChange};
 
-/// Operation that the graph shows.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'p> {
     /// Making a plan in this mode.
@@ -44,16 +43,14 @@ pub struct Node {
     pub shown: Option<(String, Shape)>,
 }
 
-/// The form of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A resource, or one of its objects.
     Resource,
     /// A provider configuration.
     Provider,
-    /// The end of a provider configuration, which only serves the order.
+    /// Node that only orders the end of a provider configuration after its resources.
     ProviderEnd,
-    /// A variable of the root module.
     Variable,
 }
 
@@ -112,7 +109,7 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// Adds a node, even if there is another with this name.
+    /// Adds a node, even if another one has the same name.
     fn add(&mut self, name: String, shown: Option<(String, Shape)>) -> usize {
         let at = self.nodes.len();
         self.by_name.entry(name.clone()).or_insert(at);
@@ -231,7 +228,7 @@ impl Builder {
         }
     }
 
-    /// Returns the node after the check of a block's conditions.
+    /// Returns the node that dependents of a block wait for: for a variable with validations, the node after them.
     fn checked(&mut self, config: &Config, block: &Block, node: usize) -> usize {
         let Block::Variable(module, name) = block else {
             return node;
@@ -245,12 +242,12 @@ impl Builder {
         checked
     }
 
-    /// Returns the end of an ephemeral object, which comes after everything that uses it.
+    /// Returns the node for the closing of an ephemeral resource, after everything that uses it.
     fn end_of_object(&mut self, resource: &ConfigResource) -> usize {
         self.named(format!("{resource} (close)"))
     }
 
-    /// Puts the ends of a module and of those around it after a node.
+    /// Makes the end nodes of a module and of its ancestors depend on a node.
     fn end_of_module(&mut self, module: Option<Module>, node: usize) {
         let mut inside = node;
         let mut next = module;
@@ -298,7 +295,7 @@ impl Builder {
         }
     }
 
-    /// Adds the blocks that a destroy plan evaluates: the values of the root's outputs.
+    /// Adds the only blocks that a destroy plan evaluates: the root outputs and their values.
     fn what_stays_in_a_destroy(&mut self, blocks: &Blocks) {
         for block in blocks.graph.node_weights() {
             if matches!(block, Block::Output(module, _) if module.is_root()) {
@@ -307,7 +304,6 @@ impl Builder {
         }
     }
 
-    /// Adds an object that is destroyed.
     fn destroy(&mut self, name: String, resource: &ConfigResource, provider: &AbsProviderConfig) -> usize {
         let node = self.add(name, Some((resource.to_string(), Shape::Resource)));
         let (open, close) = self.provider(provider);
@@ -317,7 +313,7 @@ impl Builder {
         node
     }
 
-    /// Adds the destruction of all objects of a state.
+    /// Adds a destroy node for every object of a state.
     fn objects_of(&mut self, state: &State) {
         let mut before = Vec::new();
         for (address, stored) in &state.resources {
@@ -333,7 +329,6 @@ impl Builder {
         self.destroy_dependents_first(before);
     }
 
-    /// Adds the changes of a plan: created or changed objects, and destroyed ones.
     fn changes_of(&mut self, plan: &Plan) {
         // Nodes of objects by the node of their block, and all of them.
         let mut changed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();

@@ -16,10 +16,8 @@ pub use proposed::proposed_new;
 
 use cty::{Path, Type, Value};
 
-/// A rule that a response of a provider breaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// The path in the object.
     pub path: Path,
     /// The rule, without values.
     pub message: String,

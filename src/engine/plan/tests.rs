@@ -1,4 +1,4 @@
-//! Tests of plans as data.
+//! Tests of plan documents, totals and views.
 
 use addrs::Provider;
 use cty::Type;

@@ -73,7 +73,6 @@ fn destroying(config: &Config) -> HashSet<ConfigAction> {
     out
 }
 
-/// A planned change that may trigger actions.
 pub(super) struct TriggeringChange<'c> {
     pub(super) address: &'c AbsResourceInstance,
     pub(super) action: Action,

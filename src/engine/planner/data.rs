@@ -53,7 +53,7 @@ impl Planner<'_> {
             return self.deferred_read(p, address, block, (&config, &marks), reason);
         }
         let nested = block.check.as_ref();
-        // A check is about the moment, so its data source is read in any case.
+        // An assertion is about the time of the check, so its data source is read in any case.
         if nested.is_none()
             && let Some(stored) = self.unread_data(p, address, &config)
         {
@@ -404,7 +404,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns true if a value depends on a managed resource that will change.
+    /// Returns true if a block depends on a managed resource with planned changes.
     fn made_from_pending(&self, results: &PlanResults, block: Block) -> bool {
         let before = self.context.blocks.resources_before(&block);
         before

@@ -393,7 +393,7 @@ fn effective_replace_paths(schema: &BlockSchema, prior: &Value, change: &Planned
         .collect()
 }
 
-/// Returns true if a value has a part at a path. Unknown values may have any part.
+/// Returns true if a value has a part at a path, or is unknown on the way there and may have one.
 fn leads_somewhere(path: &Path, value: &Value) -> bool {
     let mut at = value;
     for step in &path.0 {

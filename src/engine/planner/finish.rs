@@ -163,7 +163,7 @@ impl Planner<'_> {
         (Some(plan), diagnostics)
     }
 
-    /// Returns the warning about objects that others outside of the targets need.
+    /// Returns the warning about orphans in or outside of the targets that instances outside of the targets need.
     pub(super) fn needed_outside(&self) -> Option<Diagnostic> {
         let mut results = self.results();
         let mut kept = std::mem::take(&mut results.kept_for_others);
@@ -296,8 +296,8 @@ fn cyclic(plan: &Plan, cycle: &[crate::execgraph::Operation]) -> Diagnostic {
     )
 }
 
-/// Removes cycles of recorded dependencies from destructions. Dependencies that the configuration has, too, are left
-/// out first, and all others of a cycle if it remains.
+/// Removes cycles of recorded dependencies from destructions. Dependencies that the configuration has as well are left
+/// out first; if a cycle remains, so are all other dependencies in it.
 fn without_circles(planned: &[Planned], dependencies: &Dependencies) -> Vec<Planned> {
     let mut planned = planned.to_vec();
     for configured_only in [true, false] {

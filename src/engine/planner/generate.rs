@@ -18,7 +18,7 @@ use super::{PlannedResource, Planner};
 use crate::eval::Reported;
 use crate::instance::located;
 
-/// Returns the address of the resource that a block can be generated for to satisfy an import.
+/// Returns the address of the resource for which an import lacks a block that can be generated.
 pub(super) fn subject(import: &Import) -> Option<&AbsResourceInstance> {
     import
         .to_instance
@@ -93,7 +93,7 @@ pub(super) fn block(
     (text, block, problems)
 }
 
-/// Source of the configuration that describes an object.
+/// Source of a generated configuration.
 pub(super) enum Generated {
     /// Configuration from the provider.
     ByProvider(Value),

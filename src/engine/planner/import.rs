@@ -30,7 +30,7 @@ pub(super) struct Imported {
     pub(super) by: ImportedBy,
 }
 
-/// Import target from an import block or the command `import`.
+/// Object that an import block or the command `import` names.
 pub(super) struct Requested {
     target: ImportTarget,
     /// Set if the ID or identity has a sensitive part, so that only the provider may see it.
@@ -45,7 +45,7 @@ fn no_configuration(detail: String) -> Diagnostic {
     Diagnostic::error("Configuration for import target does not exist", detail)
 }
 
-/// Converts a value to an instance key.
+/// Converts a string or a number to an instance key.
 pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
     match (key.as_arc_str(), key.as_number().and_then(cty::Number::to_i64)) {
         (Some(text), _) => Some(InstanceKey::String(text.clone())),
@@ -86,8 +86,8 @@ fn only_object(
 }
 
 impl Planner<'_> {
-    /// Returns the instances of a resource that are to be imported. The block of an outer module goes before one of an
-    /// inner module for the same instance.
+    /// Returns the instances of a resource that are to be imported. If blocks of several modules import the same
+    /// instance, that of the outermost module takes precedence.
     pub(super) fn imports(&self, resource: &ConfigResource) -> Result<Imports<'_>, Reported> {
         let mut out = Imports::new();
         let mut modules: Option<HashSet<ModuleInstance>> = None;
@@ -313,7 +313,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Imports the object of a plan that is for one import only. Returns true if this is such a plan.
+    /// Imports the object of the command `import`, if this plan is for one; returns true then.
     pub(super) async fn import_only(
         &self,
         p: &PlannedResource<'_>,

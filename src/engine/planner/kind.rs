@@ -3,7 +3,6 @@
 use crate::eval::checks::FailureSeverity;
 use crate::plan::Mode;
 
-/// The kind of one run of the planner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PlanKind {
     /// The changes that make the objects match the configuration.
@@ -29,7 +28,6 @@ impl From<Mode> for PlanKind {
 }
 
 impl PlanKind {
-    /// Returns the mode of the plan.
     pub(super) fn mode(self) -> Mode {
         match self {
             PlanKind::Normal | PlanKind::DestroyRefresh => Mode::Normal,

@@ -136,7 +136,8 @@ impl Planner<'_> {
         self.plan_triggers(p, change).await
     }
 
-    /// Reads an object after all, because it changes. If it is gone, it may be imported.
+    /// Refreshes an object that a partial refresh had left out, because the plan changes it. If it no longer exists, an
+    /// `import` block may import it.
     async fn read_changed(
         &self,
         p: &PlannedResource<'_>,
@@ -150,7 +151,7 @@ impl Planner<'_> {
         self.import_missing(p, address, (stored, importing)).await
     }
 
-    /// Imports an object that is not there, if an `import` block says so.
+    /// Imports an object that is not in the state, if an `import` block names it.
     async fn import_missing(
         &self,
         p: &PlannedResource<'_>,
@@ -195,7 +196,7 @@ impl Planner<'_> {
         Ok(action)
     }
 
-    /// Plans the instance in a refresh-only plan: sets the refreshed object in the evaluator and evaluates the
+    /// Plans an instance in a refresh-only plan: sets the refreshed object in the evaluator and evaluates the
     /// conditions.
     fn refreshed_only(
         &self,
@@ -478,8 +479,8 @@ impl Planner<'_> {
         recorded.map_or(&p.provider_address, |r| &r.provider).clone()
     }
 
-    /// Encodes a refreshed object; `None` if it is as it was. An unchanged object stays shared with the state, so that
-    /// nothing is written for it.
+    /// Encodes a refreshed object; `None` if it has not changed. An unchanged object stays shared with the state, so
+    /// that nothing is written for it.
     pub(super) fn refreshed_form(
         &self,
         p: &PlannedResource<'_>,

@@ -159,11 +159,11 @@ fn same_warning(d: &Diagnostic) -> (&str, &str, Option<(&str, u32)>) {
     (&d.summary, &d.detail, at)
 }
 
-/// Need of a validation before the plan.
+/// Validation of the configuration that a plan begins with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Validation {
     Required,
-    /// An earlier pass has validated the configuration, or the command does without.
+    /// None: an earlier pass has validated the configuration, or the command does without.
     NotNeeded,
 }
 
@@ -249,7 +249,7 @@ async fn plan_once(
     }
 }
 
-/// Stops the plugins when a stop is requested. Never returns, so that the plan ends by itself.
+/// Waits for a request to stop, and passes it on to the plugins. Never returns, so that the plan itself decides when it ends.
 async fn stopped(inputs: Inputs<'_>, providers: &Providers<'_>) {
     inputs.stop.requested().await;
     inputs.events.event(Event::Stopping);

@@ -1,4 +1,4 @@
-//! The object sources of plans.
+//! Object sources of plans, by their kinds.
 
 use addrs::AbsResource;
 use cty::Value;
@@ -28,8 +28,8 @@ impl ObjectSource for PlannedObjects {
     }
 }
 
-/// Refreshed objects. Nothing is created or destroyed, so the instances are those that exist. The state of the plan is
-/// needed only where the walk leaves out resources.
+/// Refreshed objects. Nothing is created or destroyed, so the instances are those that exist. The state is needed only
+/// for resources that the walk leaves out.
 struct RefreshedObjects<'a>(Option<StateObjects<'a>>);
 
 impl ObjectSource for RefreshedObjects<'_> {

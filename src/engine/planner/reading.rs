@@ -1,4 +1,4 @@
-//! Which objects and data sources a plan reads, and what it has read.
+//! Selection of the objects and data sources that a plan reads, and a record of those it has read.
 //!
 //! With a [partial refresh](crate::inputs::PartialRefresh) of what changes, a plan is made in passes. A pass plans with the
 //! stored objects and reads those that change at once, before it decides about them. What the changed values come from has been
@@ -26,10 +26,10 @@ use crate::plan::{Action, Plan, Unread, UnreadInstance};
 /// Answers of reads, by object.
 type ObjectAnswers = HashMap<(AbsResourceInstance, Option<DeposedKey>), Answer<ObjectRead>>;
 
-/// What the passes of one plan share.
+/// State that the passes of one plan share.
 #[derive(Default)]
 pub(crate) struct Reading {
-    /// What must be read because something depends on it.
+    /// Objects and data sources that must be read because changed values come from them.
     pub(super) required: Sources,
     pub(super) data_reads: DataReads,
     /// Answers of earlier passes; empty in plans of one pass.
@@ -57,14 +57,14 @@ pub(super) struct ReadResults {
 }
 
 impl Planner<'_> {
-    /// Returns the part that is refreshed, unless all is or nothing.
+    /// Returns the part of the objects that a partial refresh reads; none if all or no objects are refreshed.
     fn part(&self) -> Option<&RefreshPart> {
         let options = self.spec.options;
         let partial = options.partial_refresh.as_ref().filter(|_| options.refresh)?;
         Some(&partial.part)
     }
 
-    /// Returns true if a plan of several passes is made.
+    /// Returns true if the plan is made in several passes.
     fn has_passes(&self) -> bool {
         self.part() == Some(&RefreshPart::Changed)
     }
@@ -136,7 +136,6 @@ impl Planner<'_> {
             .cloned()
     }
 
-    /// Reads an object from its provider.
     pub(super) async fn read_object(
         &self,
         p: &PlannedResource<'_>,
@@ -162,7 +161,6 @@ impl Planner<'_> {
         Ok(answer)
     }
 
-    /// Records that an object was read.
     pub(super) fn note_read(&self, address: &AbsResourceInstance, is_current: bool) {
         let mut results = self.results();
         results.reads.count += 1;
@@ -192,7 +190,7 @@ impl Planner<'_> {
         (read_with == config).then(|| Ok(answer.clone()))
     }
 
-    /// Keeps the answer for a data source for later passes.
+    /// Records the answer for a data source, for later passes.
     pub(super) fn keep_data(&self, address: &AbsResourceInstance, config: &Value, answer: &ReadAnswer) {
         if let (true, Ok(answer)) = (self.has_passes(), answer) {
             let kept = (config.clone(), answer.clone());
@@ -230,7 +228,7 @@ impl Planner<'_> {
         (same && fresh).then_some(stored)
     }
 
-    /// Returns what the changes of a plan come from and was not read, if another pass has to read it.
+    /// Returns the sources of changed values that the plan has not read, if there are any: another pass must read them.
     pub(super) fn sources_to_read(&self, plan: &Plan) -> Option<Sources> {
         if !self.has_passes() || plan.errored {
             return None;
@@ -249,7 +247,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns what the plan has not read, for display.
+    /// Returns the objects and data sources that the plan has not read, for display.
     pub(super) fn unread(&self, results: &mut ReadResults) -> Option<Unread> {
         let part = self.part()?;
         let mut instances = std::mem::take(&mut results.unread);

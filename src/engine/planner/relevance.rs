@@ -77,7 +77,7 @@ pub(super) fn attributes(
     out.into_iter().map(|(_, found)| found).collect()
 }
 
-/// Converts the steps of a reference to a path, up to a splat.
+/// Converts the steps of a reference to a path, up to the first splat.
 fn path(steps: &[TraversalStep]) -> Path {
     Path(
         steps

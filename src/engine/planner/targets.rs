@@ -139,7 +139,7 @@ impl Selection {
     /// Returns true if the deposed objects of an instance are destroyed; false where it is selected only as a
     /// dependency of a target.
     pub(super) fn destroys_deposed(&self, address: &AbsResourceInstance) -> bool {
-        // In the other modes dependents are selected with a target, or nothing is destroyed.
+        // In the other modes the dependents of a target are selected with it, or nothing is destroyed.
         self.targets.is_empty() || self.mode != Mode::Normal || self.targets.iter().any(|t| t.selects(address))
     }
 
@@ -379,7 +379,7 @@ fn outputs_of(graph: &DiGraph<Block, ()>, selected: &HashSet<NodeIndex>) -> Vec<
     found
 }
 
-/// Resource dependencies of a node.
+/// Resource dependencies of a node, as far as they decide about an output.
 #[derive(Clone, Copy, Default)]
 struct Needs {
     /// Set if the node depends on a resource.

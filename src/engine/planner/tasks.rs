@@ -22,7 +22,7 @@ use super::{PlannedResource, Planner, import};
 /// Limit of the dependents of a kept object that are named.
 const NAMED_USERS: usize = 3;
 
-/// Place of an object among those that are planned at the same time, held while it is planned.
+/// Permit of an object that is being planned, of its lane or of the whole operation.
 enum Place<'s> {
     Lane { _place: LanePlace },
     Shared { _permit: SemaphorePermit<'s> },
@@ -171,7 +171,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the tasks for a resource: one for each configured instance, and one for each other object of the state.
+    /// Returns the planning tasks of a resource: one for each configured instance, and one for each other object of
+    /// the state.
     fn tasks(
         &self,
         address: &ConfigResource,
@@ -254,7 +255,8 @@ impl Planner<'_> {
 }
 
 impl Planner<'_> {
-    /// Returns true unless an instance outside of the targets needs this orphan. Records a note for the warning.
+    /// Returns true unless an instance outside of the targets needs this orphan. Adds to the lists of the warning
+    /// about such orphans.
     fn is_destroyed_as_orphan(&self, address: &AbsResourceInstance) -> bool {
         if address.resource.resource.mode != ResourceMode::Managed || !self.spec.kind.compares_with_configuration() {
             return true;

@@ -35,7 +35,7 @@ impl Sources {
     }
 }
 
-/// Block that contains an expression, for `count` and `each`.
+/// Block that contains an expression, which decides the values of `count` and `each` in it.
 #[derive(Clone)]
 enum Within {
     Resource(Resource, InstanceKey),
@@ -53,7 +53,7 @@ impl Within {
     }
 }
 
-/// An expression that has not been searched yet.
+/// An expression whose references have not been followed yet.
 struct Pending<'s> {
     module: ModuleInstance,
     /// True if the keys of the module instance are not known.
@@ -102,7 +102,7 @@ impl<'s> Search<'s> {
                     add(self, expr, !changed(name));
                 }
             }
-            // The instance is gone because of the values that the repetition depends on.
+            // The values that `count` or `for_each` depends on are the reason why the instance is destroyed.
             Action::Delete
                 if matches!(
                     change.reason,
@@ -153,7 +153,7 @@ impl<'s> Search<'s> {
     }
 
     fn expression(&mut self, at: &Pending<'s>) {
-        // The references whose key is the one of the instance that the expression belongs to.
+        // References whose key is that of the instance the expression belongs to, such as `each.key`.
         let own_keys: HashMap<u32, bool> = evaluated_keys(at.expr)
             .into_iter()
             .map(|(traversal, key)| (traversal.range.start.byte, is_own_key(key)))
@@ -236,7 +236,7 @@ impl<'s> Search<'s> {
         if resource.mode == ResourceMode::Managed {
             return;
         }
-        // What is read depends on all arguments.
+        // A data source is read with all of its arguments, so all of them are searched.
         let within = match key.filter(|_| !at.any_instance) {
             Some(key) => Within::Resource(resource.clone(), key),
             None => Within::Other,
@@ -313,8 +313,8 @@ fn below<'b>(body: &'b Body, name: &'b str, out: &mut Vec<(&'b str, &'b Expr)>) 
     }
 }
 
-/// Adds the sources of the values of provider configurations. They are read in any case: what a provider configuration is made
-/// of, such as a token that expires, decides about all requests.
+/// Adds the sources of the values of provider configurations. These are read in any case: an outdated value there, such as an
+/// expired token, would affect all requests.
 pub(super) fn of_providers<'c>(
     config: &Config,
     providers: impl Iterator<Item = &'c addrs::AbsProviderConfig>,

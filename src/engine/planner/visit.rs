@@ -33,7 +33,7 @@ use crate::query::QueryInstance;
 use crate::removals::Removals;
 use crate::walk::Outcome;
 
-/// Subject of a plan: its kind, its options, and the part of the configuration and of the state that it is about.
+/// Parameters of one run of the planner: kind, options, and the selected part of the configuration and the state.
 #[derive(Clone, Copy)]
 pub(super) struct PlanSpec<'a> {
     pub(super) kind: PlanKind,
@@ -62,7 +62,7 @@ impl ResourceFacts {
         let dependencies = blocks.resource_dependencies(false);
         let selected = |r: &ConfigResource| selection.includes(&Block::Resource(r.clone()));
         let mut read_for_providers = BTreeSet::new();
-        // A destroy plan reads only what the configurations of providers depend on.
+        // A destroy plan reads only the data sources that provider configurations depend on.
         if kind.is_destroy() {
             for provider in selection.providers() {
                 let before = blocks.resources_before(&Block::Provider(provider.clone()));
@@ -138,7 +138,6 @@ pub(super) struct PlanResults {
     pub(super) pending: HashSet<ConfigResource>,
 }
 
-/// One run of the planner.
 pub(crate) struct Planner<'a> {
     pub(super) context: OperationContext<'a>,
     pub(super) spec: PlanSpec<'a>,
@@ -147,7 +146,7 @@ pub(crate) struct Planner<'a> {
     pub(super) dependency_evaluation: DependencyEvaluation<'a>,
     pub(super) limits: Limits,
     pub(super) reading: &'a Reading,
-    /// Objects and data sources that provider configurations are made of.
+    /// Sources of the values of provider configurations.
     pub(super) of_providers: Sources,
     /// Prior state: that of the inputs, in which each object is replaced by the refreshed one.
     pub(super) prior: Arc<Mutex<State>>,

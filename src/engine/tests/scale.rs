@@ -206,7 +206,7 @@ fn plan_and_apply_scale_linearly_with_instances() {
     );
 }
 
-/// Allocations and the peak of memory of each operation, in the order of [`OPERATIONS`].
+/// Returns the allocations and the peak of memory of each operation, in the order of [`OPERATIONS`].
 fn counts(mut case: Case) -> [AllocationInfo; 4] {
     case.remote.lock().quiet = true;
     let mut plan = None;
@@ -223,7 +223,8 @@ fn counts(mut case: Case) -> [AllocationInfo; 4] {
 
 const OPERATIONS: [&str; 4] = ["plan", "apply", "plan again", "destroy"];
 
-/// Each further instance costs at most so many allocations, and so many bytes at the peak: what was measured, and a tenth more.
+/// Upper bounds of the allocations and of the bytes at the peak for each further instance: the measured numbers and a tenth
+/// more.
 const BOUNDS: [(u64, u64); 4] = [(63, 2_900), (126, 5_250), (168, 4_350), (288, 6_200)];
 
 #[test]

@@ -10,7 +10,7 @@ use schema::BlockSchema;
 
 use crate::eval::Expansion;
 
-/// Returns true if only the plan can check the ephemeral values in a resource's arguments.
+/// Returns true if ephemeral values in a resource's arguments can only be checked in the plan.
 ///
 /// As in Terraform, validation checks a block without instances by its references. But a reference to a module's output
 /// does not say whether the value is ephemeral; the plan knows the value.

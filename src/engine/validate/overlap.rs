@@ -1,4 +1,4 @@
-//! Selection of the reported problems: each once, and no consequences of others at the same position.
+//! Removal of duplicate problems, and of consequences of other problems at the same position.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -53,8 +53,8 @@ pub(super) fn without_duplicates(diagnostics: Diagnostics) -> Diagnostics {
     diagnostics.into_iter().filter(|d| first(d)).collect()
 }
 
-/// Returns the problems that validation found in a configuration with errors in its files and that are not consequences
-/// of these: at other positions, and not in blocks that may have been parsed wrongly.
+/// Validates a configuration whose files have errors. Returns the problems that are not consequences of these errors:
+/// those at other positions, and not in blocks that may have been parsed wrongly.
 #[must_use]
 pub fn beyond_loading(config: &Config, loading: &Diagnostics, found: Diagnostics) -> Diagnostics {
     let mut others = independent(loading, found);

@@ -30,15 +30,15 @@ pub fn decode_body(body: &Body, schema: &BlockSchema, context: Context<'_>) -> (
     decode_body_of(body, schema, Own::default(), context)
 }
 
-/// Meta-arguments and nested blocks that the language defines for a block. They have been taken out of the body, and
-/// only serve as suggestions for misspelt names.
+/// Meta-arguments and nested blocks that the language defines for a block. They are not in the body any more; the
+/// errors about misspelt names suggest them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Own {
     pub attributes: &'static [&'static str],
     pub blocks: &'static [&'static str],
 }
 
-/// As [`decode_body`], for a block with these meta-arguments and nested blocks.
+/// Decodes a body as [`decode_body`] does, for a block with these meta-arguments and nested blocks.
 #[must_use]
 pub fn decode_body_of(body: &Body, schema: &BlockSchema, own: Own, context: Context<'_>) -> (Value, Diagnostics) {
     let mut decoder = Decoder {
@@ -60,7 +60,7 @@ struct Decoder {
     /// Iterator variables of the enclosing dynamic blocks.
     iterators: Vec<Arc<str>>,
     /// True in the content of a dynamic block whose number of blocks is unknown. Only names are checked then, and
-    /// nothing is evaluated, as in HCL: its expressions may be meaningless where there is no such block.
+    /// nothing is evaluated, as in HCL: its expressions may be invalid if there is no such block.
     unevaluated: bool,
 }
 
@@ -207,7 +207,7 @@ impl Decoder {
         }
     }
 
-    /// Checks the references of an expression in the content of a dynamic block.
+    /// Checks that the references of an expression in the content of a dynamic block name declared objects.
     fn refers_to_what_is_there(&mut self, expr: &Expr, context: &Context<'_>) -> bool {
         if self.iterators.is_empty() {
             return true;
@@ -292,7 +292,7 @@ impl Decoder {
                 }
                 if !unknown && schema.max_items > 0 && count > schema.max_items {
                     let extra = usize::try_from(schema.max_items).unwrap_or(usize::MAX);
-                    // As in HCL: the place at which a missing argument of the extra block would be reported.
+                    // As in HCL: the position at which a missing argument of the extra block would be reported.
                     let at = blocks.get(extra).map_or(&body.end, |b| &b.body.end);
                     self.diagnostics.push(
                         Diagnostic::error(
@@ -370,7 +370,7 @@ impl Decoder {
     }
 }
 
-/// Returns true if an attribute may be written as repeated blocks, too: lists and sets of objects.
+/// Returns true if an attribute may also be written as repeated blocks: lists and sets of objects.
 fn takes_blocks(schema: &AttributeSchema) -> bool {
     matches!(&schema.ty, AttributeType::Plain(Type::List(e) | Type::Set(e)) if matches!(**e, Type::Object(_)))
 }
@@ -403,7 +403,8 @@ fn schema_of_object(object: &ObjectType) -> BlockSchema {
     }
 }
 
-/// Type that an attribute's value is converted to: attributes of nested objects that are not required are optional.
+/// Returns the type that an attribute's value is converted to: attributes of nested objects that are not required are
+/// optional.
 fn constraint(schema: &AttributeSchema) -> Type {
     match &schema.ty {
         AttributeType::Plain(ty) => ty.without_optional(),

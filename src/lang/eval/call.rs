@@ -30,7 +30,8 @@ impl ExpressionEvaluator {
             return Value::dynamic();
         };
         let name = call.name.strip_prefix("core::").unwrap_or(&call.name);
-        // These take expressions, not values: they decide themselves what is evaluated, and with which errors.
+        // These functions take expressions instead of values: they decide themselves which are evaluated, and with
+        // which errors.
         match name {
             "try" => return self.try_function(call, whole, context),
             "can" => return self.can_function(call, whole, context),
@@ -78,7 +79,7 @@ impl ExpressionEvaluator {
         if self.errors() > errors {
             return Value::dynamic();
         }
-        // The depth goes along, because templatefile evaluates expressions of its own.
+        // The depth is passed on, because templatefile evaluates expressions of its own.
         let environment = FunctionEnvironment::new(settings, context.scope, self.in_template, self.depth);
         match functions::call(function, values, &environment) {
             Ok(value) => value,
@@ -311,7 +312,7 @@ impl ExpressionEvaluator {
                 self.too_many(call, declared, arg.expr, whole, context);
                 return Value::dynamic();
             };
-            // Providers know no marks: these are set aside, and put on the result.
+            // Providers do not know marks: these are removed, and added to the result.
             let (value, own) = arg.value.clone().unmark_deep();
             marks |= own;
             let problem = match cty::convert(&value, &parameter.ty) {

@@ -11,7 +11,6 @@ use syntax::{Diagnostic, Range};
 use super::{Context, ExpressionEvaluator};
 use crate::scope::FunctionSettings;
 
-/// Keys and elements of an iterable value.
 pub(super) type Elements = Vec<(Value, Value)>;
 
 fn duplicate_key(key: &str) -> Diagnostic {
@@ -93,7 +92,7 @@ impl ExpressionEvaluator {
         }
     }
 
-    /// Returns the elements to iterate over and the marks of the whole. The error is the value of the iteration:
+    /// Returns the elements to iterate over and the marks of the whole. The error is the result of the iteration:
     /// unknown after an error or for an unknown collection.
     pub(super) fn elements(
         &mut self,
@@ -159,7 +158,7 @@ impl ExpressionEvaluator {
             if !self.count_element(most, &e.range) {
                 return Value::dynamic();
             }
-            // Both arrays live outside of the match, so that `variables` can borrow either.
+            // Declared outside of the match, so that `variables` can borrow either array.
             let both;
             let one;
             let variables: &[(Arc<str>, Value)] = match &e.key {
@@ -219,8 +218,8 @@ impl ExpressionEvaluator {
         result.with_marks(marks)
     }
 
-    /// Counts an element; returns false if there are too many. Elements of nested expressions count, too, because they
-    /// multiply.
+    /// Counts an element; returns false if the limit is exceeded. Elements of nested expressions count, too, because
+    /// they multiply.
     fn count_element(&mut self, most: u64, range: &Range) -> bool {
         self.produced += 1;
         // Exactly once: the expressions around this one reach the limit as well.
@@ -230,8 +229,8 @@ impl ExpressionEvaluator {
         self.produced <= most
     }
 
-    /// Checks before the iteration if the condition can be a bool at all, so that this error is reported once, and not
-    /// for each element.
+    /// Checks before the iteration whether the condition can be a bool at all, so that this error is reported once
+    /// instead of for each element.
     fn condition_can_hold(&mut self, condition: &Expr, e: &For, context: &Context<'_>) -> bool {
         let variables: Vec<(Arc<str>, Value)> = e
             .key

@@ -15,7 +15,7 @@ pub fn with_expression(diagnostic: Diagnostic, expr: &Expr, context: Context<'_>
     described(diagnostic, expr, context, Hidden::LeftOut)
 }
 
-/// As [`with_expression`], with placeholders for sensitive and ephemeral values.
+/// Adds descriptions of values as [`with_expression`] does, with placeholders for sensitive and ephemeral values.
 #[must_use]
 pub fn with_whole_expression(diagnostic: Diagnostic, expr: &Expr, context: Context<'_>) -> Diagnostic {
     described(diagnostic, expr, context, Hidden::Named)

@@ -31,7 +31,7 @@ pub use traversal::{apply_steps, get_attribute, get_index};
 /// Depth limit of nested expressions. The parser allows fewer levels, but templates evaluate templates.
 const MAX_DEPTH: usize = 400;
 
-/// Environment of an evaluation: a scope, and the current iterator variables (of `dynamic` blocks and `for`).
+/// Environment of an expression: its scope, and the current iterator variables (of `dynamic` blocks and `for`).
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     scope: &'a dyn Scope,
@@ -96,7 +96,8 @@ pub fn evaluate(expr: &Expr, context: Context<'_>) -> (Value, Diagnostics) {
     }
     let mut evaluator = ExpressionEvaluator::default();
     let value = evaluator.expr(expr, &context);
-    // Reported at the end: only then it is known which inner conditionals were evaluated for nothing.
+    // Reported at the end: only then is it known which conditionals were evaluated in an expression whose result was
+    // discarded.
     if let Some(witness) = context.scope.witness() {
         for (at, yes) in std::mem::take(&mut evaluator.chosen) {
             witness.chosen(&at, yes);
@@ -156,7 +157,7 @@ struct ExpressionEvaluator {
     depth: usize,
     /// True if errors are only counted, so that descriptions of values would be wasted.
     quiet: bool,
-    /// Chosen branches of conditionals, for a witness of the scope.
+    /// Chosen branches of conditionals, for the witness of the scope.
     chosen: Vec<(Range, bool)>,
     /// True inside of a template file.
     in_template: bool,
@@ -166,7 +167,7 @@ struct ExpressionEvaluator {
 
 impl ExpressionEvaluator {
     fn finish(mut self) -> Diagnostics {
-        // Two references to one object report the same problem, which is kept once.
+        // Two references to one object report the same problem, of which only one is reported.
         let mut out: Vec<Diagnostic> = Vec::new();
         for diagnostic in std::mem::take(&mut self.fixed.0) {
             if !out.contains(&diagnostic) {

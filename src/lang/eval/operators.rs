@@ -7,7 +7,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use super::{Context, ExpressionEvaluator};
 
-/// Advice for the operator `+` with operands that are no numbers.
+/// Advice for the operator `+` with operands that are not numbers.
 fn how_to_join(a: &Value, b: &Value) -> Option<&'static str> {
     let any = |is: fn(&Type) -> bool| is(a.ty()) || is(b.ty());
     if any(|ty| matches!(ty, Type::List(_) | Type::Tuple(_) | Type::Set(_))) {
@@ -29,7 +29,8 @@ struct Operands<'a> {
 }
 
 impl ExpressionEvaluator {
-    /// Evaluates a binary operation. Long chains of operators lean to the left; they are descended without recursion.
+    /// Evaluates a binary operation. The left operands of long chains are nested deeply, so they are visited without
+    /// recursion.
     pub(super) fn binary(&mut self, expr: &Expr, context: &Context<'_>) -> Value {
         let mut chain = Vec::new();
         let mut at = expr;
@@ -87,7 +88,7 @@ impl ExpressionEvaluator {
             self.dynamic.extend(right_problems);
             return Value::unknown(result);
         }
-        // The errors of the operand that does not matter are dropped with it.
+        // The errors of an operand without effect are dropped with it.
         if matches!(op, BinaryOp::Or | BinaryOp::And) {
             let short = ops::short_circuit(op == BinaryOp::Or, &a, &b, left_problems.has_errors());
             if let Some((value, side)) = short {
@@ -218,7 +219,7 @@ impl ExpressionEvaluator {
             return Value::dynamic();
         }
         let outcome = ops::conditional(&condition_value, &yes_value, &no_value);
-        // If the types are inconsistent, that error is the whole report: the results' errors do not matter.
+        // If the types are inconsistent, only that is reported: the errors of the results do not matter.
         if !matches!(outcome, Err(ConditionalError::InconsistentTypes(_))) {
             let chosen = cty::convert(&condition_value, &Type::Bool)
                 .ok()

@@ -1,4 +1,4 @@
-//! Functions that take expressions instead of values, and templates that are values.
+//! Functions that take expressions instead of values, and templates from values.
 
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ impl ExpressionEvaluator {
 
     /// Evaluates `type`, in the console: the type of a value, as a type expression.
     ///
-    /// A type is no value of the language: it converts to nothing and has no attributes. So the result is a tuple that
+    /// A type is not a value of the language: it has no conversions and no attributes. So the result is a tuple that
     /// contains the text, with a mark that identifies it as a type.
     pub(super) fn type_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let Some(arg) = self.only_argument(call, "value", whole, context) else {

@@ -83,7 +83,7 @@ impl ExpressionEvaluator {
                     }
                 };
                 text.marks |= marks;
-                // If a part is not wholly known, nothing of it is used: it counts as one unknown part.
+                // A part that is not wholly known is not used at all: it counts as one unknown part.
                 let mut all = Text::default();
                 for (k, v) in elements {
                     let mut variables = vec![(value.clone(), v)];

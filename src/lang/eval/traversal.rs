@@ -52,7 +52,7 @@ impl ExpressionEvaluator {
         }
     }
 
-    /// Applies static steps to a value. Problems are reported.
+    /// Applies static steps to a value, and reports problems.
     pub(super) fn steps(&mut self, value: Value, steps: &[TraversalStep], expr: &Expr, context: &Context<'_>) -> Value {
         match apply_steps(value, steps) {
             Ok(value) => value,

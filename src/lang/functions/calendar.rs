@@ -1,7 +1,7 @@
 //! The calendar, for all years that a time with a year of four digits plus a duration can reach.
 //!
-//! Libraries for dates end with the year 9999, some a day earlier. But times such as `9999-12-31T23:59:59Z` are in use
-//! as "never", and sums with them must have a result.
+//! Libraries for dates end with the year 9999, some a day earlier. But configurations use times such as
+//! `9999-12-31T23:59:59Z` for "never", and adding to them must work.
 
 pub(super) const WEEKDAYS: [&str; 7] = [
     "Monday",

@@ -1,11 +1,11 @@
 //! Character encodings by their IANA names, for `textencodebase64` and `textdecodebase64`.
 //!
-//! The encodings of the web come from a library; it lacks the code pages of personal computers and mainframes, which
-//! are the tables at the end.
+//! A library has the encodings of the web. Code pages of personal computers and mainframes are in the tables at the
+//! end.
 
 use encoding_rs::Encoding as Web;
 
-/// The method by which text becomes bytes.
+/// Conversion between text and bytes.
 #[derive(Clone, Copy)]
 enum Scheme {
     Ascii,
@@ -16,7 +16,7 @@ enum Scheme {
     Utf16Le,
     /// The first 256 characters of Unicode, with some replaced.
     Latin(&'static [(u8, char)]),
-    /// ASCII, and a table for the upper half, with some replaced.
+    /// ASCII, and a table for the upper half of the bytes, with some characters replaced.
     Upper(&'static str, &'static [(u8, char)]),
     /// A table of all 256 characters, with some replaced.
     Whole(&'static str, &'static [(u8, char)]),
@@ -28,7 +28,7 @@ enum Scheme {
 pub(super) struct Encoding {
     /// Preferred name.
     pub(super) name: &'static str,
-    /// All names in lower case, separated by blanks.
+    /// All of its names in lower case, separated by blanks.
     aliases: &'static str,
     scheme: Scheme,
 }
@@ -106,7 +106,7 @@ impl Encoding {
                 bytes.iter().map(|b| table[usize::from(*b)]).collect()
             }
         };
-        // The lossy conversion above is for both; ASCII has nothing beyond its 128 characters.
+        // The conversion above serves both encodings; ASCII has nothing beyond its 128 characters.
         let text = match (self.scheme, text.is_ascii()) {
             (Scheme::Ascii, false) => return None,
             _ => text,

@@ -145,7 +145,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 };
                 return Ok(Value::unknown_refined(t.clone(), refinements));
             };
-            // The length is known, but unknown elements have no place in the order yet.
+            // The length is known, but the position of unknown elements is not.
             if !a[0].is_wholly_known() {
                 return Ok(Value::list(
                     Type::String,
@@ -172,8 +172,8 @@ fn rebuild(ty: &Type, items: Vec<Value>) -> Value {
     }
 }
 
-/// Returns `decisive` if an element has that value, else the opposite: `decisive` is false for `alltrue` and true for
-/// `anytrue`.
+/// Returns `decisive` if an element has that value, otherwise its opposite: `decisive` is false for `alltrue` and
+/// true for `anytrue`.
 fn quantify(list: &Value, ty: &Type, decisive: bool) -> CallResult {
     let Some(items) = list.as_seq() else { return unknown(ty) };
     let mut open = false;
@@ -226,7 +226,7 @@ pub(super) fn unify_arguments(types: &[Type]) -> CallResult<Type> {
 fn coalesce(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     for arg in args {
         let value = cty::convert(arg, ty).map_err(|e| CallError::failed(e.message))?;
-        // It may turn out to be null, or not, so later arguments do not decide.
+        // The argument may turn out to be null or not, so later arguments do not decide.
         if !value.is_known() {
             return Ok(Value::unknown(ty.clone()));
         }
@@ -287,7 +287,7 @@ fn contains(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResul
     if open { unknown(ty) } else { Ok(Value::bool(false)) }
 }
 
-/// Maps an index into a list of this length. Indexes beyond the ends continue at the other one.
+/// Maps an index into a list of this length: indexes beyond one end continue at the other end.
 fn wrap(index: i64, length: usize) -> usize {
     let length = i64::try_from(length).unwrap_or(i64::MAX).max(1);
     usize::try_from(index.rem_euclid(length)).unwrap_or_default()
@@ -499,7 +499,7 @@ fn slice_bounds(args: &[Value], length: usize) -> CallResult<(usize, usize)> {
     ))
 }
 
-/// Returns a text that two known values of one type share only if they are equal.
+/// Returns a text that two known values of one type have in common only if they are equal.
 fn identity(value: &Value) -> String {
     match (value.as_str(), value.as_number().filter(|n| n.is_integer())) {
         (Some(text), _) => format!("s{text}"),

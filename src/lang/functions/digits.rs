@@ -1,4 +1,4 @@
-//! Decimal forms of numbers for `format`: fixed, with an exponent, or the shorter of both.
+//! Decimal forms of numbers for `format`: fixed, with an exponent, or the shorter one of these.
 
 use cty::Number;
 
@@ -61,7 +61,7 @@ impl Digits {
         }
         let rest = &self.digits[keep..];
         let half = rest[0] == 5 && rest[1..].iter().all(|d| *d == 0);
-        // As Go's formatter, whose results Terraform shows.
+        // As in Go's formatter, whose results Terraform shows.
         let up = if half {
             keep > 0 && self.digits[keep - 1] % 2 == 1
         } else {

@@ -16,7 +16,7 @@ pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Limit of the size of an unpacked text: a small argument could fill the memory.
+/// Limit of the size of an unpacked text: a small argument could otherwise fill the memory.
 const MAX_UNPACKED: u64 = 256 << 20;
 
 pub(super) const FUNCTIONS: &[Function] = &[

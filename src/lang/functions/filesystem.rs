@@ -16,8 +16,8 @@ use system::{Os, paths};
 
 use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any, glob, string, text};
 
-/// Functions whose results depend on files alone: equal arguments must have equal results as long as the files do not
-/// change. For `templatefile`, this is true of the template's text.
+/// Functions whose results depend on files only: calls with equal arguments must have equal results as long as the
+/// files do not change. For `templatefile`, this applies to the template's text.
 pub(super) const READ_FILES: &[&str] = &[
     "file",
     "filebase64",
@@ -95,7 +95,7 @@ fn path_value(path: &Path) -> Value {
     Value::string(path.to_string_lossy())
 }
 
-/// Returns the shortest path of the same meaning, by its text alone.
+/// Returns the shortest equivalent path, without access to the disk.
 fn clean(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -145,7 +145,7 @@ fn resolve(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<Path
     })
 }
 
-/// Reads the file at a resolved path.
+/// Reads a file, from the mounted directories or the disk.
 fn bytes(place: &Path, environment: &FunctionEnvironment<'_>) -> std::io::Result<Vec<u8>> {
     let in_memory = environment
         .settings
@@ -158,7 +158,7 @@ fn bytes(place: &Path, environment: &FunctionEnvironment<'_>) -> std::io::Result
 /// Returns true if a function would read a file that does not exist.
 pub(super) fn is_missing(function: &str, args: &[Value], environment: &FunctionEnvironment<'_>) -> bool {
     let reads = READ_FILES.contains(&function) || function == "templatefile";
-    // These two have a result for a missing file.
+    // `fileexists` and `fileset` return a result for a missing file.
     if !reads || matches!(function, "fileexists" | "fileset") {
         return false;
     }

@@ -380,7 +380,7 @@ fn pad_number(verb: &Verb, text: &str, out: &mut String) {
     }
 }
 
-/// Renders a whole number in the base of the verb.
+/// Formats a whole number in the base of the verb.
 fn whole(verb: &Verb, number: &Number) -> String {
     let (negative, digits) = match number.exact_digits() {
         // Whole numbers have no minus zero.

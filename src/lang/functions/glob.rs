@@ -25,7 +25,7 @@ pub(super) fn files(root: &Path, pattern: &str, mounts: Option<&Mounts>) -> Resu
     Ok(search.out)
 }
 
-/// A search, with the paths found so far.
+/// Search in a directory tree, with the paths found so far.
 struct Search<'m> {
     mounts: Option<&'m Mounts>,
     out: BTreeSet<String>,

@@ -1,8 +1,8 @@
 //! Characters: grapheme clusters, case, and printable characters.
 //!
-//! All by Unicode 15.0, the version of Go's and Terraform's libraries. With a later one, the length of a text in an
-//! Indic script would differ, and with it the results of `substr`.
-//! script, say, would be another, and with it what `substr` gives.
+//! All functions follow Unicode 15.0, the version of Go's and Terraform's libraries. With a later one, the length of
+//! a text in an Indic script would differ, and with it the results of `substr`. script, say, would be another, and
+//! with it what `substr` gives.
 
 use std::sync::LazyLock;
 
@@ -43,8 +43,8 @@ pub(super) fn count(text: &str) -> usize {
     }
 }
 
-/// Returns true if a letter after a mark begins a cluster: any but the vowels and finals of Hangul, and the vowels of
-/// Thai and Lao that count as marks.
+/// Returns true if a letter after a mark begins a new cluster: all letters but the vowels and finals of Hangul, and
+/// the vowels of Thai and Lao that count as marks.
 fn is_separate_letter(c: char) -> bool {
     let joins = matches!(u32::from(c), 0x1100..=0x11ff | 0xa960..=0xa97f | 0xd7b0..=0xd7ff | 0xe33 | 0xeb3);
     !joins && !c.is_ascii() && LETTER.is_match(c.encode_utf8(&mut [0; 4]))
@@ -63,7 +63,7 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| constant(r"\p{M}"));
 static LETTER: LazyLock<Regex> = LazyLock::new(|| constant(r"\p{Lo}"));
 static SHOWN: LazyLock<Regex> = LazyLock::new(|| constant(r"[[\p{L}\p{M}\p{N}\p{P}\p{S}]&&\p{Age:15.0}]"));
 
-/// Returns true if a character is displayed as it is: letters, marks, digits, punctuation and symbols, and the plain
+/// Returns true if a character is displayed unescaped: letters, marks, digits, punctuation and symbols, and the plain
 /// space. False for controls, other spaces, private use and unassigned code points.
 #[must_use]
 pub fn is_shown(c: char) -> bool {

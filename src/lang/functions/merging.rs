@@ -1,4 +1,4 @@
-//! Functions for maps and objects.
+//! Functions for maps and objects: lookup, merge, keys, values and the like.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ fn concat(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult 
         items.extend(sequence(&arg).iter().cloned());
     }
     Ok(match ty {
-        // Lists of nulls convert to lists of anything; the other elements determine the type.
+        // Lists of nulls convert to lists of any type; the other elements determine the type.
         Type::List(e) if e.has_dynamic() => match cty::convert::unify_values(&items) {
             Ok(Some((element, items))) => Value::list(element, items),
             _ => Value::tuple(items),
@@ -293,7 +293,7 @@ fn merge(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
         if let Some(entries) = arg.entries() {
             out.extend(entries.map(|(k, v)| (k.clone(), v.clone())));
         } else {
-            // A later argument may have any key, so nothing is certain.
+            // A later argument may have any key, so the result is unknown.
             return Ok(Value::unknown_not_null(ty.clone()).with_marks(marks));
         }
     }

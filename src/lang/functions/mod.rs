@@ -148,7 +148,7 @@ enum Returns {
     By(fn(&[Value]) -> CallResult<Type>),
 }
 
-/// Environment of a function's body.
+/// Settings that a function's body depends on.
 #[derive(Clone, Copy)]
 pub struct FunctionEnvironment<'a> {
     settings: &'a FunctionSettings,
@@ -217,7 +217,6 @@ impl Function {
         self
     }
 
-    /// Returns the parameter of the argument at this position.
     #[must_use]
     pub fn parameter(&self, position: usize) -> Option<&Parameter> {
         self.parameters.get(position).or(self.variadic.as_ref())
@@ -242,7 +241,7 @@ impl Function {
 struct Group {
     title: &'static str,
     tables: &'static [&'static [Function]],
-    /// Functions of this subject in [`LAZY`].
+    /// Functions in [`LAZY`] of this subject.
     lazy: &'static [&'static str],
 }
 
@@ -302,7 +301,7 @@ pub fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
             .iter()
             .flat_map(|table| *table)
             .map(|function| function.name);
-        // These two only explain that they are gone.
+        // `list` and `map` only explain that they were removed.
         let mut names: Vec<&str> = eager.filter(|name| !matches!(*name, "list" | "map")).collect();
         names.extend_from_slice(group.lazy);
         names.sort_unstable();

@@ -75,7 +75,7 @@ impl Network {
         })
     }
 
-    /// Returns the IPv4 network of one whose addresses are IPv4 addresses in the form of IPv6.
+    /// Converts a network of IPv4-mapped IPv6 addresses to the IPv4 network.
     fn unmapped(self) -> Network {
         const MAPPED: u128 = 0xffff << 32;
         if self.width != 128 || self.length < 96 || self.address & mask(96, 128) != MAPPED {
@@ -131,7 +131,7 @@ fn mask(length: u8, width: u8) -> u128 {
     if host == 0 { all } else { (all >> host) << host }
 }
 
-/// Returns an argument that is a whole number of 128 bits.
+/// Returns an argument that is a whole number of up to 128 bits.
 fn whole(args: &[Value], i: usize, otherwise: &str) -> CallResult<i128> {
     let number = args.get(i).and_then(Value::as_number).filter(|n| n.is_integer());
     let number = number.ok_or_else(|| CallError::failed(otherwise))?;

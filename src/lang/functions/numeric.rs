@@ -146,7 +146,7 @@ fn logarithm(x: f64) -> f64 {
 
 /// Splits a number into a fraction between a half and one, and a power of two.
 fn split(x: f64) -> (f64, i64) {
-    // A subnormal number is scaled up first: its exponent bits say nothing.
+    // A subnormal number is scaled up first, because its exponent bits are zero.
     let (x, shift) = if x.abs() < f64::MIN_POSITIVE {
         (x * 2f64.powi(64), 64)
     } else {
@@ -180,7 +180,7 @@ fn parseint_type(args: &[Value]) -> CallResult<Type> {
     }
 }
 
-/// Limit on digits: no number of the language has more.
+/// Limit on digits: more than any number of the language has.
 const MAX_DIGITS: usize = 2048;
 
 fn parseint(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {

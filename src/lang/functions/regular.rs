@@ -426,7 +426,7 @@ impl<'p> Translation<'p> {
         Ok(())
     }
 
-    /// Adds a class that matches no character, or every character if `negative`.
+    /// Adds a class that matches no character, or every character if `negative` is true.
     fn nothing(&mut self, negative: bool, class: bool) {
         self.out.push_str(match (negative, class) {
             (false, false) => r"[^\x{0}-\x{10FFFF}]",
@@ -498,7 +498,7 @@ impl<'p> Translation<'p> {
 }
 
 enum Property {
-    /// A property that no valid text has.
+    /// Property that no character of a valid text has.
     Surrogates,
     /// A property that the `regex` crate knows by this name.
     Named(String),
@@ -530,7 +530,7 @@ fn wrong(why: &str, part: &str) -> PatternError {
     }
 }
 
-/// Returns the length of a `{2,3}` at the beginning of a text, and true if its numbers are allowed.
+/// Parses a `{2,3}` at the beginning of a text. Returns its length, and true if its numbers are allowed.
 fn repeats(text: &str) -> Option<(usize, bool)> {
     let end = text.strip_prefix('{')?.find('}')?;
     let inside = &text[1..=end];

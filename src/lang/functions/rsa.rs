@@ -1,9 +1,9 @@
 //! `rsadecrypt`: RSA with the padding of PKCS #1 v1.5, and private keys in PEM form.
 //!
-//! Keys come in three formats: PKCS #1, PKCS #8 and OpenSSH's own, all in PEM. The arithmetic is that of the library
-//! that numbers use: the cryptography library of our transport refuses keys below 2048 bits, which this function
-//! accepts, and others bring an arithmetic of their own for one exponentiation. It does not run in constant time: an
-//! observer who could measure it runs on the machine of the configuration that holds the key.
+//! Keys come in three formats: PKCS #1, PKCS #8 and OpenSSH's own, all in PEM. The arithmetic is done by the library
+//! for numbers, because the cryptography library of the TLS connections refuses keys below 2048 bits, which this
+//! function accepts, and others bring an arithmetic of their own for one exponentiation. It does not run in constant
+//! time: an observer who could measure it runs on the machine of the configuration that holds the key.
 
 use base64::Engine;
 use cty::Value;
@@ -111,7 +111,7 @@ impl Key {
         }
     }
 
-    /// Returns the key, unless its numbers are impossible: a modulus is odd, and has at most 16384 bits here.
+    /// Returns the key if its numbers are possible: the modulus is odd, and has at most 16384 bits.
     fn checked(self) -> Option<Key> {
         let odd = self.modulus.bit(0) && self.modulus > UBig::ONE;
         // The limit on bits bounds the time of the exponentiation.
@@ -154,7 +154,7 @@ fn pkcs8(der: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((algorithm, fields.expect(OCTETS)?))
 }
 
-/// The unread rest of a DER document.
+/// Unread rest of a DER document.
 struct Der<'b>(&'b [u8]);
 
 impl<'b> Der<'b> {
@@ -186,7 +186,7 @@ struct Pem {
 }
 
 impl Pem {
-    /// Returns the first complete block of a text, whatever is before it.
+    /// Returns the first complete PEM block in a text.
     fn first(text: &str) -> Option<Pem> {
         let mut lines = text.lines().map(str::trim_end);
         loop {

@@ -57,7 +57,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 fn set_type(args: &[Value]) -> CallResult<Type> {
     let types: Vec<Type> = args
         .iter()
-        // An empty set of anything fits all others.
+        // An empty set of any type is compatible with all others.
         .filter(|a| !(a.len() == Some(0) && a.ty().element() == Some(&Type::Dynamic)))
         .filter_map(|a| a.ty().element().cloned())
         .collect();

@@ -182,7 +182,7 @@ fn substr(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let rest = clusters.get(usize::try_from(offset).unwrap_or(0)..).unwrap_or_default();
     let taken = match usize::try_from(length) {
         Ok(n) => &rest[..n.min(rest.len())],
-        // A negative length means everything to the end.
+        // A negative length means the rest of the text.
         Err(_) => rest,
     };
     Ok(Value::string(taken.concat()))

@@ -1,4 +1,4 @@
-//! Decoding of YAML. Plain scalars follow the rules of version 1.1.
+//! Decoding of YAML. Plain scalars are typed by the rules of version 1.1.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(super) const FUNCTIONS: &[Function] =
 
 /// Depth limit of documents.
 const MAX_DEPTH: usize = 256;
-/// Limit on the values that aliases repeat.
+/// Limit on the number of values that aliases repeat.
 const MAX_REPEATED: usize = 1_000_000;
 
 fn yaml_type(args: &[Value]) -> CallResult<Type> {
@@ -124,8 +124,8 @@ fn decode(source: &str) -> CallResult {
         .ok_or_else(|| CallError::failed("on line 1, column 1: missing start of document"))
 }
 
-/// Depth of a value and the number of values in it. Aliases repeat whole values, so that a short document can be both deeper and
-/// larger than its text shows.
+/// Depth of a value and the number of values in it. Aliases repeat whole values, so that the value of a short document can be
+/// deep and large.
 #[derive(Clone, Copy, Default)]
 struct Weight {
     depth: usize,
@@ -221,7 +221,7 @@ impl Reader<'_> {
                     anchor,
                     weight,
                 )) => {
-                    // Explicit keys win over merged ones, wherever `<<` stands.
+                    // Explicit keys take precedence over merged ones, wherever `<<` is.
                     merged.extend(entries);
                     self.complete(Value::object(merged), anchor, false, weight, place)?;
                 }
@@ -285,7 +285,7 @@ fn key_text(value: &Value) -> Option<Arc<str>> {
     cty::convert(value, &Type::String).ok()?.as_arc_str().cloned()
 }
 
-/// Adds the entries whose keys are not there yet.
+/// Adds the entries whose keys do not exist yet.
 fn merge(value: &Value, into: &mut BTreeMap<Arc<str>, Value>) -> Option<()> {
     for (key, value) in value.entries()? {
         into.entry(key.clone()).or_insert_with(|| value.clone());

@@ -8,7 +8,8 @@ use lang::render::format_value;
 use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use syntax::Pos;
 
-/// `var.later` is unknown, `var.nothing` is a null object, `var.secret` is a sensitive `true`.
+/// Scope in which `var.later` is unknown, `var.nothing` is a null object, and `var.secret` is a
+/// sensitive `true`.
 #[derive(Default)]
 struct Values(FunctionSettings);
 
@@ -72,7 +73,7 @@ fn only_the_problems_of_the_deciding_operand_count() {
     ]);
 }
 
-/// The answers are those of OpenTofu 1.12.6, but for bytes that are no text.
+/// Results are those of OpenTofu 1.12.6, except for bytes that are not text.
 #[test]
 fn functions_of_opentofu_answer_as_it_does() {
     check(&[
@@ -210,7 +211,7 @@ const KNOWN: [&str; 18] = [
 
 #[test]
 fn known_arguments_make_known_results() {
-    // These have no result before apply, read files, or take much time.
+    // Functions without a result before apply, that read files, or that take much time.
     const LEFT_OUT: [&str; 3] = ["bcrypt", "rsadecrypt", "templatefile"];
     let mut open = Vec::new();
     let mut ask = |text: String| {

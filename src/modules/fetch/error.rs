@@ -31,12 +31,12 @@ pub enum FetchError {
     Redirects(usize),
     #[error("its address cannot be read ({0})")]
     Url(#[source] <Url as FromStr>::Err),
-    /// An address of a service such as S3 has the wrong form.
+    /// Address of a service such as S3 that has the wrong form.
     #[error("{0}")]
     AddressForm(&'static str),
     #[error("the request for it cannot be signed: {0}")]
     Signature(http::aws::SignError),
-    /// A location that a server named is not a module address.
+    /// Location in a response that is not a module address.
     #[error("{address} says that the module is at \"{location}\", which cannot be used: {reason}")]
     Location {
         /// Address that was requested.
@@ -50,7 +50,7 @@ pub enum FetchError {
          by an element <meta name=\"terraform-get\">. If it is an archive, add its format to the address, like ?archive=zip"
     )]
     NoLocation(String),
-    /// `archive` or `checksum` in the address of a repository.
+    /// `archive` or `checksum` in the address of a repository, to which they do not apply.
     #[error("the arguments \"archive\" and \"checksum\" are for files, not for repositories")]
     ArgumentOfFiles,
     /// Format of the file is unknown.
@@ -133,7 +133,7 @@ pub enum FetchError {
     Repository {
         /// Operation that failed.
         action: String,
-        /// Errors that the program printed.
+        /// Error output of the program.
         output: String,
     },
     /// A revision that the program would take for an option.
@@ -142,7 +142,7 @@ pub enum FetchError {
     #[error("the repository {repository} has no {kinds} \"{reference}\"{hint}")]
     NoRevision {
         repository: String,
-        /// Kinds of names that the reference could have been.
+        /// Kinds of names that the reference may have been meant as.
         kinds: &'static str,
         reference: String,
         /// Advice, as the end of the sentence.

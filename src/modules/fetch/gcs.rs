@@ -21,7 +21,7 @@ use super::{FetchError, GoogleError, file_error, http};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/devstorage.read_only";
 const ANSWER_LIMIT: u64 = 16 << 20;
-/// Timeout of the metadata service, which answers at once where it exists.
+/// Timeout of the metadata service, which answers quickly if it exists.
 const NEARBY: Duration = Duration::from_secs(2);
 
 struct ObjectLocation {
@@ -33,7 +33,7 @@ struct ObjectLocation {
     token: Option<Token>,
 }
 
-/// Splits `…/storage/VERSION/BUCKET/OBJECT`. An emulator takes the place of the host.
+/// Splits `…/storage/VERSION/BUCKET/OBJECT`. An emulator replaces the host.
 fn parse(url: &Url, emulator: Option<&str>) -> Result<(Url, String, String), FetchError> {
     let bad = || {
         FetchError::AddressForm(
@@ -144,7 +144,7 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
         })?;
         for item in answer.get("items").and_then(|i| i.as_array()).into_iter().flatten() {
             let name = item.get("name").and_then(|n| n.as_str()).unwrap_or_default();
-            // A name with a slash at its end stands for a directory.
+            // A name that ends in a slash is a directory.
             let Some(inside) = name.strip_prefix(&top).filter(|n| !n.is_empty() && !n.ends_with('/')) else {
                 continue;
             };
@@ -224,7 +224,7 @@ async fn token(client: &Client, environment: &Environment) -> Result<Option<Toke
     let host = get("GCE_METADATA_HOST").unwrap_or("metadata.google.internal");
     let url = format!("http://{host}/computeMetadata/v1/instance/service-accounts/default/token");
     let Ok(url) = Url::parse(&url) else { return Ok(None) };
-    // The service exists only on machines of Google. Elsewhere a retry would only delay the installation.
+    // The service exists only on Google's machines. Elsewhere a retry would only delay the installation.
     let request = client
         .get(url)
         .header("metadata-flavor", "Google")

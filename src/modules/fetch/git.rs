@@ -1,4 +1,4 @@
-//! Repositories, by the `git` program: with its configuration, its credential helpers and its keys.
+//! Repositories that the `git` program fetches, with its configuration, credential helpers and keys.
 
 #![expect(
     clippy::disallowed_methods,
@@ -28,7 +28,8 @@ impl Commit {
     }
 }
 
-/// Variables that describe the repository that git is working in, for example in a hook. Git would use them for the fetched one.
+/// Variables that describe the repository that git is working in, for example in a hook. Git would use them for the fetched
+/// repository.
 const NOT_OURS: [&str; 8] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -169,7 +170,7 @@ async fn clone(git: &impl Fn(Option<&Path>) -> Command, wanted: &Wanted, to: &Pa
     let cloned = run(clone).await?;
     if !cloned.status.success() {
         let output = output_text(&cloned);
-        // Without the first letter, whose case differs between messages.
+        // Compared without the first letter, whose case differs between messages.
         let no_branch = output.contains("emote branch") && output.contains("not found");
         let failed = FetchError::Repository {
             action: format!("git could not clone {}", shown(&wanted.url)),
@@ -217,7 +218,7 @@ fn is_commit(reference: &str) -> bool {
     matches!(reference.len(), 40 | 64) && reference.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Fetches one commit and a number of commits before it. Not every server gives commits that no branch or tag names.
+/// Fetches one commit and a number of commits before it. Not every server provides commits that no branch or tag refers to.
 async fn shallow(
     git: &impl Fn(Option<&Path>) -> Command,
     wanted: &Wanted,
@@ -250,7 +251,7 @@ async fn shallow(
             continue;
         }
         let output = output_text(&done);
-        // An incomplete repository would be in the way of another attempt.
+        // An incomplete repository would prevent another attempt.
         drop(std::fs::remove_dir_all(to));
         let refused = [
             "not our ref",

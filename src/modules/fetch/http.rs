@@ -27,7 +27,7 @@ pub(super) async fn save(mut response: Response, to: &Path, limits: &Limits) -> 
         limits: *limits,
     };
     let mut file = tokio::fs::File::create(to).await.map_err(failed)?;
-    // A declared size saves downloading what would be refused, but the server may not keep to it, so the bytes are counted, too.
+    // A declared size that is too large saves the download. It may be wrong, so the received bytes are counted, too.
     let announced = response.announced_size();
     if announced.is_some_and(|size| size > limits.download) {
         return Err(too_large(&response));
@@ -53,7 +53,7 @@ pub(super) async fn save(mut response: Response, to: &Path, limits: &Limits) -> 
     }
 }
 
-/// Bytes and entries that a directory of objects may still take.
+/// Remaining bytes and entries of a directory of objects.
 pub(super) struct Budget {
     limits: Limits,
     bytes: u64,
@@ -81,7 +81,7 @@ impl Budget {
     }
 }
 
-/// Returns the error of a request, with advice where there is some.
+/// Returns the error of a request, with advice for some causes.
 fn explained(error: net::Error) -> FetchError {
     let without_network = format!(". {}", net::WITHOUT_NETWORK.trim_end_matches('.'));
     let hint = match error.status().map(|s| s.as_u16()) {
@@ -92,7 +92,7 @@ fn explained(error: net::Error) -> FetchError {
     FetchError::request(error, hint)
 }
 
-/// Asks a server for the location of a module: a header, or an element of the page.
+/// Requests the location of a module from a server: a header, or an element of the page.
 pub(super) async fn discovered_location(client: &Client, url: &Url) -> Result<RemoteSource, FetchError> {
     let mut asked = url.clone();
     // The parameter by which servers recognize Terraform's requests for the location.
@@ -113,7 +113,7 @@ pub(super) async fn discovered_location(client: &Client, url: &Url) -> Result<Re
     })
 }
 
-/// Returns the source at a location that a server gave. The location may be relative to the requested address.
+/// Returns the source at a location in a response. The location may be relative to the requested address.
 pub(crate) fn location(asked: &Url, said: &str) -> Result<RemoteSource, LocationError> {
     let said = said.trim();
     let relative = said.starts_with("./") || said.starts_with("../") || said.starts_with('/');
@@ -139,8 +139,8 @@ pub(crate) fn location(asked: &Url, said: &str) -> Result<RemoteSource, Location
     }
 }
 
-/// Returns true if an address leads to a file of this machine, by whichever program it is fetched. Only a configuration can name
-/// one: a server could otherwise have one of our directories taken for a module, and for a part of what is planned.
+/// Returns true if an address leads to a file of this machine, whichever program fetches it. Only a configuration can name one:
+/// a server could otherwise have one of our directories taken for a module, and for a part of what is planned.
 fn is_local(package: &str) -> bool {
     let plain = package.rsplit_once("::").map_or(package, |(_, plain)| plain);
     let scheme = plain.get(..5).unwrap_or_default();
@@ -149,7 +149,7 @@ fn is_local(package: &str) -> bool {
 
 /// Returns the content of `<meta name="terraform-get" content="…">` in the head of a page.
 fn in_page(page: &str) -> Option<String> {
-    // Lower case of ASCII keeps every offset, so positions in one text hold in the other.
+    // Lowercasing ASCII changes no offset, so positions in one text are valid in the other.
     let lower = page.to_ascii_lowercase();
     let end = lower.find("<body").unwrap_or(lower.len());
     let mut at = 0;

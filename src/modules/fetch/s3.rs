@@ -17,7 +17,7 @@ use super::{FetchError, file_error, http};
 
 /// Validity of a signed address.
 const VALID: Duration = Duration::from_secs(3600);
-/// Timeout of the services beside the machine, which answer at once where they exist.
+/// Timeout of the local credential services, which answer quickly if they exist.
 const NEARBY: Duration = Duration::from_secs(2);
 const ANSWER_LIMIT: u64 = 16 << 20;
 
@@ -172,8 +172,8 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
     loop {
         let (keys, next) = list(client, &place, more.as_deref(), None).await?;
         for key in keys {
-            // The list has all names with the same beginning, also those beside the directory. A name with a slash at its end
-            // stands for a directory.
+            // The list has all names with this prefix, including names beside the directory. A name that ends in a slash is a
+            // directory.
             let Some(inside) = key.strip_prefix(&top).filter(|k| !k.is_empty() && !k.ends_with('/')) else {
                 continue;
             };
@@ -307,7 +307,7 @@ async fn credentials(client: &Client, url: &Url) -> Result<Option<Credential>, F
     let environment = &client.settings().environment;
     let given = |map: &BTreeMap<String, String>, name: &str| map.get(name).filter(|v| !v.is_empty()).cloned();
     let set = |name: &str| environment.get(name).map(str::to_owned);
-    // Keys in the address are used alone: parts from elsewhere would belong to other credentials.
+    // Keys in the address are used alone: a token from another source would belong to other credentials.
     if ["aws_access_key_id", "aws_access_key_secret", "aws_access_token"]
         .iter()
         .any(|n| query.contains_key(*n))
@@ -339,7 +339,7 @@ async fn credentials(client: &Client, url: &Url) -> Result<Option<Credential>, F
     };
     let asked = profile.or_else(|| set("AWS_PROFILE"));
     let name = asked.clone().unwrap_or_else(|| "default".to_owned());
-    // The file of credentials takes precedence over the other one.
+    // The credentials file takes precedence over the configuration file.
     let mut section = profile_of(&shared("AWS_CONFIG_FILE", "config"), &name, true);
     section.extend(profile_of(
         &shared("AWS_SHARED_CREDENTIALS_FILE", "credentials"),

@@ -132,7 +132,8 @@ impl Walk<'_> {
         Some(entry)
     }
 
-    /// Returns the package of a module, its subdirectory and version, and the turn to fetch it. Problems are reported.
+    /// Returns the package of a module, its subdirectory and version, and the role of the call in fetching it. Problems are
+    /// reported.
     async fn located(
         &self,
         call: &MissingModule,

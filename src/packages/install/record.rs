@@ -1,4 +1,4 @@
-//! The lock file of an installation: its entries, and the warnings about it.
+//! Lock file of an installation: its entries, and warnings about it.
 
 use std::collections::BTreeSet;
 use std::path::Path;

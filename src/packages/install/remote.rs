@@ -20,7 +20,8 @@ use crate::not_available::incompatible;
 use crate::selection::{Chooser, Selection};
 
 impl Work<'_> {
-    /// Fetches packages from their sources, all at once, reported in the order of the providers.
+    /// Fetches packages from their sources concurrently, and reports them in the order of the
+    /// providers.
     pub(super) async fn fetch(
         &mut self,
         client: &Client,
@@ -83,7 +84,8 @@ impl Work<'_> {
                 }
             }
         }
-        // Before anything is downloaded: an installation that cannot be completed should fail early.
+        // Checked before anything is downloaded: an installation that cannot be completed should
+        // fail early.
         if self.errors.has_errors() {
             return;
         }
@@ -162,7 +164,7 @@ impl Work<'_> {
         }
     }
 
-    /// Takes the built-in in place of the version that no source has.
+    /// Selects the built-in provider in place of a version that no source has.
     fn fall_back(&mut self, one: Needed<'_>, emit: &mut dyn FnMut(Step<'_>)) {
         if let Some(selection) = one.fallback {
             self.take(one.provider, one.constraints, selection, one.old, emit);

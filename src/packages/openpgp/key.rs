@@ -30,7 +30,7 @@ enum Material {
     Ed25519(Vec<u8>),
     /// Curve and point.
     Ecdsa(Curve, Vec<u8>),
-    /// Algorithm that makes no accepted signatures.
+    /// Algorithm whose signatures are not accepted.
     Other,
 }
 
@@ -91,7 +91,7 @@ impl PublicKey {
         sha1::Sha1::digest(self.hashed()).to_vec()
     }
 
-    /// Returns true if this key has made a signature of these bytes.
+    /// Returns true if a signature of these bytes is by this key.
     pub(super) fn has_made(&self, made: &Signature, of: &[u8]) -> bool {
         let message = [of, &made.trailer].concat();
         match (&self.material, made.numbers.as_slice()) {

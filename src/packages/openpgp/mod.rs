@@ -1,4 +1,4 @@
-//! Detached OpenPGP signatures, as much of them as provider registries use: keys and signatures of version 4, by RSA, EdDSA
+//! Detached OpenPGP signatures, limited to what provider registries use: keys and signatures of version 4, by RSA, EdDSA
 //! (Ed25519) or ECDSA (NIST curves), with SHA-2.
 //!
 //! The crate that implements all of OpenPGP (`pgp`, without its default features) brings 104 more crates, for ciphers and keys
@@ -65,7 +65,7 @@ impl Certificate {
         let mut all: Vec<Parts> = Vec::new();
         while !reader.0.is_empty() {
             let (tag, body) = reader.packet()?;
-            // An unsupported key is kept as a place: packets after it must not count for the key before.
+            // An unsupported key stays in the list without content, so that packets after it do not count for the key before.
             if tag == PUBLIC_KEY {
                 all.push((PublicKey::read(body).ok(), vec![(About::Primary, Vec::new())]));
                 continue;
@@ -97,7 +97,7 @@ impl Certificate {
     fn assemble(primary: PublicKey, parts: Vec<(About, Vec<Signature>)>) -> Option<Certificate> {
         let own = primary.hashed();
         let revokes = |s: &Signature| s.kind == kind::REVOKES_KEY && primary.has_made(s, &own);
-        // First of all, wherever the revocation stands: packets are not authenticated by their order.
+        // Checked first, because packets are not authenticated by their order.
         if parts.iter().flat_map(|(_, signatures)| signatures).any(revokes) {
             return None;
         }
@@ -122,7 +122,7 @@ impl Certificate {
                     let both = [&own[..], &subkey.hashed()].concat();
                     let bindings = made(&|k| k == kind::BINDS_SUBKEY, &both);
                     let last = bindings.iter().max_by_key(|s| s.made);
-                    // Without the subkey's own signature, anybody could claim a stranger's signing key as a subkey.
+                    // Without the subkey's own signature, a certificate could claim somebody else's signing key as its subkey.
                     let agrees = |s: &Signature| s.embedded.as_ref().is_some_and(|back| subkey.has_made(back, &both));
                     if last.is_some_and(|s| s.for_signing == Some(true) && agrees(s))
                         && made(&|k| k == kind::REVOKES_SUBKEY, &both).is_empty()
@@ -155,7 +155,7 @@ impl Certificate {
         self.fingerprint().split_off(24)
     }
 
-    /// Returns true if this key, or one of its signing subkeys, has made a signature of a document.
+    /// Returns true if a signature of a document is by this key or one of its signing subkeys.
     #[must_use]
     pub fn has_signed(&self, document: &[u8], signature: &Signature) -> bool {
         let document = match signature.kind {
@@ -166,7 +166,7 @@ impl Certificate {
         self.signing.iter().any(|key| key.has_made(signature, &document))
     }
 
-    /// Returns true if the key of this ID may sign for this certificate.
+    /// Returns true if the key with this ID may sign for this certificate.
     #[must_use]
     pub fn has_key(&self, id: &str) -> bool {
         let mut ids = self.signing.iter().map(|key| HEXUPPER.encode(&key.fingerprint()));

@@ -10,7 +10,7 @@ const SIGNATURE: u8 = 2;
 pub(super) mod kind {
     pub const OF_BYTES: u8 = 0x00;
     pub const OF_TEXT: u8 = 0x01;
-    /// Four degrees of certainty that a user ID belongs to a key.
+    /// Signature types for the four degrees of certainty that a user ID belongs to a key.
     pub const NAMES: std::ops::RangeInclusive<u8> = 0x10..=0x13;
     pub const BINDS_SUBKEY: u8 = 0x18;
     pub const BINDS_PRIMARY: u8 = 0x19;
@@ -109,8 +109,8 @@ impl Signature {
         Ok(signature)
     }
 
-    /// Parses the subpackets of the signed area (then `signed` is set to whether there is a creation time) or of the unsigned
-    /// area.
+    /// Parses the subpackets of the unsigned area or, with `signed`, of the signed one. `signed` becomes true if that has a
+    /// creation time.
     fn parts(&mut self, area: &[u8], signed: Option<&mut bool>) -> Result<(), Error> {
         let mut area = Reader(area);
         let is_signed = signed.is_some();
@@ -156,14 +156,14 @@ impl Signature {
         self.issuer.map(|id| HEXUPPER.encode(&id))
     }
 
-    /// Returns true if the signature had a lifetime that is over.
+    /// Returns true if the signature has expired.
     #[must_use]
     pub fn has_expired(&self, now: u64) -> bool {
         self.lifetime
             .is_some_and(|seconds| self.made.saturating_add(seconds) <= now)
     }
 
-    /// Returns the algorithms of the signature that are not accepted, if there are any.
+    /// Returns the name of the signature's algorithms, if they are not accepted.
     #[must_use]
     pub fn not_relied_on(&self) -> Option<String> {
         let algorithm = match self.algorithm {

@@ -1,4 +1,4 @@
-//! Keys and signatures made by GnuPG, damaged and whole.
+//! Tests with keys and signatures from GnuPG, intact and damaged.
 
 #![allow(
     clippy::disallowed_methods,
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Keys of four kinds made by GnuPG 2.2, and a signature of the same line by each. `sub` signs by a subkey.
+/// Keys of four kinds from GnuPG 2.2, with a signature by each of the same line. `sub` signs with a subkey.
 const MADE: [(&str, &[u8], &[u8]); 4] = [
     (
         "rsa",
@@ -106,7 +106,7 @@ proptest! {
     }
 }
 
-/// GnuPG with an empty home directory; none if it is not installed, which the test prints.
+/// GnuPG with an empty home directory; none, with a message, if it is not installed.
 struct Gnupg(tempfile::TempDir);
 
 impl Gnupg {

@@ -1,4 +1,4 @@
-//! Paths of requests, and the documents that answer them.
+//! Request paths and their response documents.
 //!
 //! ```text
 //! /.well-known/terraform.json                                          where the registry is
@@ -65,7 +65,7 @@ fn provider(host: &str, namespace: &str, ty: &str) -> Option<Provider> {
     Provider::parse(&format!("{host}/{namespace}/{ty}")).ok()
 }
 
-/// Looks up the packages of a provider, on a thread that may block.
+/// Finds the packages of a provider, on a thread that may block.
 async fn packages(shelf: &Arc<Shelf>, provider: &Provider) -> io::Result<Packages> {
     let (shelf, provider) = (shelf.clone(), provider.clone());
     let found = tokio::task::spawn_blocking(move || shelf.packages(&provider)).await;

@@ -1,4 +1,4 @@
-//! Connections: accepted, limited in number and time, and closed in order.
+//! Connections: accepting them, limits of their number and time, and graceful shutdown.
 
 use std::convert::Infallible;
 use std::io;
@@ -31,9 +31,9 @@ pub(super) const LOWEST_RATE: u64 = 16 << 10;
 pub(super) const FIRST: Duration = Duration::from_secs(20);
 /// Time limit for a client to accept one chunk of an archive.
 const STALL: Duration = Duration::from_secs(60);
-/// Time limit of a connection.
+/// Time limit of a whole connection.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// Time limit of running answers when the server ends.
+/// Time limit of running answers when the server shuts down.
 const ENDING: Duration = Duration::from_secs(10);
 /// Pause after a connection could not be accepted. The usual cause is a lack of file descriptors, and a loop without a pause
 /// would use a whole core.
@@ -43,7 +43,7 @@ const CHUNK: usize = 1 << 16;
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// Answered request, for the log.
+/// Entry of the access log.
 #[derive(Debug)]
 pub struct Access {
     /// Address of the client.
@@ -87,7 +87,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Accepts connections until `stop` completes; then running answers may be completed.
+    /// Accepts connections until `stop` completes, and then waits for running answers.
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let guests = Guests::new();
         let (ending, ended) = watch::channel(false);
@@ -174,7 +174,7 @@ impl Server {
             async move { Ok::<_, Infallible>(this.respond(peer, &request).await) }
         });
         let mut http = http1::Builder::new();
-        // Connections are limited in number: one that never sends its request must not keep its place.
+        // The number of connections is limited, so one that never sends its request must be closed.
         http.timer(TokioTimer::new()).header_read_timeout(HEADER);
         let connection = http.serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);

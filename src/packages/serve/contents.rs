@@ -1,4 +1,4 @@
-//! Packages that are served: those of a mirror directory or of a pack, as archives.
+//! Served packages, of a mirror directory or a pack, as archives.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -31,7 +31,7 @@ pub enum Contents {
     Pack(Arc<Pack>),
 }
 
-/// Packages that are served, with the archives and checksums made so far.
+/// Served packages, with the archives and checksums that were made for earlier requests.
 #[derive(Debug)]
 pub struct Shelf {
     contents: Contents,
@@ -44,7 +44,7 @@ pub struct Shelf {
     pub(super) key: SigningKey,
 }
 
-/// Overview of the packages that are served.
+/// Overview of the served packages.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// Providers with packages.
@@ -60,7 +60,7 @@ pub(super) type Packages = BTreeMap<Version, BTreeMap<Platform, PackageLocation>
 pub(super) enum PackageLocation {
     Archive(PathBuf),
     Directory(PathBuf),
-    /// Index in the list of the pack's providers.
+    /// Package of the pack, as its index in the list of providers.
     Packed(usize),
 }
 
@@ -71,18 +71,18 @@ pub(super) struct Archive {
     pub size: u64,
     /// SHA-256, in hexadecimal digits.
     pub sha256: String,
-    /// Deletes an archive that was made here, when nobody uses it any more.
+    /// Temporary archive, deleted when the last user drops it.
     _made: Option<Arc<TempPath>>,
 }
 
-/// State of the files of a package: path, inode, size and modification time of each.
+/// Files of a package with their path, inode, size and modification time. A change shows that cached results are outdated.
 type Stamp = Vec<(PathBuf, Identity, u64, (i64, i64))>;
 
 /// Cache of results for packages, valid as long as the files of a package do not change.
 #[derive(Debug)]
 struct Known<T>(Mutex<HashMap<PackageLocation, Fact<T>>>);
 
-/// Result, present or in progress, for files in this state.
+/// Result, complete or in progress, for one state of the files.
 #[derive(Debug)]
 struct Fact<T> {
     stamp: Stamp,
@@ -149,7 +149,7 @@ impl Shelf {
         out
     }
 
-    /// Returns the packages of a provider. Packages that cannot be served are logged.
+    /// Returns the packages of a provider. Packages that cannot be served are reported in the log.
     pub(super) fn packages(&self, provider: &Provider) -> Packages {
         let (packages, left_out) = self.packages_of(provider);
         for error in left_out {

@@ -1,5 +1,5 @@
-//! Places for connections: how many each client has, and when bytes last moved on each. A client that reads slowly, or not at
-//! all, must not keep others out.
+//! Slots for connections: their number for each client, and the time of the last transfer on each. A client that reads slowly,
+//! or not at all, must not block others.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,21 +16,21 @@ use tokio::time::{Instant, timeout};
 
 /// Limit of open connections.
 const ALL: usize = 256;
-/// Limit of open connections of one client, and of its connections that wait for a place.
+/// Limit of open connections of one client, and of its connections that wait for a slot.
 const OF_ONE: usize = 64;
-/// Limit of connections that wait for a place.
+/// Limit of connections that wait for a slot.
 const WAITING: usize = 512;
-/// Time limit for a connection to get a place.
+/// Time limit for a connection to get a slot.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Interval at which a waiting connection checks whether another one has become idle.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Conditions under which a connection has to make room.
+/// Conditions under which a connection is closed in favour of another one.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
-    /// Time since the last byte moved, from which on the connection is idle.
+    /// Time without a transfer after which a connection is idle.
     idle: Duration,
-    /// Age from which on the rate is measured.
+    /// Age of a connection after which its rate is measured.
     age: Duration,
     /// Lowest rate, in bytes a second.
     rate: u64,
@@ -49,7 +49,7 @@ pub(super) struct Guests {
     rule: Rule,
     places: Mutex<Places>,
     next: AtomicU64,
-    /// Notified when a place becomes free.
+    /// Notified when a slot becomes free.
     freed: Notify,
 }
 
@@ -67,13 +67,13 @@ struct Guest {
     end: Arc<Notify>,
 }
 
-/// Bytes that a client has sent and received. Bytes in a buffer of this machine count as received while the buffer has room: a
-/// client that does not read fills it once, and is idle from then on.
+/// Number of bytes that a client has sent and received, with the time of the last transfer. Bytes in a buffer of this machine
+/// count as received while the buffer has room: a client that does not read fills it once, and is idle from then on.
 #[derive(Debug)]
 pub(super) struct Activity {
     since: Instant,
     moved: AtomicU64,
-    /// Milliseconds from `since` until bytes last moved.
+    /// Time of the last transfer, in milliseconds from `since`.
     last: AtomicU64,
 }
 
@@ -99,7 +99,7 @@ impl Activity {
         self.since.elapsed().saturating_sub(last)
     }
 
-    /// Returns true if the connection has to make room.
+    /// Returns true if the connection may be closed in favour of another one.
     fn yields(&self, rule: Rule) -> bool {
         let age = self.since.elapsed();
         let is_slow = || self.moved.load(Ordering::Relaxed) / age.as_secs().max(1) < rule.rate;
@@ -107,13 +107,13 @@ impl Activity {
     }
 }
 
-/// Place of a connection, which is free again when it is dropped.
+/// Slot of a connection, freed when it is dropped.
 #[derive(Debug)]
 pub(super) struct Seat {
     guests: Arc<Guests>,
     number: u64,
     pub activity: Arc<Activity>,
-    /// Notified when the connection has to make room for another one.
+    /// Notified when the connection must close in favour of another one.
     pub end: Arc<Notify>,
 }
 
@@ -124,7 +124,7 @@ impl Drop for Seat {
     }
 }
 
-/// Connection that waits for a place.
+/// Connection that waits for a slot.
 struct Waiting<'g> {
     guests: &'g Guests,
     client: IpAddr,
@@ -162,7 +162,7 @@ impl Guests {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a place for a connection. Returns none if too many wait already, or if it takes too long.
+    /// Waits for a slot. Returns none if too many connections wait already, or if it takes too long.
     pub async fn seat(self: &Arc<Guests>, client: IpAddr) -> Option<Seat> {
         let client = network(client);
         if let Some(seat) = self.free_seat(client) {
@@ -171,7 +171,7 @@ impl Guests {
         let _waiting = self.wait(client)?;
         let seated = async {
             loop {
-                // Registered before the places are checked, so that a place that becomes free in between is not missed.
+                // Registered before the slots are checked, so that a slot that becomes free in between is not missed.
                 let freed = self.freed.notified();
                 if let Some(seat) = self.free_seat(client) {
                     return seat;
@@ -195,8 +195,8 @@ impl Guests {
         Some(Waiting { guests: self, client })
     }
 
-    /// Takes a place, if there is one. Otherwise a connection is ended: the longest idle one of the same client if that has all
-    /// its places, else the longest idle one of all. Returns none if bytes move on all of them.
+    /// Takes a slot, if one is free. Otherwise closes a connection: the longest idle one of the same client if that has all its
+    /// slots, else the longest idle one of all. Returns none if no connection is idle.
     fn free_seat(self: &Arc<Guests>, client: IpAddr) -> Option<Seat> {
         let mut places = self.lock();
         let open = &mut places.open;
@@ -206,7 +206,7 @@ impl Guests {
             let longest = open
                 .iter()
                 .filter(|(_, guest)| considered(guest) && guest.activity.yields(self.rule))
-                // Of equally idle connections the oldest goes, which has the lowest number.
+                // Of equally idle connections, the oldest one is closed, which has the lowest number.
                 .max_by_key(|(number, guest)| (guest.activity.idle(), std::cmp::Reverse(**number)))
                 .map(|(number, _)| *number)?;
             if let Some(guest) = open.remove(&longest) {
@@ -289,7 +289,7 @@ mod tests {
         IpAddr::from([10, 0, 0, last])
     }
 
-    /// Rule that counts every connection as idle (`Duration::ZERO`), or none.
+    /// Builds a rule by which every connection is idle (`Duration::ZERO`), or none.
     fn idle_after(idle: Duration) -> Rule {
         Rule {
             idle,
@@ -316,7 +316,7 @@ mod tests {
         let mut full = guests.seat(client(1)).await.unwrap();
         let mut slow = guests.seat(client(1)).await.unwrap();
         let mut fast = guests.seat(client(2)).await.unwrap();
-        // The first has filled its buffers at once, and read nothing since; the second takes little, but goes on.
+        // The first client filled its buffers at once and has read nothing since; the second one reads slowly but steadily.
         with_age(&mut full, 60, 8 << 20, 1);
         with_age(&mut slow, 60, 60 << 10, 57);
         with_age(&mut fast, 60, 600 << 20, 60);

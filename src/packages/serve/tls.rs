@@ -8,7 +8,6 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Reason why a certificate or a key cannot be used. The text is a clause without a full stop.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -57,7 +56,6 @@ pub fn server_config(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>
         .with_no_client_auth()
         .with_single_cert(chain, private)
         .map_err(refused)?;
-    // The server speaks HTTP/1.1 only; a client that offers HTTP/2 first must not choose it.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

@@ -1,4 +1,4 @@
-//! Provider selection, and the files that an installation leaves.
+//! Tests of provider selection, and of the files that an installation writes.
 #![cfg(unix)]
 // Helpers of tests fail by panicking, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
@@ -650,7 +650,7 @@ fn lock_entries_of_others_stay() {
     assert_eq!(outcome.locked.as_ref().unwrap().to_string(), "3.2.4");
     assert!(!done.lock_changed);
     assert_eq!(machine.read("work/.terraform.lock.hcl"), lock);
-    // With nothing to install there is no lock file, either.
+    // Without a provider to install, no lock file is written.
     std::fs::remove_file(machine.path("work/.terraform.lock.hcl")).unwrap();
     machine
         .catalog()

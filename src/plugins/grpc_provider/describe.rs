@@ -1,4 +1,4 @@
-//! The description of a provider: its schemas and capabilities, from its process or as they were kept from an earlier one.
+//! Description of a provider: its schemas and capabilities, from its process or from the schema store.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::schemas::{
     self, Answer, Encoded, GetProviderSchema, GetResourceIdentitySchemas, Kind, Properties, SchemaFile, SchemaStore,
 };
 
-/// The description of a provider, shared by all processes of the same provider and version.
+/// Cell with the description of a provider, shared by all processes of the same provider and version.
 pub type SharedSchema = Arc<OnceCell<Description>>;
 
-/// The description of a provider.
+/// Schemas and capabilities of a provider.
 #[derive(Clone)]
 pub struct Description {
     pub(super) schema: Arc<ProviderSchema>,
@@ -37,17 +37,16 @@ impl Description {
     }
 }
 
-/// Place of the stored schemas of one provider package.
+/// Entry of one provider package in the schema store.
 pub struct Kept {
     pub store: Arc<SchemaStore>,
-    /// The checksum of the package.
     pub package: String,
-    /// Start of the provider, for schemas that are not stored yet.
+    /// Launch of the provider, for schemas that are not stored yet.
     pub launch: Launch,
 }
 
 impl Kept {
-    /// The description of the provider as it was kept; none if there is none that can be used.
+    /// Returns the stored description of the provider; none if there is none, or if it cannot be used.
     pub fn description(self: &Arc<Kept>) -> Option<Description> {
         let file = self.store.open(&self.package)?;
         let description = self.description_in(file);
@@ -63,13 +62,14 @@ impl Kept {
         Description::new(&file.properties.clone(), Arc::new(file))
     }
 
-    /// The answer of a process that is started for nothing else, on a thread of its own: that a stored schema is damaged is
-    /// found where nobody can wait for a request. Keeps the answer in its place.
+    /// Starts a process only for its schemas, stores them again and returns them. It runs on a thread of its own, since
+    /// damage of a stored schema is found in code that cannot await a request.
     fn answer_of_new_process(&self) -> Option<Answer> {
         let ask = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.ok()?.block_on(async {
-                // Who waits for this may be in the way of others that start, so it waits for none of them.
+                // The caller may block other plugins that are starting, so it must not wait for the semaphore that they
+                // hold.
                 let access = Access::Start(self.launch.clone(), Arc::new(Semaphore::new(1)));
                 let provider = GrpcProvider::new(self.launch.title.clone(), access, Arc::default(), None, "".into());
                 let answer = match provider.started().await {
@@ -88,7 +88,7 @@ impl Kept {
 }
 
 impl GrpcProvider {
-    /// The description of the provider, by asking its process.
+    /// Returns the description of the provider, requested from its process if it is not known.
     pub(super) async fn describe(&self) -> Result<Description, Diagnostics> {
         let started = self.started().await?;
         let answer = Arc::new(self.ask(started).await?);
@@ -110,7 +110,7 @@ impl GrpcProvider {
         Ok(stored.await.ok().flatten().unwrap_or(description))
     }
 
-    /// Asks the process about itself.
+    /// Requests the schemas of a provider from its process.
     pub(super) async fn ask(&self, started: &Started) -> Result<Answer, Diagnostics> {
         let path = started.methods.get_schema;
         // The requests of both protocols are empty.
@@ -146,7 +146,7 @@ impl GrpcProvider {
         Ok(Answer { properties, schemas })
     }
 
-    /// Asks for the schemas of identities. A provider from before there were identities does not know the request.
+    /// Requests the schemas of identities. Older providers do not implement the request.
     async fn ask_for_identities(&self, started: &Started) -> Result<Option<GetResourceIdentitySchemas>, Diagnostics> {
         let path = started.methods.identity_schemas;
         let request = pb::get_resource_identity_schemas::Request {};

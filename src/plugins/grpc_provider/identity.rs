@@ -1,4 +1,4 @@
-//! Identities of objects, and how they go over the wire.
+//! Encoding, decoding and upgrading of identities.
 
 use cty::Value;
 use proto::tfplugin6 as pb;
@@ -51,7 +51,7 @@ impl GrpcProvider {
         Ok((!value.is_null()).then_some(value))
     }
 
-    /// Has the provider upgrade a stored identity to the current version of its schema.
+    /// Requests the upgrade of a stored identity to the current version of its schema.
     pub(super) async fn upgraded_identity(
         &self,
         ty: &str,

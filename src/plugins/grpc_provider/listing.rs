@@ -1,4 +1,4 @@
-//! List resources: a stream of events, of which the client reads as many as it wants.
+//! List resources: the client reads a stream of events up to its limit.
 
 use cty::{Step, Value};
 use proto::tfplugin6 as pb;
@@ -39,7 +39,7 @@ impl GrpcProvider {
         })
     }
 
-    /// Lists objects until the stream ends, an error comes or the limit is reached.
+    /// Lists objects until the stream ends, an event has an error, or the limit is reached.
     pub(super) async fn listed(&self, ty: &str, request: ListRequest) -> Result<Answer<Vec<Listed>>, Diagnostics> {
         let path = self.methods().await?.list;
         let schema = self.list_schema(ty).await?;
@@ -79,7 +79,7 @@ impl GrpcProvider {
         Ok(answer)
     }
 
-    /// Adds an event to the answer. Returns true if more may follow.
+    /// Adds an event to the answer. Returns true if more events may follow.
     fn take_event(
         &self,
         path: &str,
@@ -137,7 +137,7 @@ async fn open_stream(
     Ok(answer.await?.into_inner())
 }
 
-/// Puts `config` before the paths of problems: the provider sees the inside of that block only.
+/// Prepends `config` to the paths of problems: the provider sees only the inside of that block.
 fn in_config(mut problems: Vec<PluginDiagnostic>) -> Vec<PluginDiagnostic> {
     for problem in &mut problems {
         problem.attribute.0.insert(0, Step::Attribute("config".into()));

@@ -32,18 +32,18 @@ use started::Started;
 pub struct GrpcProvider {
     connection: Arc<PluginConnection>,
     access: Access,
-    /// The process, or why there is none: a start that has failed is not tried again by each request.
+    /// Process of the provider, or the error of its start. A failed start is not repeated by each request.
     started: OnceCell<Result<Started, Diagnostics>>,
     description: OnceCell<Description>,
     shared: SharedSchema,
-    /// Store that keeps the provider's schemas for later runs.
+    /// Stored schemas of the provider, for later runs.
     kept: Option<Arc<Kept>>,
     terraform_version: Arc<str>,
     closed: AtomicBool,
 }
 
 impl GrpcProvider {
-    /// A provider that is reached like this.
+    /// Creates a provider that is reached by `access`.
     #[must_use]
     pub fn new(
         title: String,
@@ -64,7 +64,7 @@ impl GrpcProvider {
         }
     }
 
-    /// The requests of the protocol that the process speaks.
+    /// Returns the gRPC paths in the protocol of the process.
     async fn methods(&self) -> Result<&'static Methods, Diagnostics> {
         Ok(self.started().await?.methods)
     }
@@ -81,7 +81,8 @@ impl GrpcProvider {
         }
     }
 
-    /// The error about a type that the provider does not have, or whose schema is invalid for this reason.
+    /// Builds the error for a type that the provider does not have or whose schema is invalid; `problem` is the reason
+    /// for that.
     fn lacks(&self, kind: &str, ty: &str, problem: Option<&str>) -> Diagnostics {
         match problem {
             Some(reason) => {
@@ -149,7 +150,7 @@ impl GrpcProvider {
         all
     }
 
-    /// Fails if the provider deferred its answer, which the [`capabilities`] of this client do not allow.
+    /// Reports an error if the provider deferred its answer, which the [`capabilities`] of this client do not allow.
     fn not_deferred(
         &self,
         path: &str,
@@ -158,7 +159,7 @@ impl GrpcProvider {
     ) -> Result<(), Diagnostics> {
         match deferred {
             None => Ok(()),
-            // Beside an error the deferral says nothing more.
+            // If there is an error, the deferral adds nothing to it.
             Some(_) if convert::has_errors(reported) => Ok(()),
             Some(deferred) => {
                 let detail = format!(

@@ -202,7 +202,7 @@ impl Provider for GrpcProvider {
         };
         let response: pb::apply_resource_change::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
-        // Decoded beside errors, too: it is what a failed change has left of the object.
+        // Decoded despite errors: after a failed change, it is the remaining object.
         let state = self.decode(path, response.new_state, &object, &diagnostics)?;
         let value = Applied {
             state,
@@ -437,7 +437,7 @@ impl Provider for GrpcProvider {
 
     async fn stop(&self) -> Result<(), Diagnostics> {
         let Some(Ok(started)) = self.started.get() else {
-            // It does nothing that could be stopped.
+            // The provider has no running operation that could be stopped.
             return Ok(());
         };
         let path = started.methods.stop;
@@ -466,8 +466,8 @@ impl Provider for GrpcProvider {
     }
 }
 
-/// Converts a schema version, which is signed in messages. A larger one becomes the largest, which is newer than any
-/// schema.
+/// Converts a schema version, which is signed in messages. A number that is too large becomes the largest one, which is newer
+/// than any schema.
 fn wire_version(version: u64) -> i64 {
     i64::try_from(version).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The process of a provider: started when it is first needed, and introduced as the protocol wants it.
+//! Process of a provider: started when it is first needed, and prepared for requests as the protocol requires.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,13 +20,13 @@ use crate::launch::Launch;
 
 /// Access to the process of a provider.
 pub enum Access {
-    /// A process to be started. The semaphore bounds how many start at a time.
+    /// Process that is started when it is first needed. The semaphore limits how many start at the same time.
     Start(Launch, Arc<Semaphore>),
-    /// A process that runs already.
+    /// Process that the user has started.
     Running(Channel, &'static Methods),
 }
 
-/// A provider's process, as requests are sent to it.
+/// Process of a provider, with its connection.
 pub struct Started {
     pub methods: &'static Methods,
     pub grpc: Grpc<Channel>,
@@ -74,11 +74,11 @@ impl GrpcProvider {
         self.started.get_or_init(start).await.as_ref().map_err(Clone::clone)
     }
 
-    /// The process, ready for any request.
+    /// Returns the process, ready for any request.
     ///
-    /// Providers on older SDKs rely on GetProviderSchema being the first request to each of their processes: other requests
-    /// use what it sets up. Those that do not announce so, by the capability `get_provider_schema_optional`. Terraform calls it
-    /// on each process, unless it has the schemas of the provider and that capability with them; so is it here, wherever the
+    /// Providers on older SDKs rely on GetProviderSchema being the first request to each of their processes: other requests use
+    /// what it sets up. Those that do not announce so, by the capability `get_provider_schema_optional`. Terraform calls it on
+    /// each process, unless it has the schemas of the provider and that capability with them; so is it here, wherever the
     /// schemas are from. The answer of a process that is asked for this reason only is dropped.
     pub(super) async fn ready(&self) -> Result<&Started, Diagnostics> {
         let started = self.started().await?;
@@ -93,7 +93,7 @@ impl GrpcProvider {
         Ok(started)
     }
 
-    /// Sends a request, and gives the answer with the metadata beside it, or the status of a request that failed.
+    /// Sends a request. Returns the answer with its metadata, or the status of a failed request.
     pub(super) async fn call_for_status<Q, A>(
         &self,
         started: &Started,
@@ -145,7 +145,7 @@ impl GrpcProvider {
         let method = batches::Method::named(name(path))?;
         let open = || async {
             let opened = Batches::open(started.channel.clone(), &started.runtime).await;
-            // The call is sent on its own then, and reports what is wrong with the connection.
+            // The call is then sent as a separate request, which reports the problem of the connection.
             opened
                 .inspect_err(|error| tracing::debug!(%error, "no stream of calls"))
                 .ok()

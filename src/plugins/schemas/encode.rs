@@ -1,4 +1,4 @@
-//! Schemas as messages of protocol 6, for what is stored of schemas that are converted already.
+//! Encoding of converted schemas as messages of protocol 6, for files and saved plans.
 
 use cty::Type;
 use proto::tfplugin6 as pb;
@@ -107,7 +107,7 @@ fn kind(description: &Description) -> i32 {
     }
 }
 
-/// Numbers of schemas are signed on the wire, and were not negative when they were received.
+/// Schema numbers are signed in messages. They were checked to be positive when they were received.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

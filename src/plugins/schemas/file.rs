@@ -25,23 +25,23 @@ use super::{Answer, Encoded, Kind, Properties, Table, find};
 use crate::convert;
 
 const MAGIC: &[u8; 8] = b"mfschema";
-/// The version of the format. Raised with every change, and when an answer has parts that files written so far do not have: then
-/// all files are written again.
+/// Version of the format. It is raised with every change of the format, and when answers get parts that existing files lack:
+/// then all files are written again.
 pub(crate) const FORMAT: u32 = 1;
 const PREFIX: usize = 16;
 const HEADER: usize = PREFIX + 32;
-/// Limits of what is read and written; the largest providers have less than a tenth of this.
+/// Limits for reading and writing; the largest providers have less than a tenth of this.
 const MAX_INDEX: usize = 16 << 20;
 const MAX_SCHEMAS: u64 = 256 << 20;
-/// The bytes of a checksum that are kept for each schema.
+/// Length of the checksum of each schema, in bytes.
 const SUM: usize = 16;
 
-/// Identifies what a file describes. A file with another key is not used.
+/// Key of a file: the package and environment of its schemas. A file with another key is not used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     /// The checksum of the provider's package, its executable included.
     pub package: String,
-    /// A digest of the environment variables that can change what a provider says about itself.
+    /// A digest of the environment variables that can change the schemas of a provider.
     pub environment: Vec<u8>,
 }
 
@@ -63,7 +63,7 @@ struct Index {
     schemas: Vec<Listed>,
 }
 
-/// A schema in the index.
+/// Entry of a schema in the index.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Listed {
     #[prost(uint32, tag = "1")]
@@ -169,7 +169,7 @@ struct Extent {
     sum: [u8; SUM],
 }
 
-/// Asks the provider again, for the schemas of a file that turned out to be damaged.
+/// Function that requests the schemas from the provider again, because those in a file are damaged.
 pub(crate) type AskAgain = Box<dyn Fn() -> Option<Answer> + Send + Sync>;
 
 /// An open file of schemas.
@@ -264,7 +264,7 @@ impl<R: Read + io::Seek> SchemaFile<R> {
     }
 }
 
-/// Reads as many bytes as there must be; the file has been cut if there are fewer.
+/// Reads exactly this number of bytes. Fewer mean that the file was truncated.
 fn read_exact(content: &mut impl Read, into: &mut [u8]) -> Result<(), Unusable> {
     content.read_exact(into).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => Unusable::Damaged,
@@ -272,7 +272,7 @@ fn read_exact(content: &mut impl Read, into: &mut [u8]) -> Result<(), Unusable> 
     })
 }
 
-/// The places of the schemas in the index, and the end of the file.
+/// Computes the position of each schema in the file, from the index, and the end of the file.
 fn places(schemas: Vec<Listed>, start: u64) -> Result<(Table<Extent>, u64), Unusable> {
     let mut places = Table::new();
     let mut offset = start;

@@ -1,4 +1,4 @@
-//! The answers of a provider about itself, as messages whose schemas are left encoded.
+//! Messages of a provider's answers about its schemas, with the schemas still encoded.
 //!
 //! A message as a field, and bytes as a field, are the same on the wire, and so are a map and a list of its entries. Both
 //! protocols have the same numbers here. What is decoded like this shares the memory of the answer.
@@ -47,7 +47,7 @@ pub(crate) struct GetProviderSchema {
     pub actions: Vec<Action>,
 }
 
-/// An entry of the map of actions, whose schemas are in a message of their own.
+/// Entry of the map of actions, whose messages contain the schemas.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Action {
     #[prost(string, tag = "1")]

@@ -27,14 +27,14 @@ pub(crate) use file::SchemaFile;
 pub(crate) use messages::{GetProviderSchema, GetResourceIdentitySchemas, by_name};
 pub use store::SchemaStore;
 
-/// Resource type whose output repeats its input.
+/// Resource type whose output attribute has the type of its input.
 const TERRAFORM_DATA: &str = "terraform_data";
 
-/// Kinds of schemas. The numbers are those in files.
+/// Kinds of schemas, with their numbers in schema files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// The configuration of the provider; has no name.
+    /// Configuration of the provider; has no name.
     Provider = 1,
     /// The `provider_meta` block; has no name.
     ProviderMeta = 2,
@@ -68,7 +68,7 @@ impl Kind {
     }
 }
 
-/// One item for each kind of schema and name.
+/// Table with one item for each kind and name of a schema.
 pub(crate) type Table<T> = BTreeMap<Kind, BTreeMap<Arc<str>, T>>;
 
 fn find<'t, T>(table: &'t Table<T>, kind: Kind, name: &str) -> Option<&'t T> {
@@ -78,7 +78,7 @@ fn find<'t, T>(table: &'t Table<T>, kind: Kind, name: &str) -> Option<&'t T> {
 /// Properties of a provider beside its schemas.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Properties {
-    /// The version of the protocol, which decides how schemas are encoded.
+    /// Version of the protocol, which determines the encoding of schemas.
     pub protocol: u32,
     pub capabilities: Capabilities,
     /// True if the provider accepts batched calls.
@@ -87,7 +87,7 @@ pub(crate) struct Properties {
     pub state_only: Vec<Arc<str>>,
 }
 
-/// The answer of a provider about itself, with the schemas of its types still encoded.
+/// Answer of a provider about its schemas, which are still encoded.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer {
     pub properties: Properties,

@@ -1,6 +1,6 @@
-//! The schemas that a saved plan carries, so that it can be shown without its plugins.
+//! Schemas in a saved plan, so that it can be shown without its plugins.
 //!
-//! In protocol 6, whatever the provider speaks: they come from schemas, not from
+//! They are in the form of protocol 6, whatever the provider speaks: they come from schemas, not from
 //! an answer, since built-in providers and provisioners have them, too.
 
 use std::sync::Arc;
@@ -46,7 +46,7 @@ struct OfKind {
     schemas: Vec<Named>,
 }
 
-/// Encodes schemas: all of them, but signatures of functions, which nothing in a plan calls any more.
+/// Encodes all schemas but the signatures of functions, which a plan does not need any more.
 #[must_use]
 pub fn encode(schemas: &Schemas) -> Vec<u8> {
     let providers = schemas.providers.iter().map(|(address, schema)| Of {
@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// A schema with every property that there is.
+    /// Builds a schema that uses every property of schemas.
     fn sample() -> Schema {
         let attribute = |ty| AttributeSchema {
             ty,

@@ -21,16 +21,16 @@ use files::{Environment, Output, Policy};
 use super::Answer;
 use super::file::{self, FORMAT, Key, SchemaFile, Unusable};
 
-/// The environment variable with the directory that schemas of providers are kept in; `none` to keep none.
+/// Environment variable with the directory for schemas of providers; `none` to store none.
 const SCHEMA_DIR: &str = "MONOFORM_SCHEMA_DIR";
 
 const EXTENSION: &str = "schemas";
 
-/// Limits of the directory; the files that were not used for the longest time are removed.
+/// Limits of the directory. If they are exceeded, the files that were not used for the longest time are removed.
 const MAX_FILES: usize = 100;
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Not durable: schemas that are lost are requested from the provider again, so that nothing waits for the disk.
+/// Not durable: schemas that are lost in a crash are requested from the provider again.
 const POLICY: Policy = Policy {
     mode: 0o600,
     keep_mode: false,
@@ -45,7 +45,8 @@ pub struct SchemaStore {
 }
 
 impl SchemaStore {
-    /// The directory that the environment names; none if there is to be none, or no place for it.
+    /// Opens the directory that the environment names, or the default; none if schemas are not to be stored, or no directory can
+    /// be used.
     #[must_use]
     pub fn from_environment(environment: &Environment) -> Option<SchemaStore> {
         let absolute = |dir: &str| Path::new(dir).is_absolute().then(|| PathBuf::from(dir));
@@ -96,7 +97,7 @@ impl SchemaStore {
         }
     }
 
-    /// Keeps the schemas of the package with this checksum.
+    /// Stores the schemas of the package with this checksum.
     pub(crate) fn write(&self, package: &str, answer: &Answer) {
         let path = self.path(package);
         match self.try_write(&path, package, answer) {
@@ -107,7 +108,7 @@ impl SchemaStore {
 
     fn try_write(&self, path: &Path, package: &str, answer: &Answer) -> Result<(), Unusable> {
         files::private_directory(&self.dir)?;
-        // What has the name is replaced, and never followed or written into.
+        // An existing file, link or directory of this name is replaced, never followed or written into.
         if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
             fs::remove_file(path)?;
         }
@@ -150,8 +151,8 @@ impl SchemaStore {
     }
 }
 
-/// A digest of the environment variables that are switches, since some providers have types and arguments that are switched on by
-/// one: `ARM_FIVEPOINTZERO_BETA=true`. Nothing else in the environment is known to change schemas, and most of it differs from
+/// A digest of the environment variables that are switches, because they enable types and arguments in some providers:
+/// `ARM_FIVEPOINTZERO_BETA=true`. Nothing else in the environment is known to change schemas, and most of it differs from
 /// terminal to terminal.
 fn switches(environment: &Environment) -> Vec<u8> {
     const SWITCHES: [&str; 12] = [

@@ -1,4 +1,5 @@
-//! Messages about plugins that do not even start: compared as a whole, since they are all that users have.
+//! Tests of the messages about plugins that do not start. They are compared as a whole, since users get
+//! nothing else.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Tests of lists of objects, which come as streams of events.
+//! Tests of list requests, whose answers are streams of events.
 
 use cty::{Type, Value};
 use proto::tfplugin6 as pb;

@@ -1,5 +1,5 @@
-//! Tests of every request in both protocols, against a server in this process that uses the messages of that protocol.
-// One macro writes the tests of both protocols, whose messages differ in how many fields they have.
+//! Tests of all requests in both protocols, against a server in this process.
+// One macro writes the tests of both protocols, whose messages have different numbers of fields.
 #![allow(clippy::needless_update)]
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub fn provider(fake: &Fake, protocol: u32) -> GrpcProvider {
     sharing(fake, protocol, Arc::default())
 }
 
-/// A process of a provider whose processes share their schemas.
+/// Starts a provider whose processes share their schemas.
 fn sharing(fake: &Fake, protocol: u32, shared: SharedSchema) -> GrpcProvider {
     let channel = attach(Address::Unix(fake.socket().to_owned()));
     let access = Access::Running(channel, Methods::for_protocol(protocol));
@@ -997,7 +997,7 @@ async fn a_plugin_that_is_gone() {
     );
 }
 
-/// The answer has bytes that are no message at all.
+/// The answer consists of bytes that are not a message.
 #[tokio::test]
 async fn garbage_in_place_of_a_message() {
     #[derive(Clone, PartialEq, Message)]

@@ -33,10 +33,10 @@ pub struct Opened {
     pub operation: String,
     /// Time at which the run began, in RFC 3339.
     pub since: String,
-    /// Version to name in the states that are made from this journal.
+    /// Version of the program for the states that are made from this journal.
     pub terraform_version: String,
-    /// Set when the run has ended and the state has all results. The journal stays then for creations without an
-    /// answer.
+    /// Set when the run has ended and all results are in the state. The journal then remains because of creations
+    /// without an answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
 }
@@ -45,11 +45,11 @@ pub struct Opened {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InFlight {
     pub address: String,
-    /// Key of the deposed object that it is about; none for the current one.
+    /// Key of the deposed object that the operation is about; none for the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deposed: Option<String>,
     pub action: IntentAction,
-    /// Provider configuration, provisioner type or action that carries it out.
+    /// Provider configuration, provisioner type or action that carries out the operation.
     pub by: String,
     /// Checksum of the planned value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -153,7 +153,7 @@ pub(crate) fn encode(record: &Record) -> Result<Vec<u8>, StateError> {
 }
 
 fn encode_outcome(outcome: &Outcome) -> Result<Vec<u8>, StateError> {
-    // By hand: the objects are text already, in the form of the state file's writer.
+    // Written by hand: the objects are texts already, in the form of the state file.
     let mut out = Vec::with_capacity(512);
     out.extend_from_slice(b"{\"outcome\":{\"address\":");
     v4::json_string(&outcome.address.to_string(), &mut out);
@@ -175,7 +175,7 @@ fn encode_outcome(outcome: &Outcome) -> Result<Vec<u8>, StateError> {
     Ok(out)
 }
 
-/// A record that cannot be understood.
+/// Reason why a record cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RecordError {
     #[error(transparent)]
@@ -242,7 +242,7 @@ fn sum(place: u64, text: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// A piece of a journal, as the reader finds it.
+/// Part of a journal, as it is read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
     Text(&'a [u8]),
@@ -291,7 +291,7 @@ fn frame_at(file: &[u8], at: usize) -> Frame<'_> {
     }
 }
 
-/// Splits a journal into its parts, with their offsets. A file that is no journal is one damaged part.
+/// Splits a journal into its parts, with their offsets. A file that is not a journal is one damaged part.
 pub(crate) fn parts(file: &[u8]) -> Vec<(usize, Part<'_>)> {
     if !file.starts_with(MAGIC) && !file.starts_with(SEALED_MAGIC) {
         // An incomplete first line means that the creation of the file was cut short.
@@ -397,7 +397,7 @@ mod tests {
             let end = MAGIC.len() + cut.index(file.len() - MAGIC.len() + 1);
             file[end..].fill(0);
             let parts = parts(&file);
-            // A record whose end is missing, but was zeros anyway, is whole.
+            // A record whose missing end consisted of zeros is complete.
             for (i, text) in texts_of(&parts).iter().enumerate() {
                 prop_assert_eq!(*text, &texts[i][..]);
             }
@@ -483,7 +483,7 @@ mod tests {
         }
     }
 
-    /// Text as it stands in an address.
+    /// Quotes a key as in an address.
     fn hcl(key: &str) -> String {
         addrs::InstanceKey::String(key.into())
             .to_string()

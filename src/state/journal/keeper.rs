@@ -1,7 +1,7 @@
 //! The journals of one state, as its store uses them: the one that an earlier run has left, and the one of this run.
 //!
-//! A store reads its snapshot, asks [`Keeper::find`] for the journal of an earlier run, and has [`Keeper::replay`] take its outcomes
-//! into the state. It announces every snapshot before it writes it ([`Keeper::announce`]).
+//! A store reads its snapshot, asks [`Keeper::find`] for the journal of an earlier run, and calls [`Keeper::replay`] to apply its
+//! outcomes to the state. It announces every snapshot before it writes it ([`Keeper::announce`]).
 
 use std::path::PathBuf;
 
@@ -15,19 +15,19 @@ use crate::{Codec, State, StateError};
 pub trait JournaledStore {
     fn keeper(&mut self) -> &mut Keeper;
 
-    /// The state that was read or written last; `None` if there is none.
+    /// State that was read or written last; `None` if there is none.
     fn known(&self) -> Option<&State>;
 
-    /// The state in the words of a message: `the state PATH`.
+    /// Description of the state in messages: `the state PATH`.
     fn shown(&self) -> String;
 
-    /// Writes a state as the next snapshot; `version` is that of the program that made it.
+    /// Writes a state as the next snapshot; `version` is that of the program that created it.
     ///
     /// # Errors
     /// The state cannot be written.
     fn save(&mut self, state: &State, version: &str) -> Result<(), StateError>;
 
-    /// Takes a state as the known one that the store does not have. The next write compares with what is stored, not with this.
+    /// Sets the known state, without writing it to the store. The next write compares with the stored state, not with this one.
     fn hold(&mut self, state: State);
 }
 
@@ -48,17 +48,17 @@ pub struct Keeper {
 struct Left {
     report: JournalReport,
     path: PathBuf,
-    /// Set while the journal waits for the expected snapshot, which has all its outcomes: until that is written, they
-    /// are nowhere else.
+    /// Set while the journal waits for the expected snapshot, which contains all its outcomes: until the snapshot is written, only
+    /// the journal has them.
     awaits: bool,
-    /// Set if the journal has something that no state has.
+    /// Set if the journal has something that is in no state.
     precious: bool,
 }
 
 /// Outcome of [`Keeper::judge`]: the meaning of a journal for the state that was read.
 #[derive(Debug)]
 struct Recovered {
-    /// The state with the outcomes of the journal, if they change it, and the version to name in it.
+    /// State with the outcomes of the journal, if they change it, and the version to record in it.
     state: Option<(State, String)>,
     report: JournalReport,
     path: PathBuf,
@@ -90,8 +90,7 @@ impl Keeper {
         }
     }
 
-    /// Takes the outcomes of an earlier run's journal into the state: with the lock into the stored one, else only into the one that
-    /// is known.
+    /// Applies the outcomes of an earlier run's journal: with the lock to the stored state, otherwise only to the known one.
     ///
     /// # Errors
     /// The state has a value that cannot be stored, or cannot be written; the journal cannot be set aside.
@@ -112,8 +111,8 @@ impl Keeper {
         store.keeper().settle(recovered)
     }
 
-    /// Decides what a journal means for a state. Returns `None` if a program that runs without the lock is writing it:
-    /// then it stays as it is.
+    /// Decides what a journal means for a state. Returns `None` if a program that runs without the lock is writing the journal,
+    /// which is left alone then.
     ///
     /// # Errors
     /// The state has a value that cannot be stored.
@@ -160,8 +159,8 @@ impl Keeper {
         }))
     }
 
-    /// Records that the store has saved what the journal means. A journal of another state is set aside now; the rest
-    /// waits to be reported.
+    /// Records that the store has saved the recovered state. Sets aside a journal of another state; any other journal is kept until
+    /// it is reported.
     ///
     /// # Errors
     /// The journal cannot be set aside.
@@ -180,7 +179,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Returns the report on the journal of an earlier run, until that is forgotten.
+    /// Returns the report on the journal of an earlier run, until [`Keeper::forget`] is called.
     #[must_use]
     pub fn report(&self) -> Option<&JournalReport> {
         self.left.as_ref().map(|left| &left.report)
@@ -228,8 +227,8 @@ impl Keeper {
         if let Some(journal) = &self.writer
             && let Err(e) = journal.announce(base)
         {
-            // The write of the state goes on: it saves the results that the journal cannot take. Compaction begins a
-            // new journal afterwards.
+            // The state is written nevertheless, since that saves the results that the journal cannot take. Compaction begins a new
+            // journal afterwards.
             tracing::warn!("the write of the state is not announced: {e}");
         }
     }
@@ -240,7 +239,7 @@ impl Keeper {
         self.writer.is_some()
     }
 
-    /// Removes the journal of an earlier run that waited for the expected snapshot: that is written now.
+    /// Removes the journal of an earlier run that waited for the expected snapshot, which is now written.
     pub fn replaced(&mut self) {
         let Some(left) = self.left.take_if(|left| left.awaits) else {
             return;
@@ -260,8 +259,8 @@ impl Keeper {
         }
     }
 
-    /// Ends the journal of this run: the state has all of it. Creations without an answer stay in it, for the next run
-    /// to report.
+    /// Ends the journal of this run, whose results are all in the state. Creations without an answer stay in it, for the next run to
+    /// report.
     ///
     /// # Errors
     /// The journal cannot be removed.

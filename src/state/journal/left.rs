@@ -1,4 +1,4 @@
-//! Journals without a state: everything that a killed program had was in memory only.
+//! Journals of killed programs whose state was in memory only.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use super::replay::Verdict;
 use super::{location, recovery};
 use crate::{Codec, State, StateError};
 
-/// A journal that a dead program has left in a directory.
+/// A journal that a killed program has left in a directory.
 #[derive(Debug)]
 pub struct Left {
     pub path: PathBuf,
-    /// Objects that the journal has.
+    /// Objects that are recorded in the journal.
     pub state: State,
     /// Operation that wrote the journal, and its start time.
     pub run: Option<(String, String)>,
@@ -46,8 +46,8 @@ impl Left {
         Text(report).to_string()
     }
 
-    /// Removes the journal, once its contents are elsewhere. A damaged journal is set aside instead; its new path is
-    /// returned.
+    /// Removes the journal, after its contents were saved elsewhere. A damaged journal is set aside instead; its new
+    /// path is returned.
     ///
     /// # Errors
     /// The file cannot be removed or renamed.

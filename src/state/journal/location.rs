@@ -1,11 +1,9 @@
-//! Locations of journals: beside the state file or, for a state in a store, in a directory that the states of many
-//! stores share.
+//! Locations of journals: beside the state file or, for a state in a store, in a directory for the states of all stores.
 //!
-//! In the directory, the name of a journal is made from the settings of the store and from the workspace. Settings can
-//! change while the state stays the same (another password, another name of the same server), and can stay the same
-//! while the state is another one (where the environment names the server). So if the journal of that name does not
-//! know the state that was read, the others are searched, including those that were set aside: each journal records
-//! which state it continues.
+//! In the directory, the name of a journal is made from the settings of the store and from the workspace. Settings can change
+//! while the state stays the same (another password, another name of the same server), and can stay the same while the state is
+//! another one (where the environment names the server). So if the journal of that name does not know the state that was read,
+//! the others are searched, including those that were set aside: each journal records which state it continues.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -24,7 +22,7 @@ const SHOWN: usize = 40;
 #[derive(Clone, Debug)]
 pub enum JournalLocation {
     Beside(PathBuf),
-    /// In a directory with other journals.
+    /// In a directory with the journals of other states.
     Among {
         directory: PathBuf,
         name: String,

@@ -1,4 +1,4 @@
-//! The journal of a run: its intents and results, durable before anything goes on.
+//! The journal of a run: its intents and results, made durable before the run continues.
 //!
 //! The state file is written at intervals, and as a whole. Between two writes objects are created, and a run that is
 //! killed would forget them. So each *intent* (an operation that is about to begin) and each *outcome* (all objects of
@@ -56,11 +56,11 @@ pub enum IntentAction {
     Update,
     /// Destruction of an object.
     Delete,
-    /// Import: the object exists already, and is to be in the state.
+    /// Import of an existing object into the state.
     Import,
-    /// A provisioner of a new object, or of one that is to be destroyed.
+    /// Provisioner of a new object, or of one that is to be destroyed.
     Provision,
-    /// An action of a provider, which a change triggers or a user asks for.
+    /// Action of a provider, invoked by a trigger or by the user.
     Invoke,
 }
 
@@ -89,7 +89,7 @@ impl IntentAction {
 pub struct Intent {
     /// Address of the instance; for an action that a user asks for, that of the action.
     pub address: String,
-    /// Key of the deposed object that it is about; `None` for the current one.
+    /// Key of the deposed object that the operation is about; `None` for the current one.
     pub deposed: Option<DeposedKey>,
     pub action: IntentAction,
     /// Provider configuration, provisioner type, or action (where a change triggers one) that carries it out.
@@ -99,7 +99,7 @@ pub struct Intent {
 }
 
 impl Intent {
-    /// Returns the key of this operation among those that can run at the same time.
+    /// Returns the key of this operation among concurrent ones.
     #[must_use]
     pub fn key(&self) -> IntentKey {
         IntentKey {
@@ -110,7 +110,7 @@ impl Intent {
     }
 }
 
-/// Key that distinguishes operations that can run at the same time.
+/// Key that distinguishes concurrent operations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IntentKey {
     pub address: String,
@@ -135,7 +135,7 @@ pub struct Outcome {
 /// Operation that an outcome ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answers {
-    /// None: the objects have changed during an operation.
+    /// None: the objects were changed during an operation.
     Nothing,
     /// The operation on the current object.
     Current,

@@ -1,8 +1,8 @@
-//! The queue of records that are to be written to a journal, and the tickets of those who wait for them.
+//! Queue of records that are to be written to a journal, and the tickets of the tasks and threads that wait for them.
 //!
-//! A record that somebody waits for is not written at once. All other tasks that can go on have their turn first, as
-//! they may have records as well; and while many operations run, a record waits a little longer, so that one
-//! synchronisation is enough for all.
+//! A record that somebody waits for is not written at once. All other tasks that are ready run first, as they may have
+//! records as well; and while many operations run, a record waits a little longer, so that one synchronisation is
+//! enough for all.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -21,11 +21,10 @@ use crate::StateError;
 /// `fdatasync` is enough for all. An intent waits only while many operations run, since its own operation waits for it.
 const WINDOW: Duration = Duration::from_millis(2);
 
-/// Waiting time while many operations run, or while other tasks have not had their turn: there is enough to do
-/// meanwhile.
+/// Waiting time while many operations run, or while other tasks have not run yet: there is enough other work meanwhile.
 const LONG_WINDOW: Duration = Duration::from_millis(10);
 
-/// Number of running operations from which a waiting one costs nothing, because the others use its time.
+/// Number of running operations from which waiting costs nothing, because the others keep the providers busy.
 pub(super) const MANY: usize = 5;
 
 /// State shared by a writer and its thread.
@@ -57,14 +56,14 @@ pub(super) struct Queue {
     pub(super) urgent: usize,
     /// Number of items that somebody waits for.
     pub(super) awaited: usize,
-    /// Number of awaited items that still let other tasks have their turn. An estimate.
+    /// Estimated number of awaited items that still let other tasks run first.
     pub(super) patient: usize,
-    /// Set if items that were taken out are not durable yet, or could not be written.
+    /// Set if items that were taken from the queue are not durable yet, or could not be written.
     pub(super) unwritten: bool,
     pub(super) ended: bool,
 }
 
-/// A request to the thread: a record, or something to do once the records before it are written.
+/// Request to the thread: a record, or an action after the records before it were written.
 #[derive(Debug)]
 pub(super) enum Item {
     Begin(InFlight, Arc<Slot>),
@@ -72,9 +71,9 @@ pub(super) enum Item {
     End(IntentKey),
     Fold(Base, Arc<Slot>),
     Sync(Arc<Slot>),
-    /// The state is this one, and has all outcomes up to this number.
+    /// Replace the journal: the state is this one, and has all outcomes up to this number.
     Compact(u64, Base),
-    /// The run has ended, and the state has all outcomes: only open creations stay.
+    /// End the journal: the run has ended, and the state has all outcomes. Only creations without an answer remain.
     Leave(Base),
 }
 
@@ -82,7 +81,7 @@ pub(super) enum Item {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// The journal takes no more records.
+    /// The journal has ended and accepts no records.
     #[error("the journal has ended")]
     Ended,
     /// The record cannot be encoded or written.
@@ -103,12 +102,12 @@ pub(super) struct Slot {
     given: Condvar,
 }
 
-/// An answer, once there is one, and who is to know of it then.
+/// Answer to a ticket, once there is one, and the task to wake then.
 #[derive(Debug, Default)]
 struct Pending {
     answer: Option<Result<(), JournalError>>,
     waker: Option<Waker>,
-    /// Set while a thread is blocked until there is an answer.
+    /// Set while a thread is blocked on the answer.
     blocks: bool,
 }
 
@@ -137,19 +136,19 @@ pub struct Ticket {
     patience: Patience,
 }
 
-/// The progress of a ticket toward the write of its record.
+/// Progress of a ticket toward the write of its record.
 #[derive(Debug)]
 enum Patience {
-    /// Other tasks have their turn first: they may have records as well.
+    /// Waits until other tasks have run, which may have records as well.
     OthersFirst(Arc<Shared>),
-    /// The other tasks had their turn.
+    /// The other tasks have run.
     OthersHadTheirTurn(Arc<Shared>),
-    /// The thread decides when to write.
+    /// The record is left to the thread, which decides when to write.
     Told,
 }
 
 impl Ticket {
-    /// Creates the ticket of an item in the queue. A patient one lets other tasks have their turn first.
+    /// Creates the ticket of an item in the queue. A patient ticket lets other tasks run first.
     pub(super) fn pending(slot: Arc<Slot>, shared: &Arc<Shared>, patient: bool) -> Ticket {
         let patience = match patient {
             true => Patience::OthersFirst(shared.clone()),
@@ -172,7 +171,7 @@ impl Ticket {
     /// # Errors
     /// The record could not be written, or the journal has ended.
     pub fn wait(self) -> Result<(), JournalError> {
-        // A blocked thread lets no other task have its turn, so there is nobody to be patient for.
+        // A blocked thread keeps other tasks from running, so waiting for their records is useless.
         if let Patience::OthersFirst(shared) | Patience::OthersHadTheirTurn(shared) = &self.patience {
             shared.hurry(&mut shared.queue());
         }
@@ -227,7 +226,7 @@ impl Queue {
         self.running.saturating_sub(self.intents)
     }
 
-    /// Returns true if a waiting operation's time would be lost, as too few others run.
+    /// Returns true if too few other operations run to use the time of a waiting one.
     fn is_idle(&self) -> bool {
         self.running == 0 || (self.intents > 0 && self.under_way() <= MANY)
     }
@@ -238,14 +237,14 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the thread write the whole queue at once.
+    /// Makes the thread write the whole queue at once.
     pub(super) fn hurry(&self, queue: &mut Queue) {
         queue.urgent += 1;
         self.work.notify_one();
     }
 
-    /// Waits until there is something to write. Records that nobody waits for stay until there is one that somebody
-    /// waits for.
+    /// Waits until there is something to write. Records without a ticket stay in the queue until a record with one is
+    /// added.
     pub(super) fn wait(&self) -> MutexGuard<'_, Queue> {
         let mut queue = self.queue();
         let mut since: Option<Instant> = None;
@@ -269,7 +268,7 @@ impl Shared {
         }
     }
 
-    /// Ends the patience of one ticket. The last one has the queue written, unless many operations run.
+    /// Ends the patience of one ticket. After the last one, the queue is written, unless many operations run.
     fn others_had_their_turn(&self) {
         let mut queue = self.queue();
         queue.patient = queue.patient.saturating_sub(1);

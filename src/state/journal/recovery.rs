@@ -1,4 +1,4 @@
-//! Recovery from the journal that an earlier run has left: who may touch it, what becomes of it, and the report on it.
+//! Recovery from the journal of an earlier run: ownership, replay or setting aside, and the report.
 
 #![expect(clippy::disallowed_methods, reason = "what is set aside has the time in its name")]
 
@@ -19,7 +19,6 @@ use crate::{Codec, ObjectStatus, State, StateError};
 /// Limit of the addresses in a message.
 const NAMED: usize = 20;
 
-/// A journal of a state.
 #[derive(Debug)]
 pub struct Found {
     pub path: PathBuf,
@@ -69,7 +68,7 @@ pub(crate) fn forget(path: &Path) -> Result<(), StateError> {
     }
 }
 
-/// Renames a journal to `NAME.SECONDS.journal`, without a dot before it, so that there can be a new one.
+/// Renames a journal to `NAME.SECONDS.journal`, without a leading dot, so that a new one can be created.
 pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StateError> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let stem = stem.strip_prefix('.').unwrap_or(&stem);
@@ -94,7 +93,7 @@ pub struct JournalReport {
     /// Operation that wrote the journal, and its start time.
     pub run: Option<(String, String)>,
     pub outcomes: Outcomes,
-    /// Set if the run had ended and saved everything, and left only operations whose result it did not learn.
+    /// Set if the run had ended and saved everything, but for operations whose result it did not learn.
     pub run_ended: bool,
     /// Operations that had not ended.
     pub in_flight: Vec<InFlight>,
@@ -105,15 +104,15 @@ pub struct JournalReport {
     pub kept: Option<PathBuf>,
 }
 
-/// Use that was made of the outcomes of a journal.
+/// Use of the outcomes of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcomes {
     /// The state had all outcomes.
     Known,
-    /// The outcomes of these instances were put into the state.
+    /// The outcomes of these instances were applied to the state.
     Replayed {
         instances: Vec<AbsResourceInstance>,
-        /// Set if the state file has them, too. Without the lock it does not.
+        /// Set if the state file has them, too, which requires the lock.
         saved: bool,
     },
     /// The outcomes belong to another state, and those of these instances are not in the one that was read.
@@ -159,7 +158,7 @@ impl JournalReport {
         }
     }
 
-    /// Returns true if there is anything that a user should know.
+    /// Returns true if the report has something for the user.
     #[must_use]
     pub fn matters(&self) -> bool {
         self.outcomes != Outcomes::Known || !self.in_flight.is_empty() || !self.damage.is_empty()
@@ -304,7 +303,7 @@ impl JournalReport {
     }
 }
 
-/// Returns the addresses among operations whose current objects are tainted in a state.
+/// Returns the addresses of those operations whose current objects are tainted in a state.
 pub(super) fn tainted<'o>(operations: impl IntoIterator<Item = &'o InFlight>, state: &State) -> BTreeSet<String> {
     operations
         .into_iter()

@@ -8,12 +8,12 @@ use super::format::{self, Damage, InFlight, Opened, Part, Record};
 use super::{Answers, Base, IntentKey, Outcome};
 use crate::{Codec, FormatError, InstanceState, State, StateError};
 
-/// Records of a journal, by their meaning.
+/// Content of a journal, by kind of record.
 #[derive(Debug, Default)]
 pub struct Contents {
-    /// First record; `None` if it was not completed: then nothing had begun.
+    /// First record; `None` if it was not completely written, so that no operation had begun.
     pub opened: Option<Opened>,
-    /// States that the journal knows.
+    /// States that the journal knows: those that it continues.
     bases: Vec<Base>,
     /// Last outcome of each instance.
     outcomes: BTreeMap<AbsResourceInstance, Outcome>,
@@ -23,7 +23,6 @@ pub struct Contents {
     pub damage: Vec<Damage>,
 }
 
-/// Relation of a journal to a state.
 #[derive(Debug)]
 pub enum Verdict {
     /// The journal knows the state. There may be no new outcomes.
@@ -46,7 +45,7 @@ pub enum Verdict {
 /// Reason why a journal does not know a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Foreign {
-    /// There is no state any more.
+    /// There is no state.
     NoState,
     /// The state has another lineage.
     OtherLineage,
@@ -59,12 +58,12 @@ pub enum Foreign {
     },
     /// The state has a serial that the journal knows, and other contents.
     OtherContents(u64),
-    /// The head of the journal is damaged, so the state that it continues is not known.
+    /// The head of the journal is damaged, so that the state it continues is not known.
     Unknown,
 }
 
 impl Contents {
-    /// Reads the bytes of a journal that is not encrypted. Damaged parts are recorded, never an error.
+    /// Reads the bytes of a journal that is not encrypted. Damaged parts are recorded and are no error.
     #[must_use]
     pub fn read(file: &[u8]) -> Contents {
         Contents::read_as(file, &Codec::PLAIN).unwrap_or_default()
@@ -111,7 +110,7 @@ impl Contents {
                 if let Some(key) = answered(&outcome) {
                     self.in_flight.remove(&key);
                 }
-                // An outcome has all objects of its instance, so the last one makes the others unnecessary.
+                // An outcome has all objects of its instance, so it replaces earlier outcomes.
                 self.outcomes.insert(outcome.address.clone(), *outcome);
             }
         }

@@ -1,9 +1,8 @@
-//! Writer of a journal: a thread appends the records that have come, syncs them to the disk once, and answers all
-//! tickets.
+//! Writer of a journal: a thread appends all waiting records, syncs them to the disk once, and answers their tickets.
 //!
-//! Appending never blocks. A caller that needs durability awaits the returned [`Ticket`]. When the disk refuses,
-//! tickets answer with the error. Outcomes are kept in memory and tried again with the next record; intents are
-//! dropped, as their operations do not begin.
+//! Appending never blocks. A caller that needs durability awaits the returned [`Ticket`]. If writing fails, tickets
+//! return the error. Outcomes are kept in memory and tried again with the next record; intents are dropped, as their
+//! operations do not begin.
 //!
 //! The thread holds a lock on the file as long as it lives, so that the journal of a running program is not taken for a
 //! leftover.
@@ -111,8 +110,7 @@ impl Writer {
         self.size() > COMPACTED_ABOVE || self.0.failing.load(Ordering::Relaxed)
     }
 
-    /// Records an intent. The operation may begin once the ticket is answered, and not at all if the answer is an
-    /// error.
+    /// Records an intent. The operation may begin when the ticket is answered, unless the answer is an error.
     #[must_use]
     pub fn begin(&self, intent: &Intent) -> Ticket {
         let intent = InFlight::new(intent, jiff::Timestamp::now().to_string());
@@ -125,7 +123,7 @@ impl Writer {
         queue.outcomes += 1;
         let ends = outcome.answers != Answers::Nothing;
         let number = queue.outcomes;
-        // The thread is not woken: whoever needs the outcome durable calls `sync`.
+        // The thread is not woken: callers that need the outcome durable call `sync`.
         queue.items.push(Item::Outcome(number, Box::new(outcome)));
         if ends {
             self.one_has_ended(&mut queue);
@@ -140,7 +138,8 @@ impl Writer {
         self.one_has_ended(&mut queue);
     }
 
-    /// Counts an operation as ended, and has waiting intents written if too few operations are left to use their time.
+    /// Counts an operation as ended. If too few operations are left to make waiting worthwhile, waiting intents are
+    /// written at once.
     fn one_has_ended(&self, queue: &mut Queue) {
         queue.ended();
         if queue.intents > 0 && queue.under_way() == MANY {
@@ -148,7 +147,7 @@ impl Writer {
         }
     }
 
-    /// Returns a ticket for everything that was sent so far.
+    /// Returns a ticket for all records so far.
     #[must_use]
     pub fn sync(&self) -> Ticket {
         let queue = self.queue();
@@ -177,7 +176,7 @@ impl Writer {
     }
 
     /// Ends the journal of a run whose results are all in this state. The file is removed, unless there are creations
-    /// whose result is unknown: then it stays with these alone.
+    /// whose result is unknown, which then remain in it.
     ///
     /// # Errors
     /// The file cannot be removed.
@@ -192,13 +191,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the journal and removes it: the state file has all of it.
+    /// Ends the journal, whose results are all in the state file, and removes it.
     ///
     /// # Errors
     /// The file cannot be removed.
     pub fn remove(self) -> Result<(), StateError> {
-        // Removed before the lock ends with the thread, so that nobody finds the file unlocked and takes it for a
-        // leftover.
+        // Removed before the thread ends and releases the lock, so that nobody takes the file for a leftover.
         let removed = fs::remove_file(&self.0.path);
         self.stop();
         match removed {
@@ -207,7 +205,7 @@ impl Writer {
         }
     }
 
-    /// Ends the thread after the queued items, and leaves the file.
+    /// Ends the thread after the queued items, and keeps the file.
     pub fn stop(&self) {
         self.queue().ended = true;
         self.0.work.notify_all();
@@ -347,7 +345,7 @@ impl Appender {
                     format::encode(&Record::Outcome(outcome))
                         .inspect(|text| self.recent.push_back((number, text.clone())))
                 }
-                // The outcome of this operation was its end, so a record of it adds nothing.
+                // The outcome of this operation has ended it, so a record of its end adds nothing.
                 Item::End(key) if self.open.remove(&key).is_none() => continue,
                 Item::End(key) => format::encode(&Record::End(key)),
                 Item::Fold(base, slot) => {
@@ -381,7 +379,7 @@ impl Appender {
         for slot in slots {
             slot.answer(result.clone());
         }
-        // After the answers: a compaction takes long, and its failure is nobody's error.
+        // After the answers: a compaction takes long, and its failure is no error of any record.
         if let Some((included, base)) = compact {
             self.compact(included, base);
         }
@@ -394,7 +392,7 @@ impl Appender {
         }
         let written = (&self.file).write_all(&bytes).and_then(|()| self.file.sync_data());
         if let Err(e) = written {
-            // A partial record must not stand before the next one.
+            // A partial record must not precede the next one.
             if let Err(e) = self.back_to_size() {
                 tracing::warn!("the journal {} cannot be cut: {e}", self.shared.path.display());
             }

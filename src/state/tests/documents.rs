@@ -1,4 +1,4 @@
-//! The text of states: byte for byte what Terraform writes, and never a panic on what it does not.
+//! Tests of the text of states: byte for byte as Terraform writes it, and without a panic on any other text.
 //!
 //! `golden/*.tfstate` were written by `state pull` of Terraform 1.16, which reads a state and writes it anew: `applied`
 //! is the state of an apply, and `by-hand.tfstate` is its reading of `by-hand.json`.
@@ -147,7 +147,7 @@ fn excessive_nesting_is_an_error() {
     }
 }
 
-/// A state of `n` instances of one resource, as a provider of ordinary size would fill it.
+/// Builds a state with `n` instances of one resource, with attributes of ordinary size.
 fn large(n: u64) -> State {
     let mut state = State {
         lineage: "l".into(),

@@ -1,4 +1,5 @@
-//! Encrypted states in files: what is stored, and what is left alone without the key.
+//! Tests of encrypted states in files: the stored text, and files that are left alone without the
+//! key.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -13,7 +14,7 @@ use state::journal::{Answers, Outcome};
 use state::store::{read_copy, write_copy};
 use state::{Attributes, Cipher, CipherError, Codec, LocalStore, LockInfo, Object, RawJson, State, StateError};
 
-/// Hides texts by adding a number to each byte.
+/// Cipher that adds a number to each byte.
 #[derive(Debug)]
 struct Shifted(u8);
 
@@ -110,7 +111,7 @@ fn state_backup_and_journal_are_encrypted() {
         answers: Answers::Nothing,
     });
     journal.sync().wait().unwrap();
-    // The same content, but it is to be stored in another way.
+    // The content is the same, but the stored form is not.
     assert!(
         matches!(store.write(&before, "1.11.4").unwrap(), state::Written::Snapshot(serial) if serial == before.serial)
     );

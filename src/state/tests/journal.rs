@@ -1,4 +1,4 @@
-//! Tests of the journal of a killed run: what the next run makes of it.
+//! Tests of the recovery from the journal of a killed run.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::disallowed_methods, reason = "locks have their time")]
@@ -62,7 +62,7 @@ fn outcome(name: &str, id: Option<&str>) -> Outcome {
     }
 }
 
-/// The names of the instances in a state, with their identifiers.
+/// Lists the names of the instances in a state with their identifiers.
 fn contents(state: Option<&State>) -> Vec<String> {
     let Some(state) = state else { return Vec::new() };
     state
@@ -77,7 +77,7 @@ fn contents(state: Option<&State>) -> Vec<String> {
         .collect()
 }
 
-/// A store whose state has `a` and `b`, locked, with a journal.
+/// A locked store with a journal, whose state has `a` and `b`.
 struct Run {
     dir: TempDir,
     store: LocalStore,
@@ -120,7 +120,7 @@ impl Run {
     }
 }
 
-/// A run that has changed `a`, created `c`, destroyed `b`, and was creating `d`.
+/// Builds the files of a killed run that had changed `a`, created `c`, destroyed `b`, and was creating `d`.
 fn interrupted() -> TempDir {
     let run = run();
     for (name, action) in [

@@ -1,4 +1,4 @@
-//! Power cuts at every instant of a run: the contents of the disk are enough to recover.
+//! Tests of power cuts at every instant of a run: the state can be recovered from the disk.
 //!
 //! A run is recorded in a process of its own under `strace`: its operations on files, and the objects that it creates.
 //! Then, for the instant after each recorded operation, directories are made as a disk may have them: with all
@@ -47,8 +47,8 @@ fn locked(path: &Path) -> LocalStore {
     store
 }
 
-/// The recorded run: creates objects, each of which is a file in `real`; one that counts as done has a file in `done`.
-/// Writes the state now and then, compacts the journal, and ends it.
+/// Creates objects in the recorded process. Each object is a file in `real`; one that counts as done has a file in
+/// `done`. Writes the state several times, compacts the journal, and ends it.
 #[test]
 fn recorded_run() {
     let Some(dir) = std::env::var_os(RECORDED).map(PathBuf::from) else {
@@ -114,14 +114,14 @@ fn recover(files: &BTreeMap<String, Vec<u8>>) -> Result<FoundAfter, StateError> 
     };
     store.forget_journal()?;
     store.unlock()?;
-    // The second program has nothing left to report.
+    // The second program finds nothing more to report.
     let again = LocalStore::new(dir.path().join(STATE)).read()?;
     assert_eq!(again.unwrap_or_default().instance_count(), found.state.len());
     Ok(found)
 }
 
-/// Returns the objects that exist, or are done, at an instant. They are remote objects: the power cut does not affect
-/// them.
+/// Returns the objects that exist, or count as done, after these operations. They are remote objects: the power cut
+/// does not affect them.
 fn outside(ops: &[Op], directory: &str) -> BTreeSet<String> {
     let created = ops.iter().filter_map(|op| match op {
         Op::Create(name) => name.strip_prefix(directory)?.strip_prefix('/').map(str::to_owned),

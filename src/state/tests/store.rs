@@ -1,4 +1,4 @@
-//! A state in a local file: numbering, backups, and what is left after a crash.
+//! Tests of a state in a local file: serials, backups, and files after a crash.
 
 #![allow(
     clippy::disallowed_methods,

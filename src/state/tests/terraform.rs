@@ -1,4 +1,4 @@
-//! Together with the real Terraform: each respects the other's lock and reads the other's states.
+//! Tests with the real Terraform: each program respects the other's lock and reads the other's states.
 //!
 //! Skipped where there is no `terraform` on the PATH, or where its version is not the one that this program implements.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
@@ -53,7 +53,7 @@ fn output_text(output: &Output) -> String {
     )
 }
 
-/// Creates a directory with a configuration, if the right Terraform is installed.
+/// Creates a directory with a configuration, if the right version of Terraform is installed.
 fn place(test: &str) -> Option<tempfile::TempDir> {
     let version = command(Path::new("."), &["version"]).output();
     if !version.is_ok_and(|v| String::from_utf8_lossy(&v.stdout).starts_with("Terraform v1.11.4")) {

@@ -98,7 +98,7 @@ fn even_null<'de: 'a, 'a, D: serde::Deserializer<'de>>(from: D) -> Result<Option
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// Text that is borrowed also inside lists, where a plain `Cow` would always be copied.
+/// Text that is also borrowed inside lists, where a plain `Cow` would always be copied.
 #[derive(Deserialize, PartialEq)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -409,7 +409,7 @@ fn check(check: CheckV4) -> CheckResult {
     }
 }
 
-/// The status of a check. Results are only displayed, so an unknown status is accepted.
+/// Parses the status of a check. Results are only displayed, so an unknown status is accepted.
 fn status(text: &str) -> CheckStatus {
     match text {
         "pass" => CheckStatus::Pass,

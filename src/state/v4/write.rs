@@ -145,7 +145,7 @@ pub(crate) fn write_objects(
     Ok(())
 }
 
-/// Writes one of the plain fields at the head of a resource.
+/// Writes one of the plain fields at the beginning of a resource.
 fn field(name: &str, value: &str, out: &mut Vec<u8>) {
     line(3, out);
     json_string(name, out);
@@ -212,7 +212,7 @@ fn write_object(
     Ok(())
 }
 
-/// Writes the identity, and its version also where there is none, as Terraform does.
+/// Writes the identity, and its version even if there is none, as Terraform does.
 fn write_identity(identity: Option<&Identity>, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"identity_schema_version\":");
     match identity {
@@ -253,7 +253,8 @@ fn write_additions(object: &Object, out: &mut Vec<u8>) {
     if object.skip_destroy {
         out.extend_from_slice(b",\"skip_destroy\":true");
     }
-    // A field of our own: when the block is gone, nothing else records that a provisioner should have run.
+    // A field that only this program writes: when the block is removed, nothing else records that a
+    // provisioner should have run.
     if !object.destroy_provisioners.is_empty() {
         out.extend_from_slice(b",\"destroy_provisioners\":[");
         for ty in object.destroy_provisioners.iter() {
@@ -359,7 +360,7 @@ pub(crate) fn json_string(text: &str, out: &mut Vec<u8>) {
             b'\t' => b"\\t",
             0x08 => b"\\b",
             0x0c => b"\\f",
-            // Go escapes these so that JSON can stand in HTML.
+            // Go escapes these characters so that JSON can be embedded in HTML.
             b'<' => b"\\u003c",
             b'>' => b"\\u003e",
             b'&' => b"\\u0026",

@@ -19,7 +19,7 @@ use crate::{Context, Tone};
 
 /// Flags of `init` that concern the backend.
 pub struct BackendOptions<'a> {
-    /// `-backend-config`: files, or settings as NAME=VALUE.
+    /// Values of `-backend-config`: files, or settings as NAME=VALUE.
     pub settings: &'a [String],
     /// `-reconfigure`.
     pub reconfigure: bool,
@@ -43,7 +43,7 @@ pub struct Configured {
 }
 
 impl Configured {
-    /// Returns the backend, and moves the warnings to others.
+    /// Returns the backend, and moves the warnings into `warnings`.
     #[must_use]
     pub fn on_to(self, warnings: &mut Diagnostics) -> StateBackend {
         warnings.extend(self.warnings);
@@ -54,7 +54,7 @@ impl Configured {
 /// Compares the configuration with the record, migrates states, and writes the record.
 ///
 /// # Errors
-/// The settings are wrong, or nobody agreed to the change. The record is unchanged.
+/// The settings are wrong, or the user did not agree to the change. The record is unchanged.
 pub fn configure(
     context: &Context<'_>,
     options: &BackendOptions<'_>,
@@ -109,12 +109,12 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Returns true if the user asked for a change of the backend.
+    /// Returns true if a flag agrees to the change of the backend.
     fn agreed(&self) -> bool {
         self.options.migrate || self.options.force_copy
     }
 
-    /// Changes to a configuration without a block.
+    /// Removes the recorded backend, for a configuration without a block.
     fn to_none(&self, record: &Record) -> Result<StateBackend, Diagnostics> {
         let context = self.context;
         let Some(previous) = &self.previous else {
@@ -154,7 +154,7 @@ impl Change<'_> {
         Ok(StateBackend::default())
     }
 
-    /// Changes to a configuration with a block.
+    /// Changes to the backend of the configured block.
     fn to_block(
         &self,
         mut record: Record,
@@ -177,7 +177,7 @@ impl Change<'_> {
             if saved.hash == hash && self.options.settings.is_empty() {
                 return connect(kind, recorded);
             }
-            // The block says in itself what the command line said before, so only the number of the block is new.
+            // The block now has the settings that were on the command line before, so only its hash is new.
             if recorded == merged && kind.change(saved).is_none() {
                 let backend = connect(kind, recorded)?;
                 if saved.hash != hash {
@@ -191,7 +191,7 @@ impl Change<'_> {
         let asked = settings::asked(context.console, &schema, merged, self.migration.input)?;
         let backend = connect(kind, asked.clone())?;
         match &self.previous {
-            // The workspaces keep their states, whatever the new block selects.
+            // The workspaces keep their states, even if the new block selects others.
             Some(_) if in_place => {}
             Some(saved) => {
                 migrate(&self.migration, &of_saved(context, saved)?, &backend)?;
@@ -207,8 +207,8 @@ impl Change<'_> {
         Ok(backend)
     }
 
-    /// Reports a change, or refuses it where nobody has agreed to it. Returns true for a change from one `cloud` block
-    /// to another.
+    /// Reports a change, or refuses it if no flag agrees to it. Returns true for a change from one `cloud` block to
+    /// another.
     fn report_or_refuse(&self, block: &Backend) -> Result<bool, Diagnostics> {
         let Some(previous) = &self.previous else {
             return Ok(false);
@@ -271,7 +271,7 @@ impl Change<'_> {
             return Ok(());
         }
         if shares_files {
-            // As in Terraform: where some states stay, nothing is emptied.
+            // As in Terraform: if some states are not migrated, the old files are not emptied.
             return Ok(());
         }
         // Only after all states have been copied: the files are the only other copies.
@@ -301,7 +301,7 @@ impl Change<'_> {
     }
 }
 
-/// Refuses options that have no meaning where a `cloud` block is, or was.
+/// Refuses options that have no effect on a `cloud` block, or on a change to or from one.
 fn check_options(
     options: &BackendOptions<'_>,
     block: Option<&Backend>,

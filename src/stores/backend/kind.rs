@@ -17,7 +17,6 @@ use super::store::StorePlugin;
 use super::{settings, third_party};
 use crate::Context;
 
-/// A backend type that is not configured yet.
 pub(super) enum Kind {
     Local,
     Store(StorePlugin),

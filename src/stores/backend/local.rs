@@ -108,7 +108,7 @@ impl Local {
                 ));
             }
         }
-        // The default workspace has its file elsewhere, and a directory of that name is no workspace.
+        // The default workspace has its file elsewhere, so a directory of that name is not a workspace.
         names.sort();
         names.retain(|n| n != "default");
         names.insert(0, "default".to_owned());
@@ -116,14 +116,14 @@ impl Local {
     }
 }
 
-/// Returns true if two paths name the same file, by their text.
+/// Returns true if two paths are the same by their text, without access to the files.
 #[must_use]
 pub fn same_file(a: &Path, b: &Path) -> bool {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute(a) == absolute(b)
 }
 
-/// Copies a state file to its backup and empties it, as Terraform does with the file that a state has moved out of.
+/// Copies a state file to its backup and empties it, as Terraform does with a file whose state was migrated.
 ///
 /// # Errors
 /// A file cannot be read or written.

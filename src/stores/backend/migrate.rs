@@ -17,7 +17,7 @@ pub trait CloudMigration {
     /// Migrates the states of all workspaces. Returns true if they are in the new backend now.
     ///
     /// # Errors
-    /// A state cannot be read or written, or nobody agreed. The old states stay.
+    /// A state cannot be read or written, or the user did not agree. The old states stay.
     fn migrate(&self, migration: &Migration<'_>, from: &StateBackend, to: &StateBackend) -> Result<bool, Diagnostics>;
 }
 
@@ -34,7 +34,7 @@ pub struct Migration<'s> {
 /// Migrates the states of all workspaces. Returns true if they are in the new backend now.
 ///
 /// # Errors
-/// A state cannot be read or written, or nobody agreed. The old states stay.
+/// A state cannot be read or written, or the user did not agree. The old states stay.
 pub fn migrate(how: &Migration<'_>, from: &StateBackend, to: &StateBackend) -> Result<bool, Diagnostics> {
     if to.ty() == CLOUD {
         return how.cloud.migrate(how, from, to);
@@ -90,7 +90,7 @@ pub fn migrate(how: &Migration<'_>, from: &StateBackend, to: &StateBackend) -> R
     }
     let mut names = workspaces;
     names.sort();
-    // One question was asked for all of them.
+    // The user has agreed to the migration of all workspaces at once.
     for workspace in names {
         pair.one(&workspace, &workspace, true).map_err(|mut problems| {
             if let Some(first) = problems.0.iter_mut().find(|d| d.is_error()) {
@@ -238,7 +238,7 @@ impl Pair<'_> {
         Ok(true)
     }
 
-    /// Asks if a state is to be copied.
+    /// Asks the user whether to copy a state.
     fn asked(&self, existing: &State, there: Option<&State>) -> Result<bool, Diagnostics> {
         let (old, new) = (self.from.ty(), self.to.ty());
         // Declared here, so that the copies exist until the question is answered.
@@ -287,7 +287,7 @@ fn to_compare(states: [(&str, &State); 2], codec: &Codec) -> Result<tempfile::Te
     Ok(dir)
 }
 
-/// Asks a question that is agreed to with "yes".
+/// Asks a question; returns true for the answer "yes".
 pub fn agreed(how: &Migration<'_>, question: &str, explanation: &str) -> Result<bool, Diagnostics> {
     Ok(answered(how, question, explanation)?.trim_end() == "yes")
 }

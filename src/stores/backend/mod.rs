@@ -1,13 +1,12 @@
-//! Backends: the block of the configuration, the settings of `init -backend-config`, and the record that the last
-//! `init` wrote about both.
+//! Backends: the configured block, the settings of `init -backend-config`, and the record of both by the last `init`.
 //!
-//! `init` records the backend in `.terraform/terraform.tfstate`, in Terraform's format. From then on the record
-//! decides, since it also has the settings of the command line; after a change of the block, `init` must be run first,
-//! which offers to migrate the state (`migrate`). A backend `local` in a directory that was never initialized needs no
-//! record: the block has everything.
+//! `init` records the backend in `.terraform/terraform.tfstate`, in Terraform's format. From then on the record decides,
+//! since it also has the settings of the command line; after a change of the block, `init` must be run first, which
+//! offers to migrate the state (`migrate`). A backend `local` in a directory that was never initialized needs no record:
+//! the block has everything.
 //!
-//! The backend `local` is here ([`local`]); every other one is a state store, a plugin ([`store`]). A configured one
-//! of either is a [`StateBackend`]. [`current`](current()) and its neighbours return it for a command, [`configure`] for
+//! The backend `local` is here ([`local`]); every other one is a state store, a plugin ([`store`]). A configured one of
+//! either is a [`StateBackend`]. [`current`](current()) and its neighbours return it for a command, [`configure`] for
 //! `init`.
 
 pub mod configure;

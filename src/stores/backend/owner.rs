@@ -12,7 +12,6 @@ use super::process::Process;
 use super::record::SavedProvider;
 use super::settings;
 
-/// The third-party provider that serves a state store, with its configuration.
 pub struct Owner {
     /// The provider's part of the backend record.
     pub saved: SavedProvider,
@@ -55,7 +54,8 @@ impl Owner {
                 text(&now.version)
             ));
         }
-        // An argument that a new version of the provider has, and that nobody sets, is no change.
+        // An argument that only the new version of the provider has, and that is not set, is no
+        // change.
         let same = |(name, value): (&String, &Json)| before.config.get(name).unwrap_or(&Json::Null) == value;
         let all_same = now.config.iter().all(same);
         (!all_same).then(|| format!("State store provider {} configuration changed", now.source))

@@ -1,4 +1,4 @@
-//! Process of a state store's plugin.
+//! Connection to the plugin process of a state store.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::runtime::{Handle, Runtime};
 pub(super) struct Process {
     plugin: Arc<dyn StateStore>,
     handle: Handle,
-    /// Taken when this is dropped.
+    /// Taken out when the connection is dropped.
     runtime: Option<Runtime>,
 }
 

@@ -67,7 +67,6 @@ impl Saved {
         }
     }
 
-    /// Returns true if the backend has the type of a block.
     #[must_use]
     pub fn is_of(&self, block: &config::model::Backend) -> bool {
         *self.ty == *block.ty && self.provider.is_some() == block.provider.is_some()
@@ -83,8 +82,8 @@ impl Saved {
         })
     }
 
-    /// Returns the settings in the schema's type. An argument that only one of the two versions knows is no problem as
-    /// long as it is not set.
+    /// Returns the settings in the schema's type. An argument that only one of the two versions of the schema has is
+    /// ignored if it is not set.
     ///
     /// # Errors
     /// The settings do not fit the schema.
@@ -123,7 +122,7 @@ impl Saved {
     }
 }
 
-/// Origin of a provider's executable, by the names that records have.
+/// Origin of a provider's executable, with the names in records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupplyMode {
@@ -239,7 +238,7 @@ impl Record {
         let text = match std::fs::read(&path) {
             Ok(text) => text,
             Err(e)
-                // Without a data directory, or with a file in its place, there is no record.
+                // Without a data directory, or if its path is a file, there is no record.
                 if matches!(
                     e.kind(),
                     std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory

@@ -35,7 +35,7 @@ fn first_of_cloud(context: &Context<'_>, backend: &StateBackend) -> Result<(), D
     }
 }
 
-/// Selects a workspace that exists: the only one, or one that the user chooses.
+/// Selects an existing workspace: the only one, or one that the user chooses.
 ///
 /// # Errors
 /// The workspaces cannot be listed, there is none, or the user cannot be asked.

@@ -33,7 +33,7 @@ pub fn block(config: Option<&Config>) -> Option<Backend> {
     cloud.or_else(|| root.backend.clone())
 }
 
-/// Makes everything in a schema optional: missing settings may come from elsewhere.
+/// Makes all attributes and blocks of a schema optional: missing settings may come from other sources.
 fn lenient(block: &BlockSchema) -> BlockSchema {
     let mut block = block.clone();
     for attribute in block.attributes.values_mut() {
@@ -252,7 +252,7 @@ fn file(
     Ok(())
 }
 
-/// Asks for missing required settings. If no answer is possible, they stay missing, and the backend reports them.
+/// Asks for missing required settings. If the user cannot be asked, they stay missing, and the backend reports them.
 ///
 /// # Errors
 /// A question was interrupted.

@@ -24,13 +24,13 @@ const TICK: Duration = Duration::from_millis(100);
 pub struct Snapshots {
     store: Arc<Store>,
     workspace: String,
-    /// Lock that is held; the ID is empty where the store has none.
+    /// ID of the held lock; empty if the store has no lock IDs.
     lock_id: Option<String>,
-    /// State that was read or written last; `None` before the first reading, and `Some(None)` if there was no state.
+    /// State that was read or written last; `None` before the first read, and `Some(None)` if there was no state.
     known: Option<Option<State>>,
-    /// Set if the known state has results from a journal that the store does not have.
+    /// Set if results of a journal are in the known state but not in the store.
     replayed: bool,
-    /// Set if the known state would be stored in another way now.
+    /// Set if the known state is stored in another form than the current one.
     outdated: bool,
     keeper: Keeper,
     codec: Codec,
@@ -101,7 +101,7 @@ impl Snapshots {
         self.store.process()
     }
 
-    /// Tries once to acquire the lock. Meanwhile calls `ask`, which may report that the attempt takes long.
+    /// Tries once to acquire the lock. While that takes, calls `ask`, which may report the wait.
     fn try_lock(&self, request: &LockRequest, ask: &dyn Fn() -> bool) -> Result<String, LockFailure> {
         self.process().wait(async {
             let mut attempt = self.process().plugin().lock(&self.workspace, request);
@@ -163,7 +163,7 @@ impl SnapshotStore for Snapshots {
                     return Ok(());
                 }
                 Err(LockFailure::Failed(mut problems)) => {
-                    // The error of a third-party store is text only, without the way to release the lock.
+                    // The error of a third-party store is text only, so the advice how to release the lock is added.
                     if let (true, Some(problem)) = (self.store.is_of_third_party(), problems.0.first_mut()) {
                         problem.detail.push_str(
                             "\n\nIf this is a lock that no program is using any more, \"force-unlock\" with its ID frees it.",
@@ -199,7 +199,7 @@ impl SnapshotStore for Snapshots {
 
     fn unlock(&mut self) -> Result<(), StateError> {
         match self.lock_id.take() {
-            // A store that has no lock IDs may have something to release nevertheless.
+            // A store without lock IDs may still have something to release.
             Some(id) => {
                 let unlock = self.process().plugin().unlock(&self.workspace, &id);
                 self.process().wait(unlock).map_err(|problems| {
@@ -239,7 +239,7 @@ impl SnapshotStore for Snapshots {
         self.outdated = outdated;
         self.replayed = false;
         if let Some(found) = found {
-            // Only the holder of the lock may save what the journal adds.
+            // Only the holder of the lock may save the results of the journal.
             let locked = self.lock_id.is_some();
             Keeper::replay(self, found, locked)?;
         }
@@ -288,8 +288,8 @@ impl SnapshotStore for Snapshots {
         if self.known.is_none() {
             self.read()?;
         }
-        // The new journal takes the place of an earlier one and continues the store's state, so the store must have the
-        // earlier results first.
+        // The new journal replaces an earlier one and continues the store's state, so the store must have the earlier
+        // results first.
         if let (true, Some(Some(known))) = (self.replayed, self.known.clone()) {
             self.write(&known, terraform_version)?;
         }
@@ -321,7 +321,7 @@ impl SnapshotStore for Snapshots {
 
 impl Drop for Snapshots {
     fn drop(&mut self) {
-        // A command that ends early leaves no lock. Inside a runtime nothing can be waited for.
+        // A command that ends early leaves no lock. Inside a runtime, blocking calls are not possible.
         if tokio::runtime::Handle::try_current().is_err()
             && let Err(e) = SnapshotStore::unlock(self)
         {

@@ -116,8 +116,8 @@ impl StorePlugin {
         })
     }
 
-    /// Adds what the store itself finds to the errors about missing arguments, so that the user can set all at once: some are
-    /// required only where the environment has no value.
+    /// Adds the store's own errors to those about missing arguments, so that the user can set all at once: some arguments are
+    /// required only if the environment has no value for them.
     fn all_missing(&self, mut missing: Diagnostics, config: Value, body: Option<&Body>) -> Diagnostics {
         // A third party's provider may need to be configured before it can answer.
         if self.owner.is_some() {

@@ -5,10 +5,10 @@ use thiserror::Error;
 /// Reason why a plan file cannot be read or written.
 #[derive(Debug, Error)]
 pub enum PlanFileError {
-    /// The file is no zip archive.
+    /// File that is not a zip archive.
     #[error("it is not a saved plan, or it is damaged. Make a new one with \"plan -out=FILE\"")]
     NoArchive,
-    /// The archive has no document of a plan.
+    /// Archive without the document of a plan.
     #[error("it is a zip archive, but not a saved plan")]
     NoPlan,
     /// The plan is one of Terraform or OpenTofu.
@@ -20,7 +20,7 @@ pub enum PlanFileError {
         /// Command name of this program.
         command: &'static str,
     },
-    /// The plan is encrypted, and there is no configuration of encryption.
+    /// The plan is encrypted, and no encryption is configured.
     #[error(
         "it is encrypted, and needs a valid encryption configuration: the \"encryption\" block or the variable TF_ENCRYPTION \
          that it was made with"
@@ -35,10 +35,10 @@ pub enum PlanFileError {
     /// An entry is larger than [`super::MAX_ENTRY`].
     #[error("an entry is larger than any plan")]
     TooLarge,
-    /// An entry is not there.
+    /// Missing entry.
     #[error("the entry {0} is missing")]
     Missing(&'static str),
-    /// The document is not that of a plan, or a plan has no such document.
+    /// Document that is not a plan, or a plan that cannot be serialized.
     #[error("{}", ::files::json_reason(.0))]
     Document(#[from] serde_json::Error),
     /// A state cannot be written.

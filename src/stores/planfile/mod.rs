@@ -1,4 +1,4 @@
-//! Saved plans: one file that holds everything that apply needs.
+//! Saved plans: one file with all data that apply needs.
 //!
 //! The file is a zip archive, readable only by its owner, because it holds values in clear text:
 //!
@@ -62,14 +62,14 @@ pub struct SavedPlan {
     pub schemas: Option<Schemas>,
 }
 
-/// Form of the document and version of the program that wrote it. Every format has these two.
+/// Version of the document's form and of the program that wrote it. Documents of every format have these two.
 #[derive(Serialize, Deserialize)]
 struct Version {
     format: u32,
     tool_version: String,
 }
 
-/// Properties of the document that are not the plan's.
+/// Fields of the document that do not belong to the plan itself.
 #[derive(Serialize, Deserialize)]
 struct Destination {
     workspace: String,
@@ -106,7 +106,7 @@ impl Document<'_> {
 }
 
 /// Writes a plan to a file that only its owner may read. The file appears complete or not at all; a pipe or a device is
-/// written into.
+/// written directly.
 pub fn write(path: &Path, saved: &SavedPlan, tool_version: &str, codec: &Codec) -> Result<(), Diagnostic> {
     let failed = |e: &dyn std::fmt::Display| {
         Diagnostic::error(
@@ -163,8 +163,7 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
     Ok(zip.finish()?.flush()?)
 }
 
-/// Returns true if a file is a saved plan, rather than a state: it begins as a zip archive does, or it is encrypted and has
-/// no lineage.
+/// Returns true if a file is a saved plan, not a state: it begins like a zip archive, or it is encrypted and has no lineage.
 #[must_use]
 pub fn looks_like_plan(path: &Path) -> bool {
     let mut magic = [0; 4];
@@ -236,7 +235,7 @@ fn read_archive(file: impl Read + Seek, tool_version: &str, program: Program) ->
         entries.insert(name, content);
     }
     let document = entries.remove(DOCUMENT).unwrap_or_default();
-    // Before anything else is read, as the rest may have another form.
+    // Read before anything else, since the rest may have another form.
     let version: Version = serde_json::from_slice(&document)?;
     if version.format != FORMAT || version.tool_version != tool_version {
         return Err(PlanFileError::OtherVersion {

@@ -1,4 +1,4 @@
-//! The schemas that a saved plan carries: those of the types in it.
+//! Schemas in a saved plan: those of the types that it uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use config::Config;
 use engine::plan::Plan;
 use provider::{ProviderSchema, SchemaMap, Schemas};
 
-/// The types that are used of one provider.
+/// Types of one provider that a plan uses.
 #[derive(Default)]
 struct Used {
     resources: BTreeSet<(Mode, Arc<str>)>,
     actions: BTreeSet<Arc<str>>,
 }
 
-/// The schemas of all types that a configuration, a plan of it and its states have, with those of the configurations of providers
-/// and of provisioners. The largest providers have thousands of types more.
+/// Selects the schemas of all types in a configuration, its plan and its states, and those of provider configurations and
+/// provisioners. The largest providers have thousands of types more.
 #[must_use]
 pub fn schemas_of(all: &Schemas, config: &Config, plan: &Plan) -> Schemas {
     let used = used(config, plan);

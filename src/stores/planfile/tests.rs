@@ -270,7 +270,7 @@ fn schemas() -> Schemas {
     }
 }
 
-/// Writes the plan again, with this entry beside the others, and reads it.
+/// Writes the plan again with other schemas, and reads it back.
 fn rewritten(path: &Path, schemas: Option<&[u8]>) -> SavedPlan {
     let mut old = zip::ZipArchive::new(std::fs::File::open(path).unwrap()).unwrap();
     let new = path.with_extension("new");
@@ -309,7 +309,7 @@ fn schemas_of_the_types_in_a_plan_are_saved_with_it_and_others_are_not() {
     let names = |map: &provider::SchemaMap<schema::Schema>| map.keys().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(names(&provider.resources), ["t"]);
     assert_eq!(names(&provider.actions), ["t"]);
-    // Nothing in the plan is of this kind.
+    // The plan has nothing of these kinds.
     assert!(provider.data_sources.is_empty());
     let all = schemas();
     let expected = &all.providers[&Provider::default_for("t")];

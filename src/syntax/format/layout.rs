@@ -1,7 +1,7 @@
 //! Layout: indentation, blanks between tokens, and alignment with neighbouring lines.
 //!
-//! A line reaches from one line break of the code to the next: a heredoc is a part of the line it begins in. A line has
-//! up to three cells: the beginning, an assignment from its `=` on, and a comment at its end. In consecutive lines,
+//! A line reaches from one line break of the code to the next: a heredoc belongs to the line in which it begins. A line
+//! has up to three cells: the beginning, an assignment from its `=` on, and a comment at its end. In consecutive lines,
 //! assignments begin in one column, and so do comments.
 
 use unicode_segmentation::UnicodeSegmentation;
@@ -92,7 +92,8 @@ fn bracket_change(piece: &Piece<'_>) -> i64 {
     }
 }
 
-/// Indents the lines. A line that opens more brackets than it closes is one step of indentation, however many it opens.
+/// Indents the lines. A line that opens more brackets than it closes adds one step of indentation, however many it
+/// opens.
 fn indent(pieces: &mut [Piece<'_>], lines: &[Line]) {
     // Brackets that each step still has open.
     let mut steps: Vec<i64> = Vec::new();

@@ -43,7 +43,7 @@ fn normalized(name: &Arc<str>) -> Arc<str> {
 }
 
 impl Node {
-    /// Returns the value of the document as it stands: strings are text, not templates.
+    /// Returns the literal value of the document: strings are text, not templates.
     #[must_use]
     pub fn literal(&self) -> Value {
         match &self.kind {

@@ -130,7 +130,7 @@ impl<'t> Parser<'t> {
         self.pos.column += len;
         match kind {
             T::String => self.skip_string(),
-            // Nothing is read after it, so its length does not matter.
+            // Nothing is read after an invalid token, so its length does not matter.
             T::Invalid => self.pos.byte = self.text.len() as u32,
             _ => {}
         }

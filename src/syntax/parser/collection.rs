@@ -184,7 +184,8 @@ impl Parser<'_> {
 
     fn for_inside(&mut self, open: usize, closer: TokenKind) -> Parsed<Expr> {
         self.take();
-        // Both kinds of brackets may contain each form; what does not fit is reported at the end, with its own message.
+        // Both kinds of brackets may contain each form; a wrong combination is reported at the end, with a message of
+        // its own.
         let (key, value) = self.for_names(open, INVALID_FOR, "For expression")?;
         let collection = self.expression()?;
         if self.eat(TokenKind::Colon).is_none() {

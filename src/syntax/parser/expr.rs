@@ -456,7 +456,7 @@ impl Parser<'_> {
                 Some(self.number(token)?)
             }
             TokenKind::Minus => {
-                // A negative index is valid syntax; whoever evaluates it reports that it is out of range.
+                // A negative index is valid syntax; evaluation reports that it is out of range.
                 let sign = self.take();
                 let Some(token) = self.eat(TokenKind::Number) else {
                     return Err(self.error_in(sign, "Index value required", INDEX_VALUE));

@@ -70,7 +70,7 @@ pub(super) fn mend_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Op
     Some(Edit::stretch(&written, format!("{} =", tokens.text(name))))
 }
 
-/// Edit for a text in other quotes than double ones, of which `open` is the first. The text must end in its line and
+/// Edit for a text in quotes that are not double quotes; `open` is the opening one. The text must end in its line and
 /// need no escapes.
 pub(super) fn mend_quotes(tokens: &Tokens<'_>, open: usize) -> Option<Edit> {
     let closing: &[&str] = match tokens.text(open) {

@@ -9,7 +9,7 @@ use crate::token::{TokenKind, Tokens};
 
 use super::Parser;
 
-/// The closing token of each opening one.
+/// Closing token of each opening one.
 pub(super) struct Brackets {
     closers: Vec<u32>,
 }
@@ -93,8 +93,8 @@ impl Parser<'_> {
             .closer(opener)
     }
 
-    /// Returns the last opening bracket from this one on that nothing closes. It is the likely culprit: it takes the
-    /// closing brackets of those around it.
+    /// Returns the last opening bracket from this one on that nothing closes. It is the likely error, because the
+    /// closing brackets of enclosing ones are matched with it.
     pub(super) fn last_unclosed(&mut self, from: usize) -> Option<usize> {
         (from..self.tokens.list.len())
             .rev()
@@ -123,7 +123,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips behind the bracket that closes `opener`, if it is known.
+    /// Skips to the token after the bracket that closes `opener`, if it is known.
     pub(super) fn skip_to_closer(&mut self, opener: usize) -> bool {
         match self.closer_of(opener) {
             Some(closer) => {
@@ -135,8 +135,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Continues after an error in the item of an object, a tuple or a call that began at `item`: behind the separator
-    /// that ends it, and over text that does not look like an item; or at the closing bracket.
+    /// Continues after an error in the item of an object, a tuple or a call that began at `item`: after the separator
+    /// that ends it, and after text that does not look like an item; or at the closing bracket.
     pub(super) fn skip_item(&mut self, opener: usize, item: usize, object: bool) -> Resume {
         let Some(closer) = self.closer_of(opener) else {
             return Resume::Lost;
@@ -171,7 +171,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the first significant token from here on; `newlines` tells if line breaks are skipped, too.
+    /// Returns the first significant token from here on; if `newlines` is true, line breaks are skipped, too.
     fn solid(&self, mut index: usize, newlines: bool) -> usize {
         loop {
             match self.tokens.kind(index) {

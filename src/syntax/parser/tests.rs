@@ -1,4 +1,4 @@
-//! Trees, errors, robustness, and real files.
+//! Tests of the parser: trees, errors, arbitrary text, and real files.
 
 mod bulk;
 mod dump;

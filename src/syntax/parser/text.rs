@@ -1,4 +1,4 @@
-//! Text of tokens: escapes, encodings, characters without meaning.
+//! Decoding of tokens' text: escapes, encodings, invalid characters.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The terminal, and standard input as the place of answers.
+//! The terminal, and standard input for answers to questions.
 
 use std::io::{self, IsTerminal as _, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -12,7 +12,8 @@ use crate::input::Event;
 /// Prepares the terminal for text in UTF-8 with escape sequences: there is nothing to do.
 pub fn prepare() {}
 
-/// Writes to standard output past its buffer and its lock. If the terminal is gone, nothing is left to do.
+/// Writes to standard output past its buffer and its lock. An error is ignored: the terminal may be
+/// closed.
 pub fn write_at_once(bytes: &[u8]) {
     let _ = rustix::io::write(io::stdout(), bytes);
 }
@@ -25,7 +26,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// Creates the way to wake readers. Nothing is read.
+    /// Creates the pipe that wakes readers. Nothing is read yet.
     ///
     /// # Errors
     /// The system refuses.
@@ -34,18 +35,18 @@ impl Input {
         Ok(Input { reader, writer })
     }
 
-    /// Wakes the reader, or the next one, with a reason.
+    /// Wakes the current or the next reader with a reason.
     pub fn wake(&self, reason: u8) {
         // Writing cannot fail, since the reading end lives as long as this value.
         let _ = (&self.writer).write_all(&[reason]);
     }
 
-    /// Drops reasons that were meant for earlier readers.
+    /// Discards reasons that were meant for earlier readers.
     pub fn forget(&self) {
         while self.take().is_some() {}
     }
 
-    /// Waits for input or a reason to wake, which comes first.
+    /// Waits for input or for a reason to wake, whichever comes first.
     ///
     /// # Errors
     /// Standard input cannot be read.
@@ -67,7 +68,8 @@ impl Input {
         }
     }
 
-    /// Waits until standard input can be read or has ended. Returns true if a reason to wake came first.
+    /// Waits until standard input can be read or has ended. Returns true if a reason to wake arrived
+    /// first.
     fn is_woken(&self) -> bool {
         let input = io::stdin();
         loop {
@@ -84,7 +86,7 @@ impl Input {
         }
     }
 
-    /// Takes a reason, if there is one.
+    /// Takes a pending reason, if there is one.
     fn take(&self) -> Option<u8> {
         let mut waiting = [PollFd::new(self.reader.as_fd(), PollFlags::POLLIN)];
         let readable = poll(&mut waiting, PollTimeout::ZERO).is_ok_and(|n| n > 0);
@@ -116,7 +118,7 @@ impl Hidden {
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        // If the terminal is gone, nothing is left to do.
+        // An error is ignored: the terminal may be closed.
         let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::os::unix::fs::PermissionsExt as _;
 pub use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 
-/// Returns the permissions that a new file gets with this mode; `None` on systems without modes.
+/// Returns the permissions for a new file with this mode; `None` on systems without modes.
 #[must_use]
 pub fn permissions(mode: u32) -> Option<Permissions> {
     Some(Permissions::from_mode(mode))
@@ -30,7 +30,7 @@ pub fn set_mode_of(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
-/// Gives an open file the owner and the group of another one.
+/// Sets the owner and the group of an open file to those of another one.
 ///
 /// # Errors
 /// They cannot be changed: only root may give files away.
@@ -42,7 +42,7 @@ pub fn take_owner(file: &File, other: &Metadata) -> io::Result<()> {
     std::os::unix::fs::fchown(file, Some(other.uid()), Some(other.gid()))
 }
 
-/// Returns true if the file belongs to the user with whose rights this process acts.
+/// Returns true if the file belongs to the effective user of this process.
 #[must_use]
 pub fn is_own(found: &Metadata) -> bool {
     found.uid() == rustix::process::geteuid().as_raw()
@@ -60,18 +60,18 @@ pub fn is_program(_path: &Path, found: &Metadata) -> bool {
     found.mode() & 0o111 != 0
 }
 
-/// Lets the opening of a link fail.
+/// Makes opening fail if the path is a link.
 pub fn no_follow(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
 }
 
-/// Lets the opening of a link fail, and that of a pipe return at once.
+/// Makes opening fail if the path is a link, and return at once for a pipe.
 pub fn no_follow_and_no_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     options.custom_flags(flags.bits().cast_signed())
 }
 
-/// Opens a directory as a file, for its lock.
+/// Opens a directory as a file, to lock it.
 ///
 /// # Errors
 /// It cannot be opened.
@@ -79,7 +79,7 @@ pub fn open_directory(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Opens a directory that may be in use: its lock shows whether it is.
+/// Opens a directory that may be in use, to test its lock before it is removed.
 ///
 /// # Errors
 /// It cannot be opened.
@@ -87,7 +87,7 @@ pub fn open_for_removal(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Resolves the links of a path, which leads to something.
+/// Resolves the links of an existing path.
 ///
 /// # Errors
 /// There is nothing, or it cannot be examined.
@@ -103,13 +103,13 @@ pub fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<(
     std::os::unix::fs::symlink(target, link)
 }
 
-/// Returns true if there is a link to a program that [`link_program`] may replace.
+/// Returns true if there is a link to a program, which [`link_program`] may replace.
 #[must_use]
 pub fn is_program_link(path: &Path) -> bool {
     path.is_symlink()
 }
 
-/// Makes a program available under another path, where there is nothing.
+/// Makes a program available under another path, which must not exist.
 ///
 /// # Errors
 /// The link cannot be created.
@@ -117,7 +117,7 @@ pub fn link_program(target: &Path, path: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, path)
 }
 
-/// The identity of a file: equal for all paths and openings of one file, as long as it exists.
+/// The identity of a file: equal for all paths to one file and all handles of it, as long as it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
     device: u64,
@@ -178,7 +178,8 @@ pub fn name_of(bytes: Vec<u8>) -> std::ffi::OsString {
     std::os::unix::ffi::OsStringExt::from_vec(bytes)
 }
 
-/// Reserves space for the first `len` bytes of a file, where the file system can. The file's length stays.
+/// Reserves space for the first `len` bytes of a file, if the file system can. The file's length does not
+/// change.
 ///
 /// # Errors
 /// There is not as much space. Without support for reservations there is no error.
@@ -191,7 +192,7 @@ pub fn reserve(file: &File, len: u64) -> io::Result<()> {
     }
 }
 
-/// Reserves nothing: macOS and FreeBSD cannot without a change of the file's length.
+/// Reserves nothing: macOS and FreeBSD could only do so by changing the file's length.
 ///
 /// # Errors
 /// None.

@@ -1,4 +1,4 @@
-//! A program with its descendants, as a process group.
+//! Process group of a program with its descendants.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::processes;
 
-/// The way in which a program is started, for [`Group::of`].
+/// Start options of a program, for [`Group::of`].
 #[derive(Debug)]
 pub struct Prepared {
     own_group: bool,
@@ -26,13 +26,13 @@ pub fn prepare(command: &mut Command) -> Prepared {
     Prepared { own_group }
 }
 
-/// A running program with its descendants. They are killed when this value goes, and ended if this process is killed: unless
-/// it was [left](Group::leave) before.
+/// A running program with its descendants. They are killed when this value is dropped, and ended if this process is killed,
+/// unless the group was [left](Group::leave) before.
 #[derive(Debug)]
 pub struct Group {
     pid: Option<Pid>,
     own_group: bool,
-    /// The process that ends the program if this process dies. Its standard input is a pipe from here.
+    /// Process that ends the program if this process dies. Its standard input is a pipe from this process.
     guard: Option<Child>,
 }
 
@@ -56,7 +56,7 @@ impl Group {
         }
     }
 
-    /// Asks all processes to end.
+    /// Requests all processes to end (SIGTERM).
     pub fn terminate(&self) {
         self.signal(Signal::TERM);
     }
@@ -76,7 +76,7 @@ impl Group {
         all.values().any(|p| p.group == pid.as_raw_pid() && !p.ended)
     }
 
-    /// Leaves the descendants of a program that has ended alone.
+    /// Leaves the descendants running after the program has ended.
     pub fn leave(&mut self) {
         // The process number may now belong to another program, which a later signal would reach.
         self.pid = None;
@@ -115,7 +115,7 @@ impl Drop for Group {
     }
 }
 
-/// Does nothing: on Linux, a process asks for its end with its parent when it starts. Other Unix systems have no way to.
+/// Does nothing: on Linux, a child sets its parent-death signal when it starts. Other Unix systems have no such signal.
 pub fn tie(_id: u32) {}
 
 /// Returns true if this process has a terminal and is in its foreground.

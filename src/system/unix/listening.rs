@@ -1,4 +1,4 @@
-//! Sockets of plugins: Unix sockets.
+//! Sockets on which plugins listen: Unix sockets.
 
 use std::io;
 use std::os::unix::fs::chown;
@@ -9,13 +9,13 @@ pub use tokio::net::{UnixListener as Listener, UnixStream as Stream};
 use super::files::set_mode;
 use crate::listen::SocketRequest;
 
-/// A socket in a directory of its own, which goes away with this value.
+/// A Unix socket in a directory of its own, which is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Socket {
     pub listener: Listener,
-    /// Kind of network, as the handshake of plugins has it.
+    /// Kind of network in the handshake of plugins.
     pub network: &'static str,
-    /// Its path; `@` and a name for one that is no file (`unix(7)`: abstract).
+    /// Path of the socket; `@` and a name for an abstract one (`unix(7)`), which is no file.
     pub address: String,
     // Removed when dropped.
     _dir: Option<tempfile::TempDir>,
@@ -30,7 +30,7 @@ impl Socket {
         let base = request.dir.clone().unwrap_or_else(std::env::temp_dir);
         let dir = match tempfile::Builder::new().prefix("plugin-").tempdir_in(base) {
             Ok(dir) => dir,
-            // Every user can connect to a socket that is no file, but nothing comes in without the certificate of the client.
+            // Every user can connect to an abstract socket, but connections require the certificate of the client.
             Err(error) if request.secured && request.dir.is_none() => {
                 return Socket::without_file().map_err(|_| error);
             }
@@ -54,7 +54,7 @@ impl Socket {
         })
     }
 
-    /// A socket with a name that is in no directory, for systems where no directory can be written.
+    /// Opens an abstract socket, for systems without a writable directory.
     #[cfg(target_os = "linux")]
     fn without_file() -> io::Result<Socket> {
         use std::hash::{BuildHasher as _, Hasher as _};
@@ -84,7 +84,7 @@ fn open_to_group(path: &Path, group: u32, mode: u32) -> io::Result<()> {
     set_mode(path, mode)
 }
 
-/// The number of a group given by number or by name.
+/// Returns the number of a group that is given by number or by name.
 fn group_id(group: &str) -> io::Result<u32> {
     if let Ok(id) = group.parse() {
         return Ok(id);

@@ -1,8 +1,8 @@
-//! Locks of files, against Terraform and against this program.
+//! File locks that exclude both Terraform and other processes of this program.
 //!
-//! On every Unix, Terraform takes a POSIX record lock of the whole file (`fcntl(F_SETLK)`). Such a lock belongs to the
-//! process, and vanishes when the process closes *any* descriptor of the file: to evaluate `file("terraform.tfstate")` would
-//! be enough. So locks here belong to the open file, of a kind that the system holds against record locks:
+//! On every Unix, Terraform takes a POSIX record lock of the whole file (`fcntl(F_SETLK)`). Such a lock belongs to the process,
+//! and vanishes when the process closes *any* descriptor of the file: to evaluate `file("terraform.tfstate")` would be enough.
+//! So locks here belong to the open file, of a kind that the system holds against record locks:
 //!
 //! - Linux: a record lock of the open file description (`F_OFD_SETLK`). `flock` would not do, since Linux keeps record locks
 //!   and `flock` apart.
@@ -22,7 +22,7 @@ mod own {
 
     use super::whole_file;
 
-    /// Locks an open file, unless another has locked it; then returns false.
+    /// Locks an open file; returns false if another process has locked it.
     ///
     /// # Errors
     /// The file system has no locks, or the file is not open for writing.
@@ -36,7 +36,7 @@ mod own {
         }
     }
 
-    /// Ends the lock of an open file.
+    /// Releases the lock of an open file.
     pub fn unlock(file: &File) {
         // Closing the file would not be enough: a child process that another thread starts shares the open file until its
         // exec, and would hold the lock for that long.
@@ -66,7 +66,7 @@ mod own {
 
     use super::whole_file;
 
-    /// Locks an open file, unless another has locked it; then returns false.
+    /// Locks an open file; returns false if another process has locked it.
     ///
     /// # Errors
     /// The file system has no locks.
@@ -78,7 +78,7 @@ mod own {
         }
     }
 
-    /// Ends the lock of an open file.
+    /// Releases the lock of an open file.
     pub fn unlock(file: &File) {
         // Closing the file would not be enough: a child process that another thread starts shares the open file until its
         // exec. If this fails, the lock ends when the last such process closes the file.
@@ -90,15 +90,15 @@ mod own {
     /// # Errors
     /// The file system has no locks.
     pub fn is_free(file: &File) -> io::Result<bool> {
-        // The question for record locks, since it takes no lock that somebody else could meet.
+        // Tests for a record lock, because that takes no lock which another process could run into.
         let mut whole = whole_file(libc::F_WRLCK.into());
         fcntl(file, FcntlArg::F_GETLK(&mut whole))?;
         Ok(whole.l_type == libc::F_UNLCK)
     }
 }
 
-/// Marks a temporary file or directory as one in use, as long as it is open. Returns false if another process has marked it, or
-/// if the file system has no locks.
+/// Marks a temporary file or directory as being in use, as long as it is open. Returns false if another process has marked it,
+/// or if the file system has no locks.
 pub fn try_mark(file: &std::fs::File) -> bool {
     file.try_lock().is_ok()
 }
@@ -134,7 +134,7 @@ mod tests {
         assert!(is_free(&other).unwrap());
         assert!(try_lock(&one).unwrap());
         assert!(!try_lock(&other).unwrap() && !is_free(&other).unwrap());
-        // A record lock of the process would be gone now.
+        // A record lock would have been released by now.
         drop(open());
         assert!(!is_free(&other).unwrap());
         unlock(&one);

@@ -3,17 +3,17 @@
 use std::collections::{HashMap, HashSet};
 use std::process::ExitStatus;
 
-/// A process, as others see it.
+/// A process in the list of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
     pub parent: i32,
     /// The process group.
     pub group: i32,
-    /// True if it has ended, and its parent has not asked for its status yet.
+    /// True for a zombie: it has ended, and its parent has not read the status yet.
     pub ended: bool,
 }
 
-/// Returns the processes that the system shows, by their numbers.
+/// Lists the processes that the system shows, by number.
 #[cfg(target_os = "linux")]
 #[must_use]
 pub fn all() -> HashMap<i32, Process> {
@@ -30,14 +30,14 @@ pub fn all() -> HashMap<i32, Process> {
     entries.filter_map(one).collect()
 }
 
-/// Returns the processes that the system shows, by their numbers.
+/// Lists the processes that the system shows, by number.
 #[cfg(not(target_os = "linux"))]
 #[must_use]
 pub fn all() -> HashMap<i32, Process> {
     listed()
 }
 
-/// Asks `ps` for all processes: macOS has no `/proc`, and FreeBSD usually mounts none.
+/// Lists all processes by `ps`: macOS has no `/proc`, and FreeBSD usually mounts none.
 #[cfg(any(not(target_os = "linux"), test))]
 fn listed() -> HashMap<i32, Process> {
     let mut command = std::process::Command::new("/bin/ps");
@@ -72,7 +72,7 @@ pub fn descendants(pid: i32) -> HashSet<i32> {
     }
 }
 
-/// Error number for a file that is no program of this machine: `ENOEXEC`.
+/// Error number for a file that is not a program for this machine: `ENOEXEC`.
 pub const NOT_EXECUTABLE: i32 = 8;
 
 /// Returns the signal that ended a process.
@@ -95,7 +95,7 @@ impl Parent {
     /// Returns true if the parent has ended.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        // Then another process has taken its place.
+        // If so, another process has become the parent.
         std::os::unix::process::parent_id() != self.0
     }
 }

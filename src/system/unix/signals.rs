@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::interrupt::Interrupt;
 
-/// Requests to end that reach this process.
+/// Stream of requests to end this process.
 #[derive(Debug)]
 pub struct Interrupts {
     interrupt: Signal,
@@ -17,7 +17,8 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Listens from now on, inside of a runtime. They end this process no longer by themselves.
+    /// Starts to listen, inside of a runtime. From then on, the signals no longer end this process by
+    /// themselves.
     ///
     /// # Errors
     /// The system refuses.
@@ -29,7 +30,7 @@ impl Interrupts {
         })
     }
 
-    /// Listens, but not to hangups if this process was started with these ignored (`nohup`).
+    /// Starts to listen; not for hangups if this process was started with SIGHUP ignored (`nohup`).
     ///
     /// # Errors
     /// The system refuses.
@@ -44,7 +45,7 @@ impl Interrupts {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next request.
     pub async fn next(&mut self) -> Interrupt {
         let hangup = async {
             match &mut self.hangup {
@@ -60,7 +61,7 @@ impl Interrupts {
     }
 }
 
-/// Returns true if this process ignores SIGHUP, the end of its terminal: so does a program that `nohup` starts.
+/// Returns true if this process ignores SIGHUP, as a program does that `nohup` starts.
 fn hangup_is_ignored() -> bool {
     let mut now = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: without a new disposition nothing changes, and the system fills in the present one.

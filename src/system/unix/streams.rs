@@ -1,9 +1,9 @@
-//! Sockets of this machine, and the output of programs.
+//! Local sockets, and pipes for the output of programs.
 
 use std::io::{self, PipeReader};
 use std::path::{Path, PathBuf};
 
-/// A connection to a program of this machine, by a socket with a path.
+/// Connection to a local program, through a socket with a path.
 pub type LocalStream = tokio::net::UnixStream;
 
 /// Connects to the socket at a path.
@@ -14,7 +14,8 @@ pub async fn connect(path: &Path) -> io::Result<LocalStream> {
     LocalStream::connect(path).await
 }
 
-/// Connects to the socket that a plugin has announced: on Linux, `@` and a name for one that is no file (`unix(7)`: abstract).
+/// Connects to the socket that a plugin has announced: on Linux, `@` and a name for an abstract one (`unix(7)`), which is no
+/// file.
 ///
 /// # Errors
 /// Nobody listens there.
@@ -29,7 +30,7 @@ pub async fn connect_to_plugin(path: &Path) -> io::Result<LocalStream> {
 /// The reading end of a pipe.
 pub type PipeStream = tokio::net::unix::pipe::Receiver;
 
-/// Makes the reading end of a pipe one that is waited for, inside of a runtime.
+/// Converts the reading end of a pipe for asynchronous use, inside of a runtime.
 ///
 /// # Errors
 /// The system refuses.
@@ -37,7 +38,7 @@ pub fn pipe(reader: PipeReader) -> io::Result<PipeStream> {
     PipeStream::from_owned_fd(reader.into())
 }
 
-/// Reads what is in a pipe; `None` if nothing is.
+/// Reads the available bytes of a pipe; `None` if there are none.
 ///
 /// # Errors
 /// The pipe cannot be read.

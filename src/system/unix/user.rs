@@ -6,7 +6,7 @@ pub fn id() -> String {
     rustix::process::getuid().as_raw().to_string()
 }
 
-/// Returns the name of the user of this process, as the system has it.
+/// Returns the name of the user of this process, according to the system.
 #[must_use]
 pub fn name() -> Option<String> {
     let uid = id();
@@ -24,14 +24,14 @@ pub fn machine() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Returns the processor time that this thread has taken.
+/// Returns the processor time that this thread has used.
 #[must_use]
 pub fn thread_time() -> std::time::Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.try_into().unwrap_or_default()
 }
 
-/// Returns none: an agent has a path of its own each time.
+/// Returns none: an agent has a different path each time.
 #[must_use]
 pub fn ssh_agent() -> Option<std::path::PathBuf> {
     None

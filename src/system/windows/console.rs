@@ -1,4 +1,4 @@
-//! The console, and standard input as the place of answers.
+//! The console, and standard input for answers to questions.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _, Read as _};
@@ -23,7 +23,7 @@ fn standard(which: STD_HANDLE) -> HANDLE {
     unsafe { GetStdHandle(which) }
 }
 
-/// Prepares the console for text in UTF-8 with escape sequences, as Terraform does. Without a console nothing changes.
+/// Prepares the console for text in UTF-8 with escape sequences, as Terraform does. Has no effect without a console.
 pub fn prepare() {
     // SAFETY: numbers only. Without a console these fail, which changes nothing.
     unsafe {
@@ -52,7 +52,7 @@ fn set_mode(which: STD_HANDLE, mode: u32) {
     unsafe { SetConsoleMode(standard(which), mode) };
 }
 
-/// Writes to standard output past its buffer and its lock. If the console is gone, nothing is left to do.
+/// Writes to standard output past its buffer and its lock. An error is ignored: the console may be closed.
 pub fn write_at_once(bytes: &[u8]) {
     let length = u32::try_from(bytes.len()).unwrap_or_default();
     let mut written = 0;
@@ -70,8 +70,8 @@ pub fn write_at_once(bytes: &[u8]) {
 
 /// Standard input, whose readers can be woken by another thread.
 ///
-/// The system cannot wait for a pipe and something else, so a thread reads. It does so only when it is asked to: what a
-/// command does not read is left for the programs that it runs.
+/// The system cannot wait for a pipe and another event at once, so a thread reads. It reads only on request: input that
+/// a command does not read is left for the programs that it runs.
 #[derive(Debug)]
 pub struct Input {
     sender: Mutex<Sender<io::Result<Event>>>,
@@ -82,14 +82,14 @@ pub struct Input {
 #[derive(Debug)]
 struct Waiting {
     receiver: Receiver<io::Result<Event>>,
-    /// Events that came while reasons were dropped.
+    /// Events that arrived while reasons were discarded.
     kept: VecDeque<io::Result<Event>>,
     /// True while the thread reads.
     reading: bool,
 }
 
 impl Input {
-    /// Creates the way to wake readers. Nothing is read.
+    /// Creates the channel that wakes readers. Nothing is read yet.
     ///
     /// # Errors
     /// The system refuses another thread.
@@ -121,13 +121,13 @@ impl Input {
         })
     }
 
-    /// Wakes the reader, or the next one, with a reason.
+    /// Wakes the current or the next reader with a reason.
     pub fn wake(&self, reason: u8) {
         // Sending cannot fail, since the receiver lives as long as this value.
         let _ = lock(&self.sender).send(Ok(Event::Woken(reason)));
     }
 
-    /// Drops reasons that were meant for earlier readers.
+    /// Discards reasons that were meant for earlier readers.
     pub fn forget(&self) {
         let mut waiting = lock(&self.waiting);
         while let Ok(event) = waiting.receiver.try_recv() {
@@ -137,7 +137,7 @@ impl Input {
         }
     }
 
-    /// Waits for input or a reason to wake, which comes first.
+    /// Waits for input or for a reason to wake, whichever comes first.
     ///
     /// # Errors
     /// Standard input cannot be read.

@@ -42,7 +42,7 @@ impl DirBuilderExt for DirBuilder {
     }
 }
 
-/// Facts about files, in the words of Unix.
+/// Unix metadata of files.
 pub trait MetadataExt {
     /// Mode with the bits of the kind of file.
     fn mode(&self) -> u32;
@@ -73,7 +73,7 @@ impl MetadataExt for Metadata {
             kind if kind.is_symlink() => (0o120_000, 0o777),
             _ => (0o100_000, 0o666),
         };
-        // The attribute of a directory keeps nobody from creating files in it.
+        // The read-only attribute of a directory does not prevent the creation of files in it.
         let read_only = self.permissions().readonly() && !self.is_dir();
         kind | if read_only { bits & 0o555 } else { bits }
     }
@@ -95,11 +95,11 @@ impl MetadataExt for Metadata {
     }
 }
 
-/// Kinds of files that Unix has.
+/// Kinds of files on Unix.
 pub trait FileTypeExt {
-    /// Returns false: devices have no entries in directories.
+    /// Returns false: devices are no directory entries.
     fn is_char_device(&self) -> bool;
-    /// Returns false: devices have no entries in directories.
+    /// Returns false: devices are no directory entries.
     fn is_block_device(&self) -> bool;
 }
 
@@ -115,7 +115,7 @@ impl FileTypeExt for FileType {
 
 /// Reading at an offset.
 pub trait FileExt {
-    /// Reads some bytes at an offset. The position of the file changes.
+    /// Reads bytes at an offset. The position of the file changes.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -149,13 +149,13 @@ impl FileExt for File {
     }
 }
 
-/// Returns the permissions that a new file gets with this mode; `None` on systems without modes.
+/// Returns the permissions for a new file with this mode; `None` on systems without modes.
 #[must_use]
 pub fn permissions(_mode: u32) -> Option<Permissions> {
     None
 }
 
-/// Makes the file at a path read-only if the mode has no right to write, else writable. Directories stay as they are.
+/// Makes the file at a path read-only if the mode has no write permission, otherwise writable. Directories are not changed.
 ///
 /// # Errors
 /// It cannot be changed.
@@ -167,7 +167,7 @@ pub fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     }
 }
 
-/// Makes an open file read-only if the mode has no right to write, else writable.
+/// Makes an open file read-only if the mode has no write permission, otherwise writable.
 ///
 /// # Errors
 /// It cannot be changed.
@@ -178,7 +178,7 @@ pub fn set_mode_of(file: &File, mode: u32) -> io::Result<()> {
     }
 }
 
-/// Returns the permissions that a mode asks for, if the file has others.
+/// Returns the permissions for a mode, if they differ from those of the file.
 fn read_only(found: &Metadata, mode: u32) -> Option<Permissions> {
     let mut permissions = found.permissions();
     let wanted = mode & 0o200 == 0;
@@ -189,7 +189,7 @@ fn read_only(found: &Metadata, mode: u32) -> Option<Permissions> {
     Some(permissions)
 }
 
-/// Changes nothing: a new file belongs to its creator.
+/// Does nothing: a new file belongs to its creator.
 ///
 /// # Errors
 /// None.
@@ -197,7 +197,7 @@ pub fn take_owner(_file: &File, _other: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns true: files with names of this program stand in directories where the access list keeps others from writing.
+/// Returns true: files of this program are in directories to which other users cannot write, by the access list.
 #[must_use]
 pub fn is_own(_found: &Metadata) -> bool {
     true
@@ -209,7 +209,7 @@ pub fn rights_of_others(_found: &Metadata) -> u32 {
     0
 }
 
-/// Returns true if the file at a path can be run as a program, which its name says.
+/// Returns true if the file at a path can be run as a program, by its extension.
 #[must_use]
 pub fn is_program(path: &Path, found: &Metadata) -> bool {
     let extension = path.extension().unwrap_or_default();
@@ -222,12 +222,12 @@ pub fn no_follow(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
 }
 
-/// Opens a link itself instead of its target. No file of a directory lets its opening wait.
+/// Opens a link itself instead of its target. Opening a directory entry never blocks.
 pub fn no_follow_and_no_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     no_follow(options)
 }
 
-/// Opens a directory. As long as it is open, nobody can remove it.
+/// Opens a directory. While it is open, other processes cannot remove it.
 ///
 /// # Errors
 /// It cannot be opened.
@@ -239,7 +239,7 @@ pub fn open_directory(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Opens a directory in a way that [`open_directory`] of another process keeps from.
+/// Opens a directory for removal, which fails while another process has it open by [`open_directory`].
 ///
 /// # Errors
 /// It cannot be opened, or is in use.
@@ -250,8 +250,8 @@ pub fn open_for_removal(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Resolves the links of a path, which leads to something. The result has no prefix `\\?\`, which people do not know and many
-/// programs refuse, unless the path means something else without it.
+/// Resolves the links of an existing path. The result has no prefix `\\?\`, which few people know and many programs reject,
+/// unless the path would have another meaning without it.
 ///
 /// # Errors
 /// There is nothing, or it cannot be examined.
@@ -275,14 +275,14 @@ pub fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<(
     std::fs::symlink_metadata(link).map(drop)
 }
 
-/// Returns true if there is a program that [`link_program`] may replace: one of the same name.
+/// Returns true if there is a program of the same name, which [`link_program`] may replace.
 #[must_use]
 pub fn is_program_link(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Makes a program available under another path, where there is nothing: by a second name of its file, since symbolic links
-/// need a privilege, else as a copy.
+/// Makes a program available under another path, which must not exist: by a hard link, since symbolic links require a
+/// privilege, or else by a copy.
 ///
 /// # Errors
 /// It cannot be created.
@@ -290,7 +290,7 @@ pub fn link_program(target: &Path, path: &Path) -> io::Result<()> {
     std::fs::hard_link(target, path).or_else(|_| std::fs::copy(target, path).map(drop))
 }
 
-/// The identity of a file: equal for all paths and openings of one file, as long as it exists.
+/// The identity of a file: equal for all paths to one file and all handles of it, as long as it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
     device: u64,
@@ -304,7 +304,7 @@ impl Identity {
     /// There is none, or it cannot be examined.
     pub fn at(path: &Path) -> io::Result<Identity> {
         let mut options = OpenOptions::new();
-        // Neither reading nor writing, so that a file in use is not in the way; directories need the flag.
+        // Opened for neither reading nor writing, so that this succeeds for a file in use; directories require the flag.
         Identity::of(
             &options
                 .access_mode(0)
@@ -328,7 +328,7 @@ impl Identity {
     }
 }
 
-/// Returns true if there is a directory: only an attempt shows whether its access list allows new files.
+/// Returns true if the directory exists: only an attempt shows whether its access list allows new files.
 #[must_use]
 pub fn can_create_in(dir: &Path) -> bool {
     dir.is_dir()

@@ -14,7 +14,7 @@ use windows_sys::Win32::System::Threading::{OpenProcess, PROCESS_SET_QUOTA, PROC
 
 use super::checked;
 
-/// The way in which a program is started, for [`Group::of`].
+/// Start options of a program, for [`Group::of`].
 #[derive(Debug)]
 pub struct Prepared(());
 
@@ -23,8 +23,8 @@ pub fn prepare(_command: &mut Command) -> Prepared {
     Prepared(())
 }
 
-/// A running program with its descendants. The system ends them when this value goes, even if this process is killed: unless
-/// it was [left](Group::leave) before.
+/// A running program with its descendants. The system ends them when this value is dropped, even if this process is killed,
+/// unless the group was [left](Group::leave) before.
 #[derive(Debug)]
 pub struct Group {
     job: Option<OwnedHandle>,
@@ -40,7 +40,7 @@ impl Group {
         }
     }
 
-    /// Does nothing: an interrupt of the console reaches each of its programs by itself, and there is no other.
+    /// Does nothing: an interrupt of the console reaches all of its programs, and other interrupts do not exist.
     pub fn interrupt(&self) {}
 
     /// Ends all processes.
@@ -78,10 +78,10 @@ impl Group {
         known && counts.ActiveProcesses > 0
     }
 
-    /// Leaves the descendants of a program that has ended alone.
+    /// Leaves the descendants running after the program has ended.
     pub fn leave(&mut self) {
         if let Some(job) = self.job.take() {
-            // The last handle goes with this function, and must not take the processes along.
+            // The last handle is dropped with this function, and must not end the processes.
             let _ = limit(&job, 0);
         }
     }
@@ -93,7 +93,7 @@ impl Drop for Group {
     }
 }
 
-/// Lets the system end a process when this one ends, however it does.
+/// Makes the system end a process together with this one, in whatever way this one ends.
 pub fn tie(id: u32) {
     static JOB: OnceLock<Option<OwnedHandle>> = OnceLock::new();
     if let Some(job) = JOB.get_or_init(|| job().ok()) {
@@ -102,7 +102,7 @@ pub fn tie(id: u32) {
     }
 }
 
-/// Creates a job whose processes end with its last handle.
+/// Creates a job whose processes end when its last handle is closed.
 fn job() -> io::Result<OwnedHandle> {
     // SAFETY: the handle is checked, and owned from here on.
     let job = unsafe {

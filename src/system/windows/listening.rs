@@ -1,4 +1,4 @@
-//! Sockets of plugins: TCP on the loopback interface, as go-plugin has it on Windows.
+//! Sockets on which plugins listen: TCP on the loopback interface, as in go-plugin on Windows.
 
 use std::io;
 
@@ -6,11 +6,11 @@ pub use tokio::net::{TcpListener as Listener, TcpStream as Stream};
 
 use crate::listen::{SocketRequest, first_free};
 
-/// A socket, which goes away with this value.
+/// A socket, which is closed when this value is dropped.
 #[derive(Debug)]
 pub struct Socket {
     pub listener: Listener,
-    /// Kind of network, as the handshake of plugins has it.
+    /// Kind of network in the handshake of plugins.
     pub network: &'static str,
     /// Address with the port.
     pub address: String,

@@ -1,10 +1,9 @@
-//! Locks of files, against Terraform and against this program.
+//! File locks that exclude both Terraform and other processes of this program.
 //!
-//! Terraform locks the bytes from 0 to 2⁶⁴ − 2³² (`LockFileEx`). Locks of Windows are mandatory: what is locked can be read
-//! and written through the handle with the lock only, not by another opening of the file in the same program. So locks here
-//! are of one byte far behind the end of any file. It is one of Terraform's bytes, so each of both locks excludes the other,
-//! and the content stays readable: for this program, which opens the file again to write it, and for commands that need no
-//! lock.
+//! Terraform locks the bytes from 0 to 2⁶⁴ − 2³² (`LockFileEx`). Locks of Windows are mandatory: locked bytes can be read
+//! and written through the handle with the lock only, not through another handle of the same program. So locks here are of
+//! one byte far behind the end of any file. It is one of Terraform's bytes, so each of both locks excludes the other, and
+//! the content stays readable: for this program, which opens the file again to write it, and for commands that need no lock.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +17,7 @@ use windows_sys::Win32::System::IO::OVERLAPPED;
 
 use super::checked;
 
-/// The locked byte. Below 2⁶³, since servers of files take larger offsets for negative ones.
+/// The locked byte. Below 2⁶³, because file servers treat larger offsets as negative.
 const BYTE: u64 = 1 << 62;
 
 fn place() -> OVERLAPPED {
@@ -28,7 +27,7 @@ fn place() -> OVERLAPPED {
     place
 }
 
-/// Locks an open file, unless another has locked it; then returns false.
+/// Locks an open file; returns false if another process has locked it.
 ///
 /// # Errors
 /// The file system has no locks.
@@ -43,7 +42,7 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Ends the lock of an open file.
+/// Releases the lock of an open file.
 pub fn unlock(file: &File) {
     // SAFETY: as for the lock. A failure means that there was no lock; it would also end with the last handle.
     unsafe { UnlockFileEx(file.as_raw_handle(), 0, 1, 0, &mut place()) };
@@ -62,7 +61,7 @@ pub fn is_free(file: &File) -> io::Result<bool> {
     Ok(free)
 }
 
-/// Marks a temporary file as one in use, as long as it is open. Returns false if another process has marked it.
+/// Marks a temporary file as being in use, as long as it is open. Returns false if another process has marked it.
 pub fn try_mark(file: &File) -> bool {
     // A handle of a directory has no bytes to lock, but keeps the directory (see `open_directory`).
     let is_directory = file.metadata().is_ok_and(|found| found.is_dir());

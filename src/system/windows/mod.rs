@@ -1,6 +1,6 @@
 //! Windows.
 //!
-//! Its functions are called through `windows-sys`, whose declarations have no safe form.
+//! Its functions are called through `windows-sys`, whose declarations are all unsafe.
 
 #![allow(unsafe_code, reason = "the functions of the system are foreign functions")]
 
@@ -19,7 +19,7 @@ pub mod user;
 
 use std::io;
 
-/// Converts the answer of a function of the system: zero is a failure, with a reason of its own.
+/// Converts the result of a system function: zero is a failure, whose reason the system keeps.
 fn checked(answer: windows_sys::core::BOOL) -> io::Result<()> {
     match answer {
         0 => Err(io::Error::last_os_error()),

@@ -12,7 +12,7 @@ use windows_sys::Win32::System::Threading::{OpenProcess, PROCESS_SYNCHRONIZE, Wa
 /// Error number for a file that is no program of this machine: `ERROR_BAD_EXE_FORMAT`.
 pub const NOT_EXECUTABLE: i32 = 193;
 
-/// Returns none: no signal ends a process.
+/// Returns none: signals do not exist.
 #[must_use]
 pub fn signal(_status: &ExitStatus) -> Option<i32> {
     None
@@ -23,7 +23,7 @@ pub fn signal(_status: &ExitStatus) -> Option<i32> {
 pub struct Parent(Option<OwnedHandle>);
 
 impl Parent {
-    /// Finds the parent. One that cannot be found counts as running.
+    /// Finds the parent. A parent that cannot be found counts as running.
     #[must_use]
     pub fn of_this_process() -> Parent {
         // SAFETY: the handle is checked, and owned from here on.
@@ -37,7 +37,7 @@ impl Parent {
     /// Returns true if the parent has ended.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        // SAFETY: the handle is open. It stands for this process even when its number is given to another one.
+        // SAFETY: the handle is open. It refers to this process even after its number is given to another one.
         self.0
             .as_ref()
             .is_some_and(|parent| unsafe { WaitForSingleObject(parent.as_raw_handle(), 0) } != WAIT_TIMEOUT)

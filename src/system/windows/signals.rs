@@ -7,7 +7,7 @@ use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close, ctrl_logoff, ctrl_s
 
 use crate::interrupt::Interrupt;
 
-/// Requests to end that reach this process.
+/// Stream of requests to end this process.
 #[derive(Debug)]
 pub struct Interrupts {
     interrupt: CtrlC,
@@ -18,8 +18,8 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Listens from now on, inside of a runtime. They end this process no longer by themselves, but for the end of the console
-    /// and of the session, after which the system gives it five seconds.
+    /// Starts to listen, inside of a runtime. From then on, requests do not end this process by themselves, except for the end
+    /// of the console and of the session, after which the system ends it in five seconds.
     ///
     /// # Errors
     /// The system refuses.
@@ -33,7 +33,7 @@ impl Interrupts {
         })
     }
 
-    /// Listens to the same: no program is started with the end of its console ignored.
+    /// Starts to listen as [`Interrupts::listen`] does: on Windows, no program is started with the end of its console ignored.
     ///
     /// # Errors
     /// The system refuses.
@@ -41,7 +41,7 @@ impl Interrupts {
         Interrupts::listen()
     }
 
-    /// Waits for the next one.
+    /// Waits for the next request.
     pub async fn next(&mut self) -> Interrupt {
         tokio::select! {
             _ = self.interrupt.recv() => Interrupt::Interrupt,

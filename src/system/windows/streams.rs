@@ -1,4 +1,4 @@
-//! Pipes with names, and the output of programs.
+//! Named pipes, and pipes for the output of programs.
 
 use std::io::{self, PipeReader};
 use std::os::windows::io::OwnedHandle;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::net::windows::named_pipe::{ClientOptions, NamedPipeClient};
 use windows_sys::Win32::Foundation::ERROR_PIPE_BUSY;
 
-/// A connection to a program of this machine, by a pipe with a name.
+/// Connection to a local program, through a named pipe.
 pub type LocalStream = NamedPipeClient;
 
-/// Connects to the pipe with a name, such as `\\.\pipe\openssh-ssh-agent`.
+/// Connects to a named pipe, such as `\\.\pipe\openssh-ssh-agent`.
 ///
 /// # Errors
 /// Nobody listens there.
@@ -27,7 +27,7 @@ pub async fn connect(path: &Path) -> io::Result<LocalStream> {
     ClientOptions::new().open(path)
 }
 
-/// Refuses: plugins listen on TCP here.
+/// Returns an error: plugins listen on TCP on Windows.
 ///
 /// # Errors
 /// Always.
@@ -38,8 +38,8 @@ pub async fn connect_to_plugin(_path: &Path) -> io::Result<LocalStream> {
 /// The reading end of a pipe.
 pub type PipeStream = tokio::fs::File;
 
-/// Makes the reading end of a pipe one that is waited for: on threads of the runtime, since pipes without a name know no
-/// other way.
+/// Converts the reading end of a pipe for asynchronous use, on threads of the runtime: anonymous pipes cannot be read
+/// asynchronously.
 ///
 /// # Errors
 /// None.
@@ -47,13 +47,13 @@ pub fn pipe(reader: PipeReader) -> io::Result<PipeStream> {
     Ok(PipeStream::from_std(OwnedHandle::from(reader).into()))
 }
 
-/// Reads what is in a pipe; `None` if nothing is.
+/// Reads the available bytes of a pipe; `None` if there are none.
 ///
 /// # Errors
 /// The pipe cannot be read.
 pub async fn read_now(pipe: &mut PipeStream, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     use tokio::io::AsyncReadExt as _;
-    // A thread reads, and goes on with it when this has waited for long enough. The next reading gets what it found.
+    // A thread reads, and continues after this timeout. The next call receives its bytes.
     let read = tokio::time::timeout(Duration::from_millis(50), pipe.read(buffer));
     read.await.ok().transpose()
 }

@@ -5,13 +5,13 @@ use windows_sys::Win32::Security::Authentication::Identity::{GetUserNameExW, Nam
 use windows_sys::Win32::System::Threading::{GetCurrentThread, GetThreadTimes};
 use windows_sys::Win32::System::WindowsProgramming::GetComputerNameW;
 
-/// Returns a text for a user without a name.
+/// Returns a placeholder for a user without a name.
 #[must_use]
 pub fn id() -> String {
     "unknown".to_owned()
 }
 
-/// Returns the name of the user of this process, as Go's library has it: `DOMAIN\name`.
+/// Returns the name of the user of this process, as in Go's library: `DOMAIN\name`.
 #[must_use]
 pub fn name() -> Option<String> {
     let mut name = [0; 512];
@@ -36,7 +36,7 @@ fn text(characters: &[u16], length: u32) -> Option<String> {
     Some(String::from_utf16_lossy(used))
 }
 
-/// Returns the processor time that this thread has taken.
+/// Returns the processor time that this thread has used.
 #[must_use]
 pub fn thread_time() -> std::time::Duration {
     let [mut created, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
@@ -50,7 +50,7 @@ pub fn thread_time() -> std::time::Duration {
     std::time::Duration::from_nanos((count(kernel) + count(user)).saturating_mul(100))
 }
 
-/// Returns the pipe of OpenSSH's agent, if it runs.
+/// Returns the pipe of OpenSSH's agent, if the agent is running.
 #[must_use]
 pub fn ssh_agent() -> Option<std::path::PathBuf> {
     let pipe = std::path::PathBuf::from(r"\\.\pipe\openssh-ssh-agent");

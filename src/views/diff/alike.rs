@@ -1,18 +1,18 @@
-//! Pairing of the elements of lists and sets by their likeness, so that an element that is inserted, removed or changed is one
-//! difference, and the others stay.
+//! Pairing of the elements of lists and sets by similarity, so that inserting, removing or changing an element is shown as one
+//! difference.
 
 use cty::{Kind, Value};
 
 use super::sequence::{self, Item as _, Step};
 
-/// Least likeness of two elements of which one has become the other.
+/// Least similarity at which an old and a new element count as one element that changed.
 const LEAST: f64 = 0.5;
 
 /// Limit of the comparisons between two runs of elements. Longer ones are paired by position.
 const LIMIT: usize = 10_000;
 
-/// Returns the steps from one list to the other: equal elements stay, and between them each old element goes with the most
-/// similar new one, without a change of the order.
+/// Returns the steps from one list to the other: equal elements stay, and between them each old element is paired with the
+/// most similar new one, without a change of the order.
 pub(super) fn lists(before: &[Value], after: &[Value]) -> Vec<Step> {
     let mut steps = Vec::with_capacity(before.len().max(after.len()));
     // Without objects, an element of a common subsequence is on both sides; all others are on one.
@@ -58,7 +58,7 @@ pub(super) fn sets(before: &[Value], after: &[Value]) -> Vec<Step> {
     steps
 }
 
-/// Adds the steps between two runs of elements that have none in common: those with the greatest sum of likeness.
+/// Adds the steps between two runs of elements that have none in common: the pairs with the greatest sum of similarities.
 fn align(before: &[Value], after: &[Value], olds: &[usize], news: &[usize], steps: &mut Vec<Step>) {
     if olds.is_empty() || news.is_empty() || olds.len() * news.len() > LIMIT {
         let both = olds.iter().zip(news).map(|(b, a)| (Some(*b), Some(*a)));
@@ -105,7 +105,7 @@ fn align(before: &[Value], after: &[Value], olds: &[usize], news: &[usize], step
     }
 }
 
-/// Returns the likeness of two values, from 0 to 1: the part of their attributes or elements that are equal.
+/// Returns the similarity of two values, from 0 to 1: the share of their attributes or elements that are equal.
 fn likeness(one: &Value, other: &Value) -> f64 {
     if one.same(other) {
         return 1.0;
@@ -119,12 +119,12 @@ fn likeness(one: &Value, other: &Value) -> f64 {
             count += 1;
             continue;
         };
-        // What is set on neither side says nothing.
+        // An attribute that is null on both sides is no sign of similarity.
         if x.is_null() && y.is_null() {
             continue;
         }
         count += 1;
-        // An unknown value may be what the old one is.
+        // An unknown value may turn out to be equal to the old one.
         equal += usize::from(x.same(y) || !y.is_known());
     }
     count += others.iter().filter(|name| one.get(name).is_none()).count();
@@ -167,7 +167,7 @@ mod tests {
                 (Some(2), Some(3))
             ]
         );
-        // Without a similar one, an element comes or goes.
+        // Without a similar counterpart, an element is added or removed.
         let other = [Value::object([("name", Value::string("n"))])];
         assert_eq!(lists(&before[..1], &other), [(Some(0), None), (None, Some(0))]);
     }

@@ -62,7 +62,7 @@ fn sensitive<'v>(pair: &Pair<'v>, inner: &dyn Fn(Pair<'v>) -> Node<'v>) -> Optio
     let (before, after) = (pair.was_sensitive, pair.is_sensitive);
     let inner = inner(pair.clone().plain());
     let absent = pair.before.is_none() && pair.after.is_none();
-    // A mark that comes or goes is a change, even if the value stays.
+    // Adding or removing a mark is a change, even if the value is the same.
     let act = if inner.act == Act::Keep && before != after && !absent {
         Act::Update
     } else {
@@ -93,7 +93,7 @@ fn unknown<'v>(pair: &Pair<'v>, inner: &dyn Fn(Pair<'v>) -> Node<'v>) -> Node<'v
     pair.node(Act::Update, Body::Unknown(Some(Box::new(before))))
 }
 
-/// Compares values by their content, as JSON would have it.
+/// Compares values by their content, as if they were JSON.
 pub(super) fn dynamic(pair: Pair<'_>) -> Node<'_> {
     guarded(pair, &dynamic_known)
 }
@@ -241,7 +241,7 @@ pub(super) fn typed<'v>(pair: Pair<'v>, ty: &'v Type) -> Node<'v> {
     guarded(pair, &|pair| typed_known(&pair, ty))
 }
 
-/// Null as a value of its own, in contrast to an absent part.
+/// Null as a present value, in contrast to an absent part.
 static NULL: LazyLock<Value> = LazyLock::new(|| Value::null(Type::String));
 
 fn is_empty(value: &Value) -> bool {
@@ -253,7 +253,7 @@ pub(super) fn null_if_empty(value: &Value) -> &Value {
     if is_empty(value) { &NULL } else { value }
 }
 
-/// Replaces empty strings by null for the legacy type system, which cannot tell them apart.
+/// Replaces empty strings by null for the legacy type system, which does not distinguish them.
 fn without_empty<'v>(pair: &Pair<'v>) -> Pair<'v> {
     let pair = pair.clone();
     if pair.legacy {
@@ -424,8 +424,8 @@ fn nested_attribute<'v>(pair: &Pair<'v>, nested: &'v NestedObject) -> Node<'v> {
     }
 }
 
-/// Pairs up the nested objects or blocks of a list, which have no keys. By position, all that follow change if one in the middle
-/// is removed.
+/// Pairs up the nested objects or blocks of a list, which have no keys. Pairing by position would show all later elements as
+/// changed if one is removed.
 fn positions(pair: &Pair<'_>) -> Vec<sequence::Step> {
     let (before, after) = pair.sequences();
     match pair.alike {

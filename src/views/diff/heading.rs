@@ -88,7 +88,6 @@ impl Heading<'_> {
         text.ink(Ink::Bold).push(" # ").push(&self.address).ink(Ink::Reset);
     }
 
-    /// Writes the action and its reason.
     fn statement(&self, text: &mut Text) {
         let change = self.change;
         match change.action {
@@ -244,7 +243,7 @@ fn why_destroyed(text: &mut Text, change: &ResourceChange) {
     text.push("\n  # (because ").push(&reason).push(")");
 }
 
-/// Writes the head of a resource's block.
+/// Writes the first line of a resource's block, up to the brace.
 pub(super) fn block_header(text: &mut Text, resource: &addrs::Resource) {
     let keyword = match resource.mode {
         Mode::Managed => "resource",

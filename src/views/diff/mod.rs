@@ -39,7 +39,7 @@ pub struct Style {
     pub width: usize,
     /// Shows sensitive values.
     pub revealed: bool,
-    /// Writes long texts as differences, and pairs elements of lists by their likeness. Otherwise, the text is Terraform's.
+    /// Writes long texts as differences, and pairs elements of lists by similarity. If false, the text is Terraform's.
     pub short: bool,
     /// Writes unchanged attributes, too.
     pub unchanged: bool,

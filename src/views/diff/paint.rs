@@ -56,7 +56,7 @@ impl Text {
         self.ink(ink).push(text).ink(Ink::Reset)
     }
 
-    /// Appends text in this ink and resets twice, as Terraform does: it colours the parts of a change inside the coloured change.
+    /// Appends text in this ink and resets twice, as Terraform does for the parts of a coloured change.
     pub(super) fn inner(&mut self, ink: Ink, text: &str) -> &mut Text {
         self.inked(ink, text).ink(Ink::Reset)
     }

@@ -1,14 +1,14 @@
-//! The two sides of a part of a value, and the paths that concern it.
+//! Two sides of a part of a value, and the paths that apply to it.
 
 use cty::{Path, Step, Value};
 
 use super::tree::{Act, Body, Node};
 
-/// Paths that concern a part of a value and its contents.
+/// Paths that apply to a part of a value and its contents.
 #[derive(Clone, Debug)]
 pub(super) enum Paths<'v> {
     All,
-    /// Rest of each path, from here.
+    /// Remaining steps of each path, from this part.
     Some(Vec<&'v [Step]>),
 }
 
@@ -32,7 +32,7 @@ impl<'v> Paths<'v> {
         matches!(self, Paths::Some(paths) if paths.is_empty())
     }
 
-    /// Returns the rest of the paths that begin with a matching step. With `inherit`, a path that ends here concerns everything
+    /// Returns the rest of the paths that begin with a matching step. With `inherit`, a path that ends here applies to everything
     /// inside.
     pub(super) fn child(&self, inherit: bool, matches: impl Fn(&Step) -> bool) -> Paths<'v> {
         let Paths::Some(paths) = self else { return Paths::All };
@@ -53,7 +53,6 @@ impl<'v> Paths<'v> {
     }
 }
 
-/// Two sides of one part.
 #[derive(Clone, Debug)]
 pub(super) struct Pair<'v> {
     /// Old value. `None` if there is no such part; null is a value of its own.
@@ -68,7 +67,7 @@ pub(super) struct Pair<'v> {
     pub(super) relevant: Paths<'v>,
     /// Shows sensitive values.
     pub(super) revealed: bool,
-    /// Pairs elements of lists and sets by their likeness.
+    /// Pairs elements of lists and sets by similarity.
     pub(super) alike: bool,
     /// True if the values come from a provider with the legacy type system, which does not distinguish an empty string from null.
     pub(super) legacy: bool,
@@ -112,7 +111,7 @@ impl<'v> Pair<'v> {
         self
     }
 
-    /// Adds sensitivity from outside the values.
+    /// Adds sensitivity that the marks of the values do not have.
     pub(super) fn sensitive(mut self, before: bool, after: bool) -> Pair<'v> {
         self.was_sensitive |= before;
         self.is_sensitive |= after;
@@ -124,7 +123,7 @@ impl<'v> Pair<'v> {
         Pair { revealed, ..self }
     }
 
-    /// Sets whether elements of lists and sets are paired by their likeness.
+    /// Sets whether elements of lists and sets are paired by similarity.
     pub(super) fn alike(self, alike: bool) -> Pair<'v> {
         Pair { alike, ..self }
     }
@@ -160,7 +159,7 @@ impl<'v> Pair<'v> {
         }
     }
 
-    /// Treats a part as unchanged if no path makes it relevant.
+    /// Treats a part as unchanged if no path marks it as relevant.
     pub(super) fn if_relevant(mut self) -> Pair<'v> {
         if self.relevant.says_nothing() {
             self.after = self.before;
@@ -181,7 +180,7 @@ impl<'v> Pair<'v> {
         !self.has_before() && !self.has_after()
     }
 
-    /// Returns the action to begin with if the parts decide it.
+    /// Returns the initial action of a value whose parts decide the final one.
     pub(super) fn initial(&self) -> Act {
         match (self.has_before(), self.has_after()) {
             (false, true) => Act::Create,
@@ -217,7 +216,7 @@ impl<'v> Pair<'v> {
         .like(self)
     }
 
-    /// Returns elements of both sides by position. All parts of a sequence are as relevant as the sequence.
+    /// Returns elements of both sides by position. A sequence and its elements are relevant together.
     pub(super) fn element(
         &self,
         before: &'v [Value],

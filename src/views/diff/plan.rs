@@ -49,7 +49,7 @@ pub(super) fn write_drift(plan: PlanView<'_>, schemas: &Schemas, style: Style, c
     writer.text.out
 }
 
-/// Returns true if there is anything to show of a change.
+/// Returns true if plans show the change.
 fn is_shown(change: &ResourceChange) -> bool {
     change.action != Action::NoOp || change.is_moved() || change.importing.is_some()
 }
@@ -304,7 +304,7 @@ impl Writer<'_> {
 
     /// Writes a planned change.
     fn proposed(&mut self, change: &ResourceChange) {
-        // A data source is read as a whole, so nothing is compared with the earlier result.
+        // A data source is shown as a new read, without a comparison with the earlier result.
         let read = (change.action == Action::Read).then(|| ResourceChange {
             before: Value::null(change.before.ty().clone()),
             ..change.clone()

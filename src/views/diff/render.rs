@@ -9,7 +9,7 @@ use super::signs::{Options, scalar};
 use super::strings;
 use super::tree::{Act, Block, Blocks, Body, Node, Secret};
 
-/// Attributes by which users recognise an object, which are shown even if they do not change.
+/// Attributes that identify an object for users, shown even if they do not change.
 const TELLING: [&str; 3] = ["id", "name", "tags"];
 
 impl Text {
@@ -28,7 +28,7 @@ impl Text {
     }
 }
 
-/// Writes a value. The current line has begun, at this level.
+/// Writes a value. The beginning of the current line has been written, at this level of indentation.
 pub(super) fn node(text: &mut Text, node: &Node<'_>, indent: usize, options: Options) {
     match &node.body {
         Body::Primitive(before, after) => primitive(text, node, *before, *after, indent, options),
@@ -88,7 +88,7 @@ pub(super) fn node(text: &mut Text, node: &Node<'_>, indent: usize, options: Opt
     }
 }
 
-/// Writes the warnings that stand on lines of their own before a value.
+/// Writes the warnings that come on lines of their own before a value.
 fn warnings(text: &mut Text, node: &Node<'_>, indent: usize) {
     let (secret, what) = match &node.body {
         Body::Sensitive(secret, _) => (secret, "attribute value"),
@@ -97,7 +97,7 @@ fn warnings(text: &mut Text, node: &Node<'_>, indent: usize) {
         _ => return,
     };
     let Secret { inner, before, after } = *secret;
-    // A value that is created or deleted has only one side, whose mark cannot change.
+    // A created or deleted value has only one side, so its mark cannot change.
     if matches!(node.act, Act::Create | Act::Delete) || before == after {
         return;
     }
@@ -203,7 +203,7 @@ fn list(text: &mut Text, node: &Node<'_>, items: &[Node<'_>], context: bool, ind
     text.close("]", indent, options).null_suffix(node.act, options);
 }
 
-/// Decides where a forced replacement is noted: collections of nested objects note it at each element, others once.
+/// Decides where a forced replacement is noted: for collections of nested objects at each element, otherwise once.
 fn replacement(node: &Node<'_>, nested: bool, options: Options) -> (bool, Options) {
     let inner = Options {
         no_null: true,
@@ -248,7 +248,7 @@ fn set(text: &mut Text, node: &Node<'_>, items: &[Node<'_>], nested: bool, inden
 
 fn map(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: bool, indent: usize, options: Options) {
     let (here, inner) = replacement(node, nested, options);
-    // In a map that stays, each removed element gets `-> null`, unless it is an object whose attributes have it.
+    // In an existing map, each removed element gets `-> null`, unless it is an object whose attributes have it.
     let inner = Options {
         no_null: options.no_null || nested || node.act == Act::Delete,
         ..inner
@@ -283,7 +283,7 @@ fn map(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: boo
     text.close("}", indent, options).null_suffix(node.act, options);
 }
 
-/// Returns a name as it is written to the left of an equals sign.
+/// Returns a name in the form for the left side of an equals sign: quoted if necessary.
 pub(super) fn attribute_name(name: &str) -> std::borrow::Cow<'_, str> {
     if addrs::parse::is_identifier(name) {
         name.into()
@@ -292,8 +292,8 @@ pub(super) fn attribute_name(name: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Writes one attribute a line, with aligned equals signs, and the number of hidden ones. Their values are written with the
-/// options `inner`.
+/// Writes one attribute on each line, with aligned equals signs, and the number of hidden ones. Their values are written
+/// with the options `inner`.
 fn attributes(text: &mut Text, items: &[(&str, Node<'_>)], indent: usize, options: Options, inner: Options) {
     let names: Vec<_> = items.iter().map(|(name, _)| attribute_name(name)).collect();
     let longest = names.iter().map(|n| n.width()).max().unwrap_or(0);

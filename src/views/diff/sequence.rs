@@ -20,7 +20,7 @@ pub(super) trait Item {
 impl Item for Value {
     fn digest(&self, hasher: &mut DefaultHasher) {
         match self.kind() {
-            // Types are left out: equal values may have different ones. `same` decides.
+            // Types are not part of the digest: equal values may have different ones. `same` compares fully.
             Kind::Unknown(_) | Kind::Null => 0u8.hash(hasher),
             Kind::Bool(b) => b.hash(hasher),
             Kind::Number(n) => n.to_string().hash(hasher),
@@ -51,7 +51,7 @@ impl Item for &str {
     }
 }
 
-/// Assigns equal numbers to equal items, so that later comparisons are cheap.
+/// Table that assigns equal numbers to equal items, so that later comparisons are cheap.
 struct Numbering<'i, I> {
     by_digest: HashMap<u64, Vec<(&'i I, u32)>>,
     next: u32,
@@ -84,7 +84,7 @@ impl<'i, I: Item> Numbering<'i, I> {
 }
 
 /// Returns the steps from one sequence to the other. Common elements stay; between them the old elements are removed, then the
-/// new ones are added. But an old and a new object at the same place count as one that changed.
+/// new ones are added. An old and a new object at the same position count as one that changed.
 pub(super) fn pair_up<I: Item>(before: &[I], after: &[I], is_object: impl Fn(&I) -> bool) -> Vec<Step> {
     let mut numbering = Numbering::new();
     let (old, new) = (numbering.all(before), numbering.all(after));
@@ -136,7 +136,7 @@ pub(super) fn by_position(before: usize, after: usize) -> Vec<Step> {
         .collect()
 }
 
-/// Limit of the table's cells for the exact method: 16 MiB of four bytes each.
+/// Limit of the table's cells for the exact method: 16 MiB with four bytes for each cell.
 const TABLE_LIMIT: usize = 1 << 22;
 
 fn longest_common_subsequence(old: &[u32], new: &[u32]) -> Vec<u32> {
@@ -166,8 +166,8 @@ fn longest_common_subsequence(old: &[u32], new: &[u32]) -> Vec<u32> {
     common
 }
 
-/// Returns the exact result. Of several equally long ones, it is the one found by walking back from the end and preferring the
-/// second sequence.
+/// Computes the longest common subsequence exactly. Of several equally long ones, it is the one found by walking back from the
+/// end and preferring the second sequence.
 fn by_table(old: &[u32], new: &[u32]) -> Vec<u32> {
     if old.is_empty() || new.is_empty() {
         return Vec::new();
@@ -200,7 +200,7 @@ fn by_table(old: &[u32], new: &[u32]) -> Vec<u32> {
     found
 }
 
-/// Returns a good result for long sequences: the longest common subsequence of the elements that occur once on either side.
+/// Approximates the longest common subsequence of long sequences: it uses only the elements that occur exactly once on each side.
 fn by_unique(old: &[u32], new: &[u32]) -> Vec<u32> {
     fn once(items: &[u32]) -> HashMap<u32, Option<usize>> {
         let mut places = HashMap::with_capacity(items.len());

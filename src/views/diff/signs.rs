@@ -1,4 +1,4 @@
-//! Signs and notes for whole values and strings, and scalars.
+//! Signs, notes and scalars in the text of values.
 
 use cty::{Kind, Value};
 use lang::render::quote;
@@ -6,12 +6,12 @@ use lang::render::quote;
 use super::paint::{Ink, Text};
 use super::tree::Act;
 
-/// Options for the content of a value.
+/// Options for writing the content of a value.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Options {
-    /// Writes no signs, and leaves no room for them: for values that are no changes.
+    /// Writes no signs and reserves no columns for them: for values that do not change.
     pub(super) no_signs: bool,
-    /// Writes no `-> null` after removed values: an enclosing element has it.
+    /// Writes no `-> null` after removed values, because an enclosing element has it.
     pub(super) no_null: bool,
     /// Marks every change inside as forcing replacement.
     pub(super) all_replace: bool,
@@ -21,7 +21,7 @@ pub(super) struct Options {
     pub(super) show_all: bool,
     /// Writes long texts as differences.
     pub(super) short: bool,
-    /// Writes of long texts the beginning and the end only: they are about to be replaced by values that are not known.
+    /// Shortens long texts to their beginning and end, because they will be replaced by values that are not known.
     pub(super) cut: bool,
 }
 

@@ -76,7 +76,7 @@ pub(super) fn write(state: &State, schemas: &Schemas, style: Style) -> String {
                 Some((schema, stored)) => {
                     let value = stored.marked(schema);
                     let pair = Pair::of_object(&value, &value, Paths::none(), Paths::All).revealed(style.revealed);
-                    // The same value on both sides gives a tree without changes.
+                    // The same value on both sides results in a tree without changes.
                     render::node(&mut text, &compare::block(&pair, &schema.block), 0, OPTIONS);
                 }
                 None => {

@@ -10,13 +10,13 @@ use super::sequence;
 use super::signs::{Options, scalar};
 use super::tree::{Act, Body, Node};
 
-/// Length of a text in one line, in bytes, from which on only its difference is written.
+/// Length in bytes from which only the difference of a one-line text is written.
 const LONG: usize = 160;
-/// Characters around a difference that are written.
+/// Number of characters written around a difference.
 const AROUND: usize = 20;
 /// Limit of the characters of a difference.
 const MIDDLE: usize = 120;
-/// Lines around a changed line that are written.
+/// Number of lines written around a changed line.
 const CONTEXT: usize = 3;
 
 /// Content of a string.
@@ -63,7 +63,6 @@ impl Content<'_> {
     }
 }
 
-/// Returns a text, without its middle if it is long.
 fn without_middle(text: &[char]) -> String {
     if text.len() <= MIDDLE {
         return text.iter().collect();
@@ -84,7 +83,7 @@ pub(super) struct StringChange<'s, 'v> {
 }
 
 impl StringChange<'_, '_> {
-    /// Writes the string. The current line has begun.
+    /// Writes the string. The beginning of the current line has been written.
     pub(super) fn write(self, text: &mut Text) {
         let act = self.node.act;
         let old = match act {
@@ -111,7 +110,7 @@ impl StringChange<'_, '_> {
         }
     }
 
-    /// Writes the change from a JSON document to other text, or back.
+    /// Writes the change between a JSON document and other text.
     fn other_content(self, text: &mut Text) {
         let gone = Node {
             act: Act::Delete,
@@ -165,7 +164,7 @@ impl StringChange<'_, '_> {
         });
     }
 
-    /// Writes lines of a text. If it is to be short, only those near a change.
+    /// Writes lines of a text; in the short form, only those near a change.
     fn lines(self, text: &mut Text, lines: &[(Act, &str)]) {
         let is_near = |at: usize| {
             let near = at.saturating_sub(CONTEXT)..(at + CONTEXT + 1).min(lines.len());
@@ -183,7 +182,7 @@ impl StringChange<'_, '_> {
         text.hidden(hidden, "line", self.indent + 1, self.options);
     }
 
-    /// Writes the change of a long text in one line: what differs, with a few characters around it.
+    /// Writes the change of a long one-line text: the difference, with a few characters around it.
     fn abridged(self, text: &mut Text, (old, new): (&str, &str)) {
         let (old, new): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());
         let same = |pairs: &mut dyn Iterator<Item = (&char, &char)>| pairs.take_while(|(a, b)| a == b).count();
@@ -195,7 +194,7 @@ impl StringChange<'_, '_> {
             let from = begin.saturating_sub(AROUND);
             let to = (all.len() - end + AROUND).min(all.len());
             let shown: String = match all.get(from..to) {
-                // Neither side is written in whole if nothing is the same.
+                // If the two sides have nothing in common, both are shortened.
                 Some(middle) => without_middle(middle),
                 None => String::new(),
             };
@@ -259,7 +258,7 @@ impl StringChange<'_, '_> {
             node, indent, options, ..
         } = self;
         let document = compare::dynamic(Pair::of_value(before, after).alike(options.short));
-        // Then all of the document is shown: an empty diff would not say what the string is.
+        // The whole document is then shown: an empty diff would not tell what the string is.
         let only_spaces = document.act == Act::Keep && node.act == Act::Update;
         let inner = Options {
             no_null: true,

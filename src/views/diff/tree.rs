@@ -12,7 +12,7 @@ pub(super) enum Act {
 }
 
 impl Act {
-    /// Combines the action of a whole so far with that of another part.
+    /// Combines the action so far with that of another part.
     pub(super) fn with(self, next: Act) -> Act {
         match next {
             Act::Keep => self,
@@ -31,7 +31,6 @@ pub(super) struct Node<'v> {
     pub(super) body: Body<'v>,
 }
 
-/// Content of a compared part.
 #[derive(Debug)]
 pub(super) enum Body<'v> {
     /// String, number, bool or null: before and after.
@@ -57,9 +56,9 @@ pub(super) enum Body<'v> {
     Block(Block<'v>),
     /// Known after apply; the old value, if there is one.
     Unknown(Option<Box<Node<'v>>>),
-    /// Sensitive; the content, if it is to be shown.
+    /// Sensitive value; the content, if it may be shown.
     Sensitive(Secret, Option<Box<Node<'v>>>),
-    /// Sensitive block; the content, if it is to be shown.
+    /// Sensitive block; the content, if it may be shown.
     SensitiveBlock(Secret, Option<Box<Node<'v>>>),
     /// Replacement by a value of another type.
     TypeChange(Box<Node<'v>>, Box<Node<'v>>),
@@ -67,7 +66,7 @@ pub(super) enum Body<'v> {
     WriteOnly,
 }
 
-/// Properties of a sensitive value that can be shown.
+/// Properties of a sensitive value that may be shown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Secret {
     /// Action on the value itself.

@@ -10,7 +10,6 @@ use super::Object;
 use super::expressions::expression;
 use super::values::{known_part, sensitive_parts, unknown_parts};
 
-/// Returns the name of an invocation's event.
 #[must_use]
 pub fn event_name(trigger: &InvocationTrigger) -> &'static str {
     match trigger.lifecycle().map(|t| t.event) {
@@ -24,7 +23,6 @@ pub fn event_name(trigger: &InvocationTrigger) -> &'static str {
     }
 }
 
-/// Returns the name of an action's failure mode.
 #[must_use]
 pub fn on_failure_name(on_failure: ActionFailure) -> &'static str {
     match on_failure {

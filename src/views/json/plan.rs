@@ -178,7 +178,7 @@ pub fn change(change: &ResourceChange) -> Json {
         .into()
 }
 
-/// Returns the words for an action.
+/// Returns the words that documents have for an action: two for a replacement.
 #[must_use]
 pub fn actions(action: Action) -> Json {
     action.steps().iter().map(|step| step.word()).collect()
@@ -237,7 +237,7 @@ fn planned_values(plan: PlanView<'_>, schemas: &Schemas) -> Json {
                 "schema_version",
                 schema.map_or(0, |s| recorded_version(resource.mode, s)),
             )
-            // If nothing is known, there is no object at all.
+            // If no part is known, the object is left out.
             .with_content("values", known_part(&change.after).unwrap_or(Json::Null))
             .with("sensitive_values", sensitive_parts(&sensitive_after(change, schema)))
             .with_some(

@@ -1,5 +1,5 @@
-//! Provider configurations in the document of a configuration. Each configuration that a module has a block for, requires or only
-//! uses has an entry, by a key that resources refer to. A configuration that a module gets from its caller is shown in the
+//! Provider configurations in the document of a configuration. Each configuration that a module defines by a block, requires or
+//! only uses has an entry. Resources refer to its key. A configuration that a module gets from its caller is shown in the
 //! caller's entry.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use super::expressions::body_expressions;
 struct Entry {
     provider: Provider,
     document: Json,
-    /// Key of the caller's entry that shows this one.
+    /// Key of the caller's entry in which this one is shown.
     parent: Option<String>,
 }
 
@@ -59,7 +59,7 @@ fn requirements(node: &ModuleNode) -> BTreeMap<Provider, Constraints> {
     for resource in module.resources.values() {
         add(resource.provider.clone(), None);
     }
-    // An import can generate a resource, and nothing else names its provider then.
+    // An import can generate a resource, whose provider nothing else may name.
     for import in &module.imports {
         if import.to_resource.module.is_root() && node.path.is_root() {
             let local = match &import.provider_ref {

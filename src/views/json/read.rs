@@ -1,7 +1,6 @@
-//! Plans and schemas read from their documents, those of Terraform and those of HCP Terraform, so that they can be displayed like
-//! our own.
+//! Reads plans and schemas from documents of Terraform and HCP Terraform, so that they can be displayed like our own.
 //!
-//! Missing members are empty; invalid ones are errors, which say where they are.
+//! Missing members are empty; invalid ones are errors that name their position.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -163,7 +162,7 @@ fn parts(content: &Json, unknown: &Json, sensitive: &Json, ty: &Type) -> Result<
         (0..length).map(|i| item(i, ty)).collect::<Result<Vec<_>>>()
     };
     Ok(match (ty, content) {
-        // An object all of whose attributes are unknown has no content, but is not null.
+        // An object with only unknown attributes has no content, but is not null.
         (_, Json::Null) if !has_true(unknown) => Value::null(ty.clone()),
         (Type::Object(o), _) => {
             let values = o.attributes().iter().map(|a| part(&a.name, &a.ty));

@@ -1,4 +1,5 @@
-//! Summary of a plan as a document: totals, counts by module and type, and the objects that are taken away.
+//! Summary of a plan as a document: totals, counts by module and type, and the objects that are replaced,
+//! destroyed or forgotten.
 
 use engine::change_kind::ChangeKind;
 use engine::plan::{Action, PlanView, ResourceChange};
@@ -7,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use super::Object;
 use crate::summary::{counts, reasons};
 
-/// Returns the summary of a plan: what `-summary` shows, without limits.
+/// Returns the summary of a plan: the content of `-summary`, without limits.
 #[must_use]
 pub fn document(plan: PlanView<'_>) -> Json {
     let changes: Vec<(ChangeKind, &ResourceChange)> = plan
@@ -55,7 +56,7 @@ pub fn document(plan: PlanView<'_>) -> Json {
         .into()
 }
 
-/// Returns an object that is taken away, with the attributes that force its replacement.
+/// Returns a replaced, destroyed or forgotten object, with the attributes that force its replacement.
 fn object(change: &ResourceChange) -> Json {
     Object::default()
         .with("address", change.address.to_string())

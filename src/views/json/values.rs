@@ -36,7 +36,8 @@ pub fn unknown_parts(value: &Value) -> Json {
     }
 }
 
-/// Returns the document of a value's sensitive parts, in the same form. An unknown structure has only its outermost shape.
+/// Returns the document of a value's sensitive parts, in the form of [`unknown_parts`]. For an unknown structure it has the
+/// outermost level only.
 pub fn sensitive_parts(value: &Value) -> Json {
     if value.marks().is_sensitive() {
         return Json::Bool(true);

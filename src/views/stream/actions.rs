@@ -31,7 +31,7 @@ impl Stream {
         self.info(&message, "planned_action_invocation", [("invocation", document.into())]);
     }
 
-    /// Reports an event of an invocation, if it is one.
+    /// Reports an event of an invocation; ignores other events.
     pub(super) fn action_event(&self, event: &Event) {
         match event {
             Event::ActionStart { address, trigger } => {
@@ -78,7 +78,7 @@ impl Stream {
     }
 }
 
-/// Returns the part that the hooks of an invocation have in common, with the key of one of them.
+/// Returns the fields that all messages about an invocation have, with the key of one of its hooks.
 fn invocation(address: &AbsActionInstance, trigger: &InvocationTrigger, own: Option<(&str, &str)>) -> Object {
     let mut document = Object::default().with("action", action(address));
     if let Some((key, text)) = own {

@@ -1,4 +1,4 @@
-//! Coverage of a module by its tests: as text, as JSON, and in lcov's format.
+//! Coverage of a module by its tests: as text, as JSON, and in the format of lcov.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Test suite on the terminal.
+//! View of a test suite on the terminal.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,10 +27,10 @@ pub struct Human {
     writing: Mutex<Live>,
 }
 
-/// State that is shown on a terminal only.
+/// State that is only used on a terminal.
 #[derive(Default)]
 struct Live {
-    /// Current runs with their elapsed time.
+    /// Current runs with their elapsed times.
     going: BTreeMap<usize, (String, Duration)>,
     /// Duration of each completed run.
     times: Vec<(Duration, String)>,
@@ -86,7 +86,7 @@ impl Human {
         self.ui.is_terminal() && !self.ui.plain
     }
 
-    /// Shows the current runs, until something else is written.
+    /// Shows the current runs in the live area, until something else is written.
     fn going(&self, live: &Live) {
         let one = |(name, time): &(String, Duration)| match time.as_secs() {
             0 => name.clone(),
@@ -171,7 +171,7 @@ impl Human {
         states.iter().for_each(|left| self.show(&left.diagnostics));
     }
 
-    /// Writes the line at the end.
+    /// Writes the line at the end of the suite.
     pub fn ends(&self, result: &SuiteResult) {
         let style = self.ui.style();
         let word = if result.status <= Status::Pass {

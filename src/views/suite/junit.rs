@@ -1,4 +1,4 @@
-//! Test suite as a JUnit report.
+//! JUnit report of a test suite.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use crate::diagnostics::{self, Layout};
 use crate::junit::{WIDTH, cdata, escaped};
 use crate::ui::Style;
 
-/// View that collects the results of a suite, and passes every event on.
+/// View that collects the results of a suite, and passes every event on to another view.
 pub struct Report<'v> {
     next: &'v dyn View,
     sources: SourceMap,

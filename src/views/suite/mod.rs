@@ -15,7 +15,7 @@ pub use human::Human;
 pub use junit::Report;
 pub use stream::Machine;
 
-/// Returns the last line, without the word that it begins with.
+/// Returns the last line, without its first word.
 fn totals(counts: Counts) -> String {
     let mut out = format!("{} passed, {} failed", counts.passed, counts.failed + counts.errored);
     if counts.skipped > 0 {
@@ -25,7 +25,7 @@ fn totals(counts: Counts) -> String {
     out
 }
 
-/// Renders the sides of a comparison that failed, and their differences.
+/// Renders both sides of a comparison that failed, and their differences.
 pub fn comparison(comparison: &Comparison, style: Style) -> String {
     let bar = style.dim("    │");
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Test suite as JSON objects, one a line.
+//! Stream of a test suite: one JSON object a line.
 
 use std::sync::Arc;
 use std::time::Duration;

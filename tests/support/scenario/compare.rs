@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// A place at which the results differ, with both values.
+/// Position at which the results differ, with both values.
 pub struct Difference {
     step: usize,
     at: Vec<String>,
@@ -59,8 +59,8 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Returns true if a difference is at a place as `expected.txt` names places: the first parts of the path, in any step, with `*`
-/// for any one part.
+/// Returns true if a difference is at a position in the notation of `expected.txt`: the first parts of the path, in any step,
+/// with `*` for any one part.
 pub fn is_at(difference: &Difference, place: &str) -> bool {
     let mut at = difference.at.iter();
     place.split('.').all(|p| at.next().is_some_and(|a| p == "*" || a == p))
@@ -76,7 +76,7 @@ pub fn steps(ours: &Value, theirs: &Value, out: &mut Vec<Difference>) {
     }
 }
 
-/// Sorts the lists whose order means nothing.
+/// Sorts the lists whose order is not significant.
 fn normal(value: Value) -> Value {
     const UNORDERED: [&str; 7] = [
         "child_modules",
@@ -157,7 +157,7 @@ fn differ(step: usize, at: &mut Vec<String>, ours: Option<Value>, theirs: Option
     }
 }
 
-/// Returns the head of a problem without its object.
+/// Returns the heading of a problem without its object.
 fn without_object(head: &str) -> String {
     let parts: Vec<&str> = head.split(" | ").filter(|p| !p.starts_with("with ")).collect();
     parts.join(" | ")

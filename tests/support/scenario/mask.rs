@@ -1,5 +1,6 @@
-//! Placeholders for values that differ from run to run: identities and random values become `ADDRESS.NAME#n`, the n-th seen
-//! there; keys of deposed objects, time stamps, and the lineage and serial number of the state are masked, too.
+//! Placeholders for values that differ from run to run: identities and random values become `ADDRESS.NAME#n`, the n-th
+//! distinct one at that address; keys of deposed objects, time stamps, and the lineage and serial number of the state are
+//! masked, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -24,7 +24,7 @@ use play::Player;
 /// differences (`expected.txt`).
 pub struct Collection {
     dir: PathBuf,
-    /// Places of the known differences and their reasons, by scenario.
+    /// Positions of the known differences with their reasons, by scenario.
     expected: BTreeMap<String, Vec<(String, String)>>,
 }
 
@@ -41,7 +41,7 @@ pub struct Playing {
     pub ours: Prepare,
     /// Preparation of a workspace for Terraform.
     pub theirs: Prepare,
-    /// True if Monoform needs `init` first, too.
+    /// True if Monoform, too, needs `init` first.
     pub init: bool,
 }
 
@@ -84,9 +84,9 @@ impl Collection {
         self.dir.join("recorded").join(&scenario.topic).join(name)
     }
 
-    /// Makes one test for each scenario: Monoform's results are those of the recording. If `MONOFORM_RECORD` is in the
-    /// environment, Terraform is recorded instead: with `all` every scenario, with `new` those without a recording and
-    /// those that were changed since.
+    /// Makes one test for each scenario: Monoform's results must equal those of the recording. If `MONOFORM_RECORD` is
+    /// in the environment, Terraform is recorded instead: with `all` every scenario, with `new` those without a
+    /// recording and those that were changed since.
     pub fn trials(self, playing: Playing) -> Vec<Trial> {
         let record = std::env::var("MONOFORM_RECORD").ok();
         let collection = std::sync::Arc::new(self);

@@ -10,7 +10,7 @@
 //! $ plan -refresh-only
 //! ```
 //!
-//! `=== NAME` begins a scenario, `--- FILE` a file (`--- FILE gone` removes one), which goes on to the next line that begins
+//! `=== NAME` begins a scenario, `--- FILE` a file (`--- FILE gone` removes one), which extends to the next line that begins
 //! with `---`, `===`, `$` or `!`. `$ COMMAND` runs a command, `! COMMAND` a shell command (a change from outside).
 
 use std::path::Path;

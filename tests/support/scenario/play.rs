@@ -79,7 +79,7 @@ impl Player {
                     planning.push("-destroy");
                 }
                 planning.extend(args);
-                // A plan that fails leaves the file of an earlier one in place.
+                // A failed plan does not remove the file of an earlier one.
                 let file = self.workspace.dir().join("the.plan");
                 let _ = std::fs::remove_file(&file);
                 let ran = self.run(&planning);
@@ -170,7 +170,7 @@ fn begins_problem(line: &str) -> bool {
     line.starts_with("Error: ") || line.starts_with("Warning: ")
 }
 
-/// Returns the heads of problems: severity, summary, object and place.
+/// Returns the headings of problems: severity, summary, object and position.
 fn problems(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let lines = unframed(text);
@@ -192,7 +192,7 @@ fn problems(text: &str) -> Vec<String> {
     out
 }
 
-/// Returns the part of an output that describes changes: no progress, no problems, no prose.
+/// Returns the part of an output that describes changes: without progress, problems and prose.
 fn told(text: &str) -> Vec<String> {
     let lines = unframed(text);
     let mut out: Vec<String> = Vec::new();

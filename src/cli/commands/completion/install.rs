@@ -9,7 +9,7 @@ use super::Shell;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Surroundings;
 
-/// Comment that marks our line.
+/// Comment at the end of the line that this program has written.
 const MARK: &str = "# completion, by -install-autocomplete";
 
 /// Returns the startup file of a shell, below the home directory: the first candidate that exists, or whose directory exists.

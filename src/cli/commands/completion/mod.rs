@@ -65,7 +65,7 @@ impl Shell {
         Shell::ALL.into_iter().find(|shell| shell.name() == name)
     }
 
-    /// Returns its script, for the name that the program was called by.
+    /// Returns the completion script of the shell, for the name that the program was called by.
     fn script(self, command: &str) -> String {
         let text = match self {
             Shell::Bash => include_str!("script.bash"),

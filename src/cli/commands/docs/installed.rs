@@ -24,12 +24,12 @@ pub(super) struct Available {
 }
 
 impl Available {
-    /// Returns true if types and functions with this prefix are probably its own.
+    /// Returns true if this prefix of a type or function is a local name of the provider.
     pub(super) fn is_called(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 
-    /// Selects its plugin.
+    /// Selects the plugin of the provider, for its pages.
     ///
     /// # Errors
     /// It is not installed.

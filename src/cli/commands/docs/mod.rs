@@ -90,7 +90,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::text(pages.join("\n")))
 }
 
-/// Lists the functions, providers and provisioners that there are.
+/// Lists the functions, providers and provisioners of this executable.
 fn list(session: &Session) -> Result<Outcome, Failure> {
     let width = session.ui.width().clamp(40, 100);
     let mut out = String::new();
@@ -126,8 +126,8 @@ fn list(session: &Session) -> Result<Outcome, Failure> {
     Ok(Outcome::text(out))
 }
 
-/// Returns the pages about a name of a provider that is installed or packed. A configuration may require another provider of
-/// the same name as a built-in one, which has pages beside those of that.
+/// Returns the pages about a name of a provider that is installed or packed. If a required provider has the same name as a
+/// built-in one, the pages of both are shown.
 fn find_installed(
     session: &Session,
     name: &str,
@@ -224,7 +224,7 @@ fn find(session: &Session, name: &str) -> Result<(Vec<String>, Vec<String>), Dia
     Ok((pages, known))
 }
 
-/// Fetches the schema of a built-in provisioner.
+/// Starts a built-in provisioner, and requests its schema.
 fn provisioner_schema(session: &Session, name: &str) -> Result<Arc<Schema>, Diagnostics> {
     let program = Program::Builtin {
         name: name.to_owned(),

@@ -333,7 +333,7 @@ pub(super) struct Argument {
     pub facts: String,
     /// Description in the schema.
     pub about: String,
-    /// True if a configuration can set it.
+    /// True if a configuration can set it; false if only the provider can.
     pub given: bool,
 }
 

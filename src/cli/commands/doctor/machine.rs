@@ -1,4 +1,4 @@
-//! Checks of the machine: the program itself, the CLI configuration, plugin directories and proxies.
+//! Checks of the program itself, the CLI configuration, plugin directories and proxies.
 
 use std::fs;
 use std::path::Path;
@@ -119,7 +119,7 @@ fn directories(session: &Session, found: &mut Findings) {
             },
         );
         if let Ok(facts) = fs::metadata(dir)
-            // By its mode: doctor changes nothing, and does not try to write.
+            // Tested by its mode: doctor changes nothing, so it does not try to write.
             && facts.mode() & 0o222 == 0
         {
             found.problem(
@@ -218,7 +218,7 @@ fn proxies(session: &Session, found: &mut Findings) {
     }
 }
 
-/// Returns a URL without user and password.
+/// Removes user and password from a URL, for display.
 pub(super) fn hidden(url: &str) -> String {
     let (scheme, rest) = match url.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),

@@ -49,7 +49,7 @@ impl FromFlags for Arguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     Ok,
-    /// Worth knowing; commands work nevertheless.
+    /// Needs no action; commands work nevertheless.
     Note,
     /// Commands fail, or data may be lost.
     Problem,

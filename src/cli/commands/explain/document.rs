@@ -122,7 +122,7 @@ pub(super) fn changed(change: &ResourceChange) -> Vec<Changed> {
     out
 }
 
-/// Returns the reason for an action as a sentence, if it has one.
+/// Returns a sentence that explains a reason for an action, if it has one.
 pub(super) fn why(reason: Reason) -> Option<&'static str> {
     Some(match reason {
         Reason::None => return None,

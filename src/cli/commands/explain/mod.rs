@@ -1,4 +1,4 @@
-//! `explain`: origins of a resource's values, and what a plan does to it.
+//! `explain`: shows where a resource's values come from, and what a plan does to it.
 
 mod document;
 mod origins;
@@ -89,7 +89,7 @@ struct Object {
     change: Option<ResourceChange>,
 }
 
-/// Resource that is connected with the explained one.
+/// Resource that depends on the explained one, or that it depends on.
 struct Neighbour {
     address: String,
     /// True if there is no other resource between them.
@@ -157,7 +157,7 @@ fn explained(subject: &Subject, target: &Target) -> Result<(Explanation, Diagnos
     }
 }
 
-/// Suggests the most similar address, like ` Did you mean …?`.
+/// Suggests the most similar address in the form ` Did you mean …?`; empty if none is similar.
 fn nearest(subject: &Subject, wanted: &str) -> String {
     let nodes = subject.project.config.nodes();
     let configured = nodes.iter().flat_map(|node| {

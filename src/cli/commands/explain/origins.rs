@@ -1,5 +1,5 @@
-//! Origins of the values of a block: the expression of each argument, its references, and their origins, down to variables,
-//! resources and literals.
+//! Traces the values of a block: from the expression of each argument through its references, down to variables, resources
+//! and literals.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -288,7 +288,7 @@ fn range_of<'n>(node: &'n ModuleNode, resource: &addrs::Resource) -> Option<&'n 
     node.module.resources.get(resource).map(|resource| &resource.range)
 }
 
-/// Returns the references to a resource in its module, with the block or value that contains them.
+/// Returns the references to a resource in its module, with the name of the block or value that contains each.
 pub(super) fn uses(
     node: &ModuleNode,
     wanted: &addrs::Resource,
@@ -321,7 +321,7 @@ pub(super) fn uses(
         let exprs: Vec<&Expr> = call.repetition().collect();
         add(format!("module.{}", call.name), &exprs, Some((&call.inputs, &nothing)));
     }
-    // References of the resource to itself tell nothing new.
+    // References of a resource to itself are left out: they explain nothing.
     for resource in module.resources.values().filter(|resource| resource.address != *wanted) {
         let triggers = &resource.lifecycle.replace_triggered_by;
         let exprs: Vec<&Expr> = resource.repetition().chain(triggers).collect();

@@ -59,7 +59,7 @@ fn place(range: &Range) -> String {
     format!("{}:{}", range.file, range.start.line)
 }
 
-/// Cuts a text to one short line, without control characters.
+/// Shortens a text to one line without control characters.
 fn short(text: &str) -> String {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();

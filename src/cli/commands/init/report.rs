@@ -113,7 +113,7 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
     }
 }
 
-/// Suggests version constraints for providers that were selected now without any.
+/// Suggests version constraints for providers that were just selected without any.
 pub(super) fn suggest(session: &Session, needed: &BTreeMap<Provider, Constraints>, installation: &Installation) {
     let chosen = |provider: &Provider| {
         let outcome = installation.providers.get(provider)?;

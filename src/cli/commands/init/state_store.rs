@@ -75,12 +75,12 @@ pub(super) fn install(
     Ok(installed)
 }
 
-/// Returns true if a package was downloaded that is not in the lock file.
+/// Returns true if a package was downloaded that the lock file does not have yet.
 fn is_new(outcome: &Outcome) -> bool {
     outcome.locked.is_none() && matches!(outcome.how, Some(Provenance::Installed(_) | Provenance::Cached))
 }
 
-/// Asks whether a provider may store the state, if only its package vouches for it.
+/// Asks whether a new provider may get the state.
 fn approve(
     session: &Session,
     arguments: &Arguments,

@@ -60,7 +60,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             format!("The directory {dir} cannot be made: {}.", files::io_reason(&e)),
         ));
     }
-    // The modules that are installed in this working directory do not matter: everything is fetched.
+    // Modules that are installed in this working directory are ignored: the mirror has fresh copies of everything.
     let made =
         system::files::canonicalize(to).and_then(|to| tempfile::Builder::new().prefix(".staging-").tempdir_in(to));
     let scratch = match made {

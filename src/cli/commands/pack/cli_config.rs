@@ -13,7 +13,6 @@ use crate::session::Session;
 
 const SUMMARY: &str = "Cannot unpack the CLI configuration";
 
-/// Writes the CLI configuration to a file. A file with other content is replaced only with `replace`.
 pub(super) fn write(session: &Session, pack: &Pack, path: &Path, replace: bool) -> Result<Outcome, Failure> {
     let text = match pack.cli_config() {
         Ok(Some(text)) => text,

@@ -91,7 +91,6 @@ fn relative(dir: &Path, top: &Path) -> String {
     dir.strip_prefix(top).unwrap_or(dir).to_string_lossy().into_owned()
 }
 
-/// Directories of a configuration that is packed.
 struct Packed<'p> {
     /// Directory of the root module.
     root: &'p Path,
@@ -194,7 +193,7 @@ fn is_ignored(rules: &Rules, path: &str, is_dir: bool) -> bool {
     }
 }
 
-/// Decision whether a file stays out of a pack.
+/// Decision whether a file is packed, left out silently, or left out with a report.
 #[derive(Debug, PartialEq, Eq)]
 enum Leave {
     No,
@@ -202,7 +201,7 @@ enum Leave {
     Because(&'static str),
 }
 
-/// Decides whether a file or directory stays out of a pack, whatever the rules of the directory are.
+/// Decides whether a file or directory is left out for reasons other than the rules in `.terraformignore`.
 fn left_out(path: &Path, is_dir: bool) -> Leave {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if is_dir {

@@ -1,4 +1,4 @@
-//! Contents of a pack while it is built.
+//! Contents of a pack, as they are collected before it is written.
 
 use std::path::Path;
 
@@ -8,7 +8,6 @@ use packages::gather::UnpackedPackage;
 
 use super::Arguments;
 
-/// Contents of a pack while they are collected.
 #[derive(Default)]
 pub(super) struct Gathered {
     pub providers: Vec<UnpackedPackage>,

@@ -83,7 +83,7 @@ struct Plan<'p> {
     write: Vec<(&'p str, &'p Blob, bool)>,
     /// Links, with their targets.
     links: Vec<(&'p str, &'p str)>,
-    /// Paths of both kinds at which there is something else.
+    /// Paths of files and links at which the directory has something else.
     differ: Vec<&'p str>,
 }
 
@@ -157,8 +157,8 @@ impl<'p> Plan<'p> {
     }
 }
 
-/// Returns the configuration and variable files of the root module that are not from the pack. They would be part of the
-/// configuration, too.
+/// Returns the configuration and variable files in the directory of the root module that are not from the pack: they would
+/// become part of the configuration.
 fn others(root: &Path, configuration: &PackedConfiguration) -> Vec<String> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     let prefix = match configuration.root.is_empty() {

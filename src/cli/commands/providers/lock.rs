@@ -80,7 +80,7 @@ impl FromFlags for Arguments {
     }
 }
 
-/// Returns the package source in the flags.
+/// Returns the package source that the flags select.
 fn source(arguments: &Arguments) -> Result<PackageSource, Failure> {
     let mirrors = (
         arguments.fs_mirror.as_deref(),
@@ -204,7 +204,7 @@ fn emit(session: &Session, step: &Step<'_>) {
     });
 }
 
-/// Checks that a template gives each of these providers a repository of its own.
+/// Checks that a template names a different repository for each of these providers.
 fn one_repository_each<'p>(
     template: &RepositoryTemplate,
     providers: impl Iterator<Item = &'p Provider>,

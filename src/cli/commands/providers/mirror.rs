@@ -195,7 +195,7 @@ impl Installed<'_> {
 /// Returns a warning about the built-in providers that the mirror does not have. It is no error, since the mirror is complete for
 /// this program, which must be able to make it without a network.
 fn not_mirrored(left_out: &BTreeMap<Provider, Diagnostic>, program: Program) -> Option<Diagnostic> {
-    // The reasons differ in the provider only. Their other lines say who requires it.
+    // The reasons of the built-in providers are the same; only the requirement origins below the first line differ.
     let reason = left_out.values().next()?.detail.lines().next()?.to_owned();
     let names: Vec<String> = left_out
         .keys()
@@ -214,7 +214,7 @@ fn not_mirrored(left_out: &BTreeMap<Provider, Diagnostic>, program: Program) -> 
     ))
 }
 
-/// Adds to failures that packages of built-in providers are fetched, too.
+/// Adds a hint to failures: packages of built-in providers are requested here as well.
 fn about_built_in(mut problems: Diagnostics, tool: &str) -> Diagnostics {
     for problem in &mut problems.0 {
         problem.detail.push_str(&format!(

@@ -210,7 +210,7 @@ pub(super) fn requested_platforms(flags: &[String]) -> Result<Vec<Platform>, Fai
     Ok(out)
 }
 
-/// Providers whose packages are needed, and those that are left out because they are built in.
+/// Providers whose packages are requested, and built-in ones that are left out.
 pub(super) struct Asked {
     pub(super) wanted: BTreeMap<Provider, Constraints>,
     built_in: BTreeMap<Provider, Constraints>,

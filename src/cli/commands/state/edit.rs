@@ -15,7 +15,7 @@ use crate::outcome::Failure;
 use crate::session::Session;
 use crate::state_session::{self, Closing as _};
 
-/// Flags of a command that changes the state in place.
+/// Flags of commands that change the state in place.
 pub struct EditFlags {
     pub lock: LockFlags,
     pub state: Option<String>,
@@ -53,7 +53,7 @@ pub fn open<'s>(
         state: flags.state.clone(),
         ..StateFlags::default()
     };
-    // A change by hand always has a backup.
+    // State commands always make a backup.
     let backup = Backup::required(flags.backup.as_deref());
     let mut opened = state_session::open_for_edit(session, &files, flags.lock, operation, backup)?;
     match opened.state.take() {

@@ -63,8 +63,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     ))
 }
 
-/// Returns the document of an instance: the parts of its address by their names in `show -json`, its provider, whether its object
-/// is tainted, and the keys of deposed objects.
+/// Returns the JSON document of an instance: the parts of its address by their names in `show -json`, its provider, whether its
+/// object is tainted, and the keys of deposed objects.
 fn instance(state: &State, address: &AbsResourceInstance) -> Json {
     let resource = state
         .resources

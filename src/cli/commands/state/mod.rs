@@ -24,7 +24,6 @@ use crate::outcome::Failure;
 use crate::session::Session;
 use views::wrap::wrapped;
 
-/// Returns the failure for a missing state.
 fn no_state(session: &Session) -> Failure {
     let text = format!(
         "No state file was found!\n\nThis command works on a state, and the working directory has none. Run it in a directory whose \

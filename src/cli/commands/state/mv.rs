@@ -62,7 +62,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     run_move(session, arguments, from, to)
 }
 
-/// Exact address: unlike in a target, a missing key is a key of its own.
+/// Address of `state mv`. Unlike in a target, an address without a key names only the instance without
+/// a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum StateAddress {
     Module(ModuleInstance),
@@ -100,7 +101,6 @@ fn exactly(target: Target) -> StateAddress {
     }
 }
 
-/// Reason why a move is not possible.
 #[derive(Debug, PartialEq, Eq)]
 struct Refusal {
     summary: &'static str,
@@ -136,7 +136,7 @@ impl States {
         self.to.as_mut().unwrap_or(&mut self.from)
     }
 
-    /// Puts a resource at another address.
+    /// Moves a resource to another address within these states.
     fn put(&mut self, from: &AbsResource, to: &AbsResource, resource: state::ResourceState) {
         let instances = resource.instances.keys();
         self.moved

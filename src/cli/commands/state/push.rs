@@ -65,7 +65,7 @@ fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome,
     let new = source(session, path)?;
     let mut opened = state_session::open_for_push(session, arguments.lock, &new)?;
     let existing = opened.state.take();
-    // Replacing an empty state loses nothing.
+    // Replacing an empty state loses nothing, so it is not checked.
     if !arguments.force
         && let Some(existing) = existing.as_ref().filter(|s| !s.is_empty())
         && let Some(refusal) = refusal(&new, existing)

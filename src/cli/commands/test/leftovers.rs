@@ -20,7 +20,8 @@ const MOST_LEFTOVERS: usize = 100;
 /// Limit of the objects that a message names.
 const NAMED: usize = 20;
 
-/// Keeps leftover states beside the configuration, and the journals of running tests in the data directory.
+/// Storage of leftover states beside the configuration, and of the journals of running tests in the data
+/// directory.
 pub(super) struct Beside {
     journals: PathBuf,
     codec: Codec,
@@ -31,7 +32,7 @@ fn journals(session: &Session) -> PathBuf {
     Path::new(session.env.data_dir()).join("test_journals")
 }
 
-/// Returns the first part of the names of files about a state.
+/// Builds the common first part of the file names of a state.
 fn stem(file: &str, key: &str) -> String {
     let name = |text: &str| -> String {
         // Run keys and paths may have characters that are separators, or mean something to a shell.
@@ -177,7 +178,7 @@ pub(super) fn recover(session: &Session) {
     let found = match left::left_in(&journals(session), &codec) {
         Ok(found) => found,
         Err(e) => {
-            // Not an error: the tests of this run do not depend on what an earlier one has left.
+            // Only a warning: the tests of this run do not depend on leftovers of an earlier one.
             tracing::warn!("the journals of earlier tests cannot be read: {e}");
             return;
         }

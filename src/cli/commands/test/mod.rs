@@ -125,7 +125,7 @@ struct Loaded {
     warnings: Diagnostics,
 }
 
-/// Result of running the test files once.
+/// Result of one pass over the test files.
 struct Ran {
     outcome: Outcome,
     /// Loaded files; none if loading failed.

@@ -1,4 +1,4 @@
-//! Reports of suites that are written to files, or after the totals.
+//! Reports of test suites and coverage, written to files or after the totals.
 
 use std::path::Path;
 

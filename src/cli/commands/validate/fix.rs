@@ -27,7 +27,7 @@ const SINGLE: usize = 200;
 /// Limit of the edits that lead to one another: the type of a block, the type of its resource, its arguments.
 const DEPTH: usize = 2;
 
-/// The disk, with other texts for some files.
+/// File source that reads the disk, with replaced texts for some files.
 #[derive(Clone, Default)]
 struct Texts(BTreeMap<String, String>);
 
@@ -73,7 +73,7 @@ impl Change {
         })
     }
 
-    /// Returns true if a position is in the text that this edit has inserted.
+    /// Returns true if a position is inside the text that this edit has inserted.
     fn has_made(&self, byte: usize) -> bool {
         (self.start..=self.start + self.new.len()).contains(&byte)
     }
@@ -129,7 +129,7 @@ fn parse(file: &str, text: &str) -> Diagnostics {
     }
 }
 
-/// Returns the edits in the diagnostics of one file.
+/// Returns the edits that the diagnostics of one file suggest.
 fn wanted(problems: &Diagnostics, file: &str, text: &str, rejected: &BTreeSet<Change>) -> BTreeSet<Change> {
     let edits = problems.iter().filter(|problem| problem.is_error());
     let edits = edits.filter_map(|problem| problem.edit.as_ref());

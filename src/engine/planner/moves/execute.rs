@@ -263,7 +263,8 @@ impl Execution<'_, '_> {
             let Some(instance) = resource.instances.remove(&key) else {
                 continue;
             };
-            // What stays there keeps its provider, by which later statements see that it must be converted, too.
+            // The object keeps its provider at its new address, by which later statements see that it must be
+            // converted, too.
             let (provider, instance) = converted.unwrap_or_else(|| (resource.provider.clone(), instance));
             // The state keeps no resource without instances.
             if resource.instances.is_empty() {
@@ -370,7 +371,7 @@ impl Conversion {
             let what = format!("the object of {from}");
             converted.current = Some(self.object(object, from, to, &what).await?);
         }
-        // They would be read and destroyed as objects of the new type.
+        // Deposed objects would be read and destroyed as objects of the new type.
         for (key, object) in &instance.deposed {
             let what = format!("the deposed object {key} of {from}");
             let object = self.object(object, from, to, &what).await?;

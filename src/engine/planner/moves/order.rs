@@ -9,13 +9,13 @@ use petgraph::graph::{DiGraph, NodeIndex};
 
 use super::statement::{Endpoint, MoveKind, Statement};
 
-/// Returns true if one side can match an address that another side matches, too.
+/// Returns true if two sides of statements can match the same address.
 fn same(a: (&Endpoint, MoveKind), b: (&Endpoint, MoveKind)) -> bool {
     let kinds = a.1 == b.1 || (a.1.is_module() && b.1.is_module());
     kinds && a.0.steps.len() == b.0.steps.len() && a.0.resource == b.0.resource && a.0.key == b.0.key && meets(a.0, b.0)
 }
 
-/// Returns true if one side can match an address inside of one that another side matches.
+/// Returns true if one side of a statement can match an address inside of one that another side matches.
 fn inside(inner: (&Endpoint, MoveKind), outer: (&Endpoint, MoveKind)) -> bool {
     let (within, around) = (inner.0, outer.0);
     if around.steps.len() > within.steps.len() || !meets(around, within) {

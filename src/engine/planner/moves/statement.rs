@@ -7,7 +7,7 @@ use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, InstanceKey, Mo
 use config::{Config, MoveSubject, Moved};
 use syntax::Range;
 
-/// Kind of subject that a statement moves.
+/// Kind of address that a statement moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MoveKind {
     /// All instances of a module call.
@@ -48,7 +48,7 @@ impl Step {
         self.name == step.name && self.key.as_ref().is_none_or(|key| *key == step.key)
     }
 
-    /// Returns true if a module step can match both.
+    /// Returns true if two steps can match the same module instance.
     pub(super) fn meets(&self, other: &Step) -> bool {
         self.name == other.name
             && match (&self.key, &other.key) {

@@ -55,7 +55,7 @@ impl Declared<'_, '_> {
     }
 }
 
-/// Returns the position of a subject's declaration: the repetition argument of its block, or the block.
+/// Returns the position that messages about an address point to: the repetition argument of its block, or the block.
 fn place(config: &Config, subject: &Subject) -> Option<Range> {
     let call = |module: &Module, name: &str, instance: bool| {
         let call = config.node(module)?.module.module_calls.get(name)?;
@@ -179,7 +179,7 @@ impl<'v> Validation<'v> {
         self.problem(statement, "Moved object still exists", detail);
     }
 
-    /// Checks that no other statement moves the same source to another target.
+    /// Reports an error if another statement moves the same source to another target.
     fn check_source(&mut self, m: &Move<'v>) {
         let Move { statement, from, to } = m;
         match self.by_source.get(from) {
@@ -200,7 +200,7 @@ impl<'v> Validation<'v> {
         }
     }
 
-    /// Checks that no other statement moves another source to the same target.
+    /// Records a clash if another statement moves another source to the same target.
     fn check_target(&mut self, m: Move<'v>) {
         self.sources.entry(m.to.clone()).or_default().push(m.from.clone());
         match self.by_target.get(&m.to) {
@@ -235,7 +235,7 @@ impl<'v> Validation<'v> {
         }
     }
 
-    /// Returns true if the state had an object at an address, or at one from which it has moved there.
+    /// Returns true if the state had an object at an address, or at a source of moves to it.
     fn had(&self, subject: &Subject, seen: &mut HashSet<Subject>) -> bool {
         let mut resources = self.before.resources.keys();
         let stored = match subject {

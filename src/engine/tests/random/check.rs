@@ -1,4 +1,4 @@
-//! Assertions about the operations of an apply.
+//! Assertions about the operations of an apply and the state after it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,7 +16,7 @@ pub struct Operation {
     pub end: usize,
 }
 
-/// The changing calls in a log.
+/// Parses the changing calls in a log.
 pub fn operations(log: &[String]) -> Vec<Operation> {
     let mut out: Vec<Operation> = Vec::new();
     for (i, line) in log.iter().enumerate() {
@@ -46,7 +46,7 @@ pub fn operations(log: &[String]) -> Vec<Operation> {
     out
 }
 
-/// The facts of the state about an object before an apply.
+/// Facts that the state records of an object before an apply.
 pub struct Prior {
     pub address: String,
     pub config: String,

@@ -1,4 +1,5 @@
-//! The property with failures: operations that fail before or after they took effect, crashing plugins, requests to stop.
+//! Property tests with failures: operations that fail before or after they took effect, crashing plugins, requests to
+//! stop.
 
 use std::collections::BTreeSet;
 
@@ -166,7 +167,7 @@ fn failing_run(
     Ok(())
 }
 
-/// Chooses the planned operations that fail, and the way. Returns those that take effect partly.
+/// Chooses the planned operations that fail, and how they fail. Returns those that take effect partly.
 fn draw(case: &mut Case, plan: &Plan, r: &mut Random, trace: &mut Trace) -> BTreeSet<String> {
     let mut half = BTreeSet::new();
     let mut calls = Vec::new();

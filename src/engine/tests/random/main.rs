@@ -87,7 +87,7 @@ fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Trace) -> Resul
     let mut failed: Vec<u64> = Vec::new();
     let mut shown = None;
     for seed in seeds {
-        // The sizes take turns, so that every range of seeds has all of them.
+        // The sizes alternate, so that every range of seeds has all of them.
         let size = SIZES[(seed % SIZES.len() as u64) as usize];
         if let Some(found) = run(seed, size) {
             failed.push(seed);

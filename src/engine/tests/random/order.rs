@@ -1,4 +1,4 @@
-//! The property of the random tests while no request fails.
+//! Property tests without failures: an apply carries out its plan in a valid order, and the next plan is empty.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ fn deterministic(case: &mut Case, r: &mut Random) -> Result<(), String> {
     ))
 }
 
-/// A step with one target or exclude.
+/// Makes a step with one target or exclude.
 fn partly(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> Result<(), String> {
     let all = model.instances();
     let Some(target) = r.pick(&all) else { return Ok(()) };

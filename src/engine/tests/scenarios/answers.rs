@@ -1,4 +1,4 @@
-//! Rules for responses of providers: each violation is reported as a bug in the provider, with the path and this text.
+//! Rules for responses of providers: each violation is reported as a bug in the provider, with the path.
 
 use cty::{Path, Type, Value};
 use engine::plan::Mode;
@@ -418,7 +418,7 @@ fn invalid_data_source_responses() {
          data.fake_lookup.d.result while reading the data source. What exists is known, so every value must be. {BUG}"
     );
     assert_eq!(case.plan_errors(), not_known);
-    // The same rules apply to reads during apply.
+    // Reads during apply must follow the same rules.
     let text = format!("{ONE}\ndata \"fake_lookup\" \"d\" {{\n  query      = \"q\"\n  depends_on = [fake_thing.a]\n}}");
     let mut case = Case::new(&text);
     case.remote.mutate("data q", |v| Value::null(v.ty().clone()));
@@ -474,7 +474,7 @@ fn invalid_import_responses() {
             && secret.contains("\"fake_thing.a.password\" while importing"),
         "{secret}"
     );
-    // Nothing is prepared here: the remote has no object with that ID.
+    // The remote has no object with that ID.
     assert!(refused(&|_| ()).contains("Cannot import non-existent remote object"));
 }
 

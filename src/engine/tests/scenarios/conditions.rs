@@ -195,7 +195,7 @@ fn check_blocks_are_evaluated_again_after_apply() {
     assert!(!diagnostics.has_errors());
 }
 
-/// The results of a list of checks as `address: status [objects]`.
+/// Formats check results as `address: status [objects]`.
 fn results<'c>(checks: impl IntoIterator<Item = &'c state::CheckResult>) -> Vec<String> {
     checks
         .into_iter()

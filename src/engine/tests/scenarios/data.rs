@@ -350,7 +350,7 @@ fn data_source_that_answers_differently_each_time_is_read_for_each_address() {
 
 #[test]
 fn data_sources_that_wait_for_other_resources_share_no_read() {
-    // What `late` waits for may write what it reads.
+    // The objects that `late` depends on may write what it reads.
     let mut case = Case::new(
         r#"
         data "fake_lookup" "early" { query = "q" }

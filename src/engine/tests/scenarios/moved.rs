@@ -5,7 +5,7 @@ use engine::plan::{Action, Mode, Reason};
 
 use crate::support::{Case, actions, change, instance};
 
-/// The moves of a plan as `from -> to`.
+/// Lists the moves of a plan as `from -> to`.
 fn moves(plan: &engine::plan::Plan) -> Vec<String> {
     plan.changes
         .iter()

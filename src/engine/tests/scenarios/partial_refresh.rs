@@ -39,7 +39,7 @@ fn unread(plan: &Plan) -> Vec<String> {
     unread.instances.iter().map(|one| one.address.to_string()).collect()
 }
 
-/// A network, machines in it, and a thing that is about none of them.
+/// Builds a configuration with a network, machines that refer to it, and a thing that does not.
 fn network(value: &str) -> String {
     format!(
         r#"

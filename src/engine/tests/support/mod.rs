@@ -1,5 +1,5 @@
-//! Common parts of the scenarios: a remote, a provider for it, and [`Case`]: a configuration, a state and options to plan and
-//! apply with.
+//! Support for the scenarios: a remote, a provider for it, and [`Case`], which has a configuration, a state and options for
+//! planning and applying.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod identity;
@@ -74,7 +74,7 @@ pub fn load_with_queries(files: &[(&str, &str)]) -> (Config, Diagnostics) {
     (loaded.config, loaded.diagnostics)
 }
 
-/// Diagnostics as text: a paragraph each.
+/// Formats diagnostics as text, one paragraph each.
 pub fn texts<'d>(problems: impl IntoIterator<Item = &'d Diagnostic>) -> String {
     let each = problems.into_iter().map(|d| {
         let about = d.address.as_ref().map(|a| format!(" [{a}]")).unwrap_or_default();

@@ -183,7 +183,7 @@ fn is_too_fast(w: &mut super::remote::RemoteData) -> bool {
     full
 }
 
-/// A validation call: yields once.
+/// Simulates a validation call, which yields once.
 async fn validation(remote: &FakeRemote) {
     let _in_flight = InFlight::new(remote);
     remote.lock().validated += 1;

@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use cty::{Path, Value};
 
-/// Changes a response of the provider.
+/// Function that changes a response of the provider.
 pub type Mutation = Arc<dyn Fn(Value) -> Value + Send + Sync>;
-/// Runs when a call starts.
+/// Callback at the start of a call.
 pub type Hook = Arc<dyn Fn() + Send + Sync>;
 
-/// The objects, the log, and the settings. Calls are named by their verb and an argument (`name`, `query`, `token`, `text`):
-/// `create a`, `update a`, `delete a`, `read a`, `plan a`, `data q`, `configure token`, `provision text`, `open n`, `renew n`,
-/// `close n`, `call f x`. The mutation of an identity
-/// is named by the call, with `identity` before it: `identity plan a`.
+/// State of the remote: objects, log and settings. Calls are named by their verb and an argument (`name`, `query`, `token`,
+/// `text`): `create a`, `update a`, `delete a`, `read a`, `plan a`, `data q`, `configure token`, `provision text`, `open n`,
+/// `renew n`, `close n`, `call f x`. The mutation of an identity is named by the call, with `identity` before it: `identity
+/// plan a`.
 #[derive(Default)]
 pub struct RemoteData {
     /// Remote objects, by their identifiers.
@@ -31,7 +31,7 @@ pub struct RemoteData {
     pub lost: HashSet<String>,
     /// Effects of the calls whose response was lost: the verb, and the identity of the object.
     pub lost_effects: Vec<(String, String)>,
-    /// The number of yields of these calls, and the seed for all others.
+    /// Number of yields of these calls; for all others it comes from the seed.
     pub turns: HashMap<String, u64>,
     /// A seed for the order in which calls end.
     pub seed: u64,
@@ -66,9 +66,9 @@ pub struct RemoteData {
     pub listed: Vec<(Value, bool, u64)>,
     /// Generate configuration for objects.
     pub generates: bool,
-    /// The source of each object that the provider was asked to take over: provider and resource type.
+    /// Source of each object that the provider was asked to move: provider and resource type.
     pub moved: Vec<String>,
-    /// The private data of the plan that plan calls brought.
+    /// Private data in the plan calls for each planned change.
     pub planned_private: Vec<Vec<u8>>,
     /// The number of calls in flight, and its maximum.
     pub in_flight: usize,
@@ -95,7 +95,7 @@ impl RemoteData {
     }
 }
 
-/// Shared by all processes of the provider.
+/// Handle of the remote, shared by all processes of the provider.
 #[derive(Clone, Default)]
 pub struct FakeRemote(Arc<Mutex<RemoteData>>);
 

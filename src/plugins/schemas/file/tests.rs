@@ -1,4 +1,4 @@
-//! Tests of files with schemas: read as they were written, or not at all.
+//! Tests of schema files: intact files are read as they were written, damaged ones are not used.
 
 use std::io::Cursor;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -65,7 +65,7 @@ fn read(bytes: &[u8]) -> Result<SchemaFile<Cursor<Vec<u8>>>, Unusable> {
     SchemaFile::read(Cursor::new(bytes.to_vec()), bytes.len() as u64, &key())
 }
 
-/// All that a file says, as an answer.
+/// Returns the whole content of a file as an answer.
 fn content(file: &SchemaFile<Cursor<Vec<u8>>>) -> Option<Answer> {
     let mut schemas = Table::new();
     for kind in Kind::ALL {
@@ -136,7 +136,7 @@ fn length_of_the_index_beyond_its_limit_is_refused_without_reading_it() {
     assert!(matches!(read(&bytes), Err(Unusable::TooLarge)));
 }
 
-/// A schema is read when it is used, so that damage in one is noticed late, and damage in others not at all.
+/// A schema is read when it is used, so damage in one is found late, and damage in others not at all.
 #[test]
 fn damaged_schema_is_asked_for_again_once_and_others_are_read() {
     let mut bytes = written();

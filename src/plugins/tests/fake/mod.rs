@@ -84,7 +84,7 @@ impl Fake {
         &self.socket
     }
 
-    /// Returns the number of requests that came.
+    /// Returns the number of received requests.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }

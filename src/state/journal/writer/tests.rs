@@ -1,4 +1,4 @@
-//! The thread that writes a journal: what waits, what is answered, what a full disk does to it.
+//! Tests of the thread that writes a journal: waiting, answers, and a full disk.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn outcome(name: &str) -> Outcome {
     }
 }
 
-/// Begins a journal whose file takes no bytes.
+/// Begins a journal whose file cannot be written.
 fn on_a_full_disk(path: &Path) -> Writer {
     let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let opened = Opened {

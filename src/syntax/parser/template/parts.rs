@@ -67,7 +67,8 @@ impl Parts {
         self.list
     }
 
-    /// Ends an `if` directive, whose last branch these parts are, and continues with the parts before it.
+    /// Ends an `if` directive, whose last branch consists of these parts, and continues with the outer
+    /// parts.
     pub fn close_if(&mut self, outer: Parts, condition: Expr, yes: Option<Vec<TemplatePart>>, range: Range) {
         let last = std::mem::replace(self, outer).finish();
         let (yes, no) = match yes {

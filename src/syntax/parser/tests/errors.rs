@@ -2,7 +2,7 @@
 
 use crate::{Pos, parse_expression, parse_file, parse_template};
 
-/// Every problem of a file: `line:column summary`.
+/// Lists every problem of a file as `line:column summary`.
 fn errors(text: &str) -> Vec<String> {
     let (_, diagnostics) = parse_file("test.tf", text.as_bytes());
     diagnostics

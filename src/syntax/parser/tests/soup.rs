@@ -143,7 +143,7 @@ proptest! {
     }
 }
 
-/// Texts in which every line could send recovery far ahead, or back.
+/// Texts in which every line may make recovery skip far ahead, or search far back.
 #[test]
 fn recovery_takes_linear_time() {
     for line in [

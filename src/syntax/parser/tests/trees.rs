@@ -153,7 +153,7 @@ fn heredocs() {
     );
 }
 
-/// Results of Terraform, found by experiment.
+/// Results of Terraform, determined by experiment.
 #[test]
 fn heredoc_indentation_and_strip_markers_as_terraform() {
     // A line of blanks does not count, and keeps its blanks.

@@ -1,5 +1,5 @@
-//! Texts of plans and states: against the output of Terraform 1.11.4 for the same plans (`plans/`: the plan as JSON and its text,
-//! some also in colours), and against texts written by hand where there is no record.
+//! Tests of the texts of plans and states, compared with the output of Terraform 1.11.4 for the same plans (`plans/`: the plan as
+//! JSON and its text, some also in colours), and against texts written by hand where there is no record.
 
 mod recorded;
 
@@ -60,7 +60,7 @@ fn plans_look_as_terraform_shows_them() {
     assert!(compared > 60, "only {compared} records found");
 }
 
-/// First words of Terraform's explanations in the records, and our own in their place.
+/// Beginnings of Terraform's explanations in the records, with our own explanations that replace them.
 const EXPLANATIONS: [(&str, &str); 7] = [
     (
         "Terraform detected the following",

@@ -15,7 +15,7 @@ use crate::session::Session;
 const STYLE: &str = include_str!("style.css");
 const SEARCH: &str = include_str!("search.js");
 
-/// Pages that are lost in a crash are written again by the same command, so there is no fsync.
+/// A page that is lost in a crash is written again by the same command, so there is no fsync.
 const FILE: Policy = Policy {
     durable: false,
     ..Policy::SHARED

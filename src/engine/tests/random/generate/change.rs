@@ -189,7 +189,7 @@ impl Model {
         }
     }
 
-    /// The address of a resource in the first instance of its module.
+    /// Returns the address of a resource in the first instance of its module; `None` if that is not one instance.
     fn one_place(&self, at: usize) -> Option<String> {
         let block = &self.blocks[at];
         let local = self.local_name(block);
@@ -215,7 +215,7 @@ impl Model {
         }
     }
 
-    /// Gives the block the number of another resource.
+    /// Assigns another number to a block, as if it were another resource.
     fn renumber(&mut self, at: usize) -> u32 {
         let old = self.blocks[at].number;
         let new = self.next;

@@ -24,12 +24,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, which is not zero.
+    /// Returns a number below `n`, which is not zero.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// True with this probability in percent.
+    /// Returns true with this probability in percent.
     pub fn percent(&mut self, n: u64) -> bool {
         self.next() % 100 < n
     }
@@ -74,7 +74,7 @@ impl Repetition {
         }
     }
 
-    /// The keys in the form of addresses.
+    /// Returns the instance keys in the form of addresses.
     pub fn keys(&self) -> Vec<String> {
         match self {
             Repetition::One => vec![String::new()],
@@ -239,7 +239,7 @@ impl Model {
         self.blocks.insert(at, block);
     }
 
-    /// New references for a block at this position.
+    /// Draws new references for a block at this position.
     fn draw_references(&self, r: &mut Random, block: &mut Block, at: usize) {
         let earlier: Vec<(u32, bool)> = self.blocks[..at]
             .iter()

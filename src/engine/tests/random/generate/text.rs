@@ -19,7 +19,7 @@ impl Repetition {
         }
     }
 
-    /// The part of the name that differs between instances.
+    /// Returns the expression that differs between instances.
     fn own_key(&self) -> &'static str {
         match self {
             Repetition::One => "",
@@ -28,7 +28,7 @@ impl Repetition {
         }
     }
 
-    /// All instances in one string.
+    /// Returns an expression that joins an attribute of all instances in one string.
     fn all(&self, what: &str, attribute: &str) -> String {
         match self {
             Repetition::One => format!("{what}.{attribute}"),
@@ -213,8 +213,8 @@ impl Model {
         out
     }
 
-    /// Outputs of the root module that are null at times, depend on several objects and locals, or are known before apply; and
-    /// checks.
+    /// Writes outputs and checks of the root module: outputs that are null at times, depend on several objects and locals, or
+    /// are known before apply.
     fn write_conclusions(&self, root: &mut String) {
         let managed: Vec<&Block> = self.blocks.iter().filter(|b| b.module.is_none() && !b.data).collect();
         for block in &managed {
