@@ -107,6 +107,17 @@ impl Kv {
         Diagnostic::error(about.summary, detail).into()
     }
 
+    /// Error for a successful answer in another form than the agent's, as a proxy may give.
+    fn no_answer_of_consul(&self, about: About<'_>, expected: &str) -> Diagnostics {
+        let detail = format!(
+            "{} was answered at {} with something that is not {expected}, as an agent of Consul answers. A proxy may have answered \
+             instead.",
+            about.what,
+            self.base.origin().ascii_serialization()
+        );
+        Diagnostic::error(about.summary, detail).into()
+    }
+
     fn key(key: &str) -> String {
         format!("kv/{}", utf8_percent_encode(key, KEY))
     }
@@ -145,7 +156,8 @@ impl Kv {
         let query = [("keys", ""), ("separator", "/")];
         let answer = self.send(about, Method::GET, &Kv::key(prefix), &query, None).await?;
         match answer.status.as_u16() {
-            200 => Ok(serde_json::from_slice(&answer.body).unwrap_or_default()),
+            // Read as an empty list, a broken answer would mean that there is no workspace.
+            200 => serde_json::from_slice(&answer.body).map_err(|_| self.no_answer_of_consul(about, "a list of keys")),
             404 => Ok(Vec::new()),
             _ => Err(self.problem(about, &answer)),
         }
@@ -154,7 +166,12 @@ impl Kv {
     /// Parses the answer to a conditional write: `true` or `false`.
     fn yes(&self, about: About<'_>, answer: &Answer) -> Result<bool> {
         match answer.status.as_u16() {
-            200 => Ok(answer.body.trim_ascii() == b"true"),
+            200 => match answer.body.trim_ascii() {
+                b"true" => Ok(true),
+                b"false" => Ok(false),
+                // Read as a refusal, it would pass where no condition was set.
+                _ => Err(self.no_answer_of_consul(about, "true or false")),
+            },
             _ => Err(self.problem(about, answer)),
         }
     }

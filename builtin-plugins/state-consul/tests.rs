@@ -355,3 +355,24 @@ async fn errors_are_reported_with_a_remedy() {
         assert!(problems.0[0].detail.contains(text), "{problems:?}");
     }
 }
+
+#[tokio::test]
+async fn answers_that_are_not_of_an_agent_are_errors() {
+    for body in ["<html>log in</html>", "{}"] {
+        let server = Server::start(move |asked: &Asked| match asked.query("keys") {
+            None if asked.method == "GET" => Reply::new(404, ""),
+            _ => Reply::new(200, body),
+        })
+        .await;
+        let store = connect(&server, &[]).await;
+        let listed = store.workspaces().await.unwrap_err();
+        let deleted = store.delete("w").await.unwrap_err();
+        for (problems, expected) in [(listed, "a list of keys"), (deleted, "true or false")] {
+            let detail = &problems.0[0].detail;
+            assert!(
+                detail.contains(server.address()) && detail.contains(expected),
+                "{detail}"
+            );
+        }
+    }
+}

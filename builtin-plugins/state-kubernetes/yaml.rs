@@ -7,6 +7,8 @@ use serde_json::{Map, Value as Json};
 
 /// Limit of nesting, which protects the stack of later users of the value.
 const DEPTH: usize = 64;
+/// Limit on what aliases repeat, in bytes of text and number of values.
+const REPEATED: usize = 16 << 20;
 
 /// Reason why a text cannot be read, as a part of a sentence.
 #[derive(Debug, thiserror::Error)]
@@ -15,53 +17,93 @@ pub(crate) enum YamlError {
     Scan(#[from] saphyr_parser::ScanError),
     #[error("its values are too deep in each other")]
     TooDeep,
+    #[error("its aliases repeat too much")]
+    TooLarge,
     #[error("it ends what has not begun")]
     Unbalanced,
 }
 
 enum Open {
-    List(Vec<Json>, usize),
-    Object(Map<String, Json>, Option<String>, usize),
+    List(Vec<Json>),
+    Object(Map<String, Json>, Option<String>),
+}
+
+/// Depth and size of a value. Aliases repeat whole values, so that a short text can have more of both than it shows.
+#[derive(Clone, Copy, Default)]
+struct Weight {
+    depth: usize,
+    /// Bytes of text, and one for each value.
+    size: usize,
+}
+
+impl Weight {
+    fn of_scalar(text: &str) -> Weight {
+        Weight {
+            depth: 0,
+            size: text.len() + 1,
+        }
+    }
+
+    fn add(&mut self, inner: Weight) {
+        self.depth = self.depth.max(inner.depth + 1);
+        self.size = self.size.saturating_add(inner.size);
+    }
 }
 
 /// Reads the first document of a text.
 ///
 /// # Errors
-/// The text is not YAML, or is nested too deeply.
+/// The text is not YAML, is nested too deeply, or has aliases that make it too large.
 pub(crate) fn read(text: &str) -> Result<Json, YamlError> {
-    let mut open: Vec<Open> = Vec::new();
-    let mut anchors: HashMap<usize, Json> = HashMap::new();
+    // Collections whose end has not been read, outermost first, each with the number of its anchor, or 0.
+    let mut open: Vec<(Open, usize, Weight)> = Vec::new();
+    let mut anchors: HashMap<usize, (Json, Weight)> = HashMap::new();
+    let mut repeated: usize = 0;
     for event in Parser::new_from_str(text) {
         let (event, _) = event?;
-        let (value, anchor) = match event {
-            Event::Scalar(text, style, anchor, _) => (scalar(&text, style), anchor),
-            Event::Alias(id) => (anchors.get(&id).cloned().unwrap_or_default(), 0),
+        let (value, anchor, weight) = match event {
+            Event::Scalar(text, style, anchor, _) => (scalar(&text, style), anchor, Weight::of_scalar(&text)),
+            Event::Alias(id) => {
+                let weight = anchors.get(&id).map_or_else(Weight::default, |(_, weight)| *weight);
+                repeated = repeated.saturating_add(weight.size);
+                if open.len() + weight.depth > DEPTH {
+                    return Err(YamlError::TooDeep);
+                }
+                if repeated > REPEATED {
+                    return Err(YamlError::TooLarge);
+                }
+                let value = anchors.get(&id).map(|(value, _)| value.clone());
+                (value.unwrap_or_default(), 0, weight)
+            }
             Event::SequenceStart(..) | Event::MappingStart(..) if open.len() >= DEPTH => {
                 return Err(YamlError::TooDeep);
             }
             Event::SequenceStart(anchor, _) => {
-                open.push(Open::List(Vec::new(), anchor));
+                open.push((Open::List(Vec::new()), anchor, Weight::of_scalar("")));
                 continue;
             }
             Event::MappingStart(anchor, _) => {
-                open.push(Open::Object(Map::new(), None, anchor));
+                open.push((Open::Object(Map::new(), None), anchor, Weight::of_scalar("")));
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
-                Some(Open::List(list, anchor)) => (Json::Array(list), anchor),
-                Some(Open::Object(object, _, anchor)) => (Json::Object(object), anchor),
+                Some((Open::List(list), anchor, weight)) => (Json::Array(list), anchor, weight),
+                Some((Open::Object(object, _), anchor, weight)) => (Json::Object(object), anchor, weight),
                 None => return Err(YamlError::Unbalanced),
             },
             Event::DocumentEnd => break,
             _ => continue,
         };
         if anchor > 0 {
-            anchors.insert(anchor, value.clone());
+            anchors.insert(anchor, (value.clone(), weight));
         }
-        match open.last_mut() {
-            None => return Ok(value),
-            Some(Open::List(list, _)) => list.push(value),
-            Some(Open::Object(object, key, _)) => match key.take() {
+        let Some((outer, _, weight_of_outer)) = open.last_mut() else {
+            return Ok(value);
+        };
+        weight_of_outer.add(weight);
+        match outer {
+            Open::List(list) => list.push(value),
+            Open::Object(object, key) => match key.take() {
                 Some(key) => drop(object.insert(key, value)),
                 // Keys in JSON are text, so other keys become their text.
                 None => *key = Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
@@ -103,5 +145,22 @@ mod unit {
         assert_eq!(read("{\"a\": null}").unwrap(), json!({"a": null}));
         assert!(read("a: [").is_err());
         assert!(read(&"[".repeat(100)).is_err());
+    }
+
+    #[test]
+    fn aliases_multiply_neither_depth_nor_size_without_limit() {
+        let mut bomb = "a0: &a0 [lol,lol,lol,lol,lol,lol,lol,lol,lol]\n".to_owned();
+        for i in 1..12 {
+            let alias = format!("*a{}", i - 1);
+            bomb.push_str(&format!("a{i}: &a{i} [{}]\n", vec![alias; 9].join(",")));
+        }
+        assert!(matches!(read(&bomb), Err(YamlError::TooLarge)));
+        let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), ["*a"; 100].join(","));
+        assert!(matches!(read(&text), Err(YamlError::TooLarge)));
+        let mut tower = "a0: &a0 []\n".to_owned();
+        for i in 1..100 {
+            tower.push_str(&format!("a{i}: &a{i} [*a{}]\n", i - 1));
+        }
+        assert!(matches!(read(&tower), Err(YamlError::TooDeep)));
     }
 }

@@ -93,20 +93,38 @@ impl Client {
         self.settings.cloud.written(about, &answer)
     }
 
-    async fn list(&self, about: About<'_>, kind: &str, query: &[(&str, &str)]) -> Result<(Answer, Json)> {
+    /// Requests one page of a list, whose elements are in the field `part`.
+    async fn list(
+        &self,
+        about: About<'_>,
+        (kind, part): (&str, &str),
+        query: &[(&str, &str)],
+    ) -> Result<(Answer, Json)> {
         let cloud = &self.settings.cloud;
         let answer = cloud.send(about, Method::GET, ((kind, ""), query), &[], None).await?;
         if !answer.status.is_success() {
             return Err(cloud.problem(about, &answer));
         }
-        let json = serde_json::from_slice(&answer.body).unwrap_or_default();
-        Ok((answer, json))
+        let json: Option<Json> = serde_json::from_slice(&answer.body).ok();
+        match json.filter(|json| json[part].is_array()) {
+            Some(json) => Ok((answer, json)),
+            // Read as an empty list, it would mean that there is no object.
+            None => {
+                let (url, bucket) = (&cloud.url, &cloud.bucket);
+                let detail = format!(
+                    "{} failed: for the bucket {bucket:?}, {url} answered with something that is no list of objects. A proxy may \
+                     have answered instead of the service.",
+                    about.what
+                );
+                Err(problem(about.summary, detail))
+            }
+        }
     }
 
     async fn page(&self, about: About<'_>, place: Option<String>) -> Result<Page> {
         let mut query = vec![("prefix", self.settings.prefix.as_str()), ("limit", "1000")];
         query.extend(place.as_deref().map(|place| ("start", place)));
-        let (_, json) = self.list(about, OBJECTS, &query).await?;
+        let (_, json) = self.list(about, (OBJECTS, "objects"), &query).await?;
         let objects = json["objects"].as_array().into_iter().flatten();
         Ok(Page {
             names: objects.map(|object| name_of(object).to_owned()).collect(),
@@ -118,7 +136,7 @@ impl Client {
     async fn versions(&self, about: About<'_>, object: &str, place: Option<String>) -> Result<Page> {
         let mut query = vec![("prefix", object)];
         query.extend(place.as_deref().map(|place| ("page", place)));
-        let (answer, json) = self.list(about, "objectversions", &query).await?;
+        let (answer, json) = self.list(about, ("objectversions", "items"), &query).await?;
         // The prefix also matches other objects whose names begin in the same way.
         let items = json["items"].as_array().into_iter().flatten();
         let own = items.filter(|version| name_of(version) == object);
@@ -133,6 +151,15 @@ impl Client {
 
 fn name_of(item: &Json) -> &str {
     item["name"].as_str().unwrap_or_default()
+}
+
+/// Returns true if an answer with the status 404 is about an object. A missing bucket or namespace has the same status, and is an
+/// error.
+fn is_of_object(answer: &Answer) -> bool {
+    !matches!(
+        code_and_message(answer).0.as_str(),
+        "BucketNotFound" | "NamespaceNotFound"
+    )
 }
 
 #[async_trait]
@@ -175,17 +202,10 @@ impl LockedStore for Client {
                 revision: Revision::named(answer.header("etag")),
                 state: Some(answer.body),
             }),
-            // Only a missing object means that there is no state; a missing bucket is an error.
-            404 if !matches!(
-                code_and_message(&answer).0.as_str(),
-                "BucketNotFound" | "NamespaceNotFound"
-            ) =>
-            {
-                Ok(Snapshot {
-                    state: None,
-                    revision: Some(Revision::Absent),
-                })
-            }
+            404 if is_of_object(&answer) => Ok(Snapshot {
+                state: None,
+                revision: Some(Revision::Absent),
+            }),
             _ => Err(self.settings.cloud.problem(about, &answer)),
         }
     }
@@ -305,8 +325,7 @@ impl LockRecord for LockObject<'_> {
                     format!("The object {:?} has no lock information in it.", self.object),
                 )),
             },
-            // A missing bucket has the same status, but is an error.
-            404 if code_and_message(&answer).0 != "BucketNotFound" => Ok(None),
+            404 if is_of_object(&answer) => Ok(None),
             _ => Err(self.client.settings.cloud.problem(about, &answer)),
         }
     }
@@ -327,7 +346,7 @@ impl LockRecord for LockObject<'_> {
         match answer.status.as_u16() {
             200..=299 => Ok(Removed::Done),
             412 => Ok(Removed::Changed),
-            404 if code_and_message(&answer).0 != "BucketNotFound" => Ok(Removed::Changed),
+            404 if is_of_object(&answer) => Ok(Removed::Changed),
             _ => Err(self.client.settings.cloud.problem(about, &answer)),
         }
     }

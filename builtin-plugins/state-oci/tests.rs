@@ -3,10 +3,12 @@
 
 use std::sync::{Arc, Mutex};
 
+use monoform_sdk::state_store::LockInfo;
 use serde_json::json;
 use store_client::Url;
-use store_client::about::About;
+use store_client::about::{About, UNLOCK};
 use store_client::guard::LockedStore as _;
+use store_client::lock::Found;
 use store_client::testing::{Asked, Reply, Server};
 
 use crate::auth::{Source, TextOrFile};
@@ -159,4 +161,43 @@ async fn machines_are_known_by_their_certificates() {
     assert_eq!(client.read("default").await.unwrap().state, None);
     let tokens = server.asked().iter().filter(|asked| asked.path() == "/v1/x509").count();
     assert_eq!(tokens, 1, "a token that holds is not asked for again");
+}
+
+#[tokio::test]
+async fn a_list_that_is_no_list_is_an_error_and_not_empty() {
+    for body in ["<html>log in</html>", "{}", "{\"objects\": null}"] {
+        let server = Server::start(move |_: &Asked| Reply::new(200, body)).await;
+        let (own, _) = key::fresh().unwrap();
+        let client = client(&server, Source::User(Identity::of_token("t", own)));
+        for told in [
+            client.workspaces().await.unwrap_err(),
+            client.delete("w").await.unwrap_err(),
+        ] {
+            let detail = &told.0[0].detail;
+            assert!(
+                detail.contains(server.address()) && detail.contains("bucket \"b\""),
+                "{detail}"
+            );
+        }
+        assert!(
+            server.asked().iter().all(|asked| asked.method == "GET"),
+            "nothing is deleted"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_missing_bucket_or_namespace_is_no_missing_lock() {
+    for code in ["BucketNotFound", "NamespaceNotFound", "ObjectNotFound"] {
+        let body = json!({"code": code, "message": "none"}).to_string();
+        let server = Server::start(move |_: &Asked| Reply::new(404, body.clone())).await;
+        let (own, _) = key::fresh().unwrap();
+        let client = client(&server, Source::User(Identity::of_token("t", own)));
+        let is_object = code == "ObjectNotFound";
+        let lock = client.lock_records("default").unwrap().remove(0);
+        assert_eq!(lock.find(UNLOCK).await.is_ok(), is_object, "{code}");
+        let found = Found::new(LockInfo::new("test", "1"));
+        assert_eq!(lock.remove(&found).await.is_ok(), is_object, "{code}");
+        assert_eq!(client.read("default").await.is_ok(), is_object, "{code}");
+    }
 }

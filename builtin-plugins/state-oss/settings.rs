@@ -26,11 +26,12 @@ pub(crate) struct Settings {
 
 /// Parses an address; the scheme defaults to https.
 fn address(attribute: &str, text: &str) -> Result<Url> {
-    let full = match text.starts_with("http") {
+    let full = match text.contains("://") {
         true => text.to_owned(),
         false => format!("https://{text}"),
     };
-    let url = Url::parse(&full).ok().filter(Url::has_host);
+    let is_usable = |url: &Url| url.has_host() && matches!(url.scheme(), "http" | "https");
+    let url = Url::parse(&full).ok().filter(is_usable);
     url.ok_or_else(|| problem(attribute, format!("{text:?} is not the address of a server.")).into())
 }
 
@@ -205,5 +206,28 @@ fn of_environment() -> Result<u32> {
             let detail = format!("The environment variable {variable} must be a number of seconds, and is {text:?}.");
             problem("assume_role_session_expiration", detail).into()
         }),
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn addresses_without_a_scheme_have_https() {
+        let of = |text: &str| address("endpoint", text).map(|url| url.to_string());
+        for (text, url) in [
+            ("oss-cn-beijing.aliyuncs.com", "https://oss-cn-beijing.aliyuncs.com/"),
+            ("httpd.example.com", "https://httpd.example.com/"),
+            ("https.example.com:8443", "https://https.example.com:8443/"),
+            ("http://127.0.0.1:9000", "http://127.0.0.1:9000/"),
+            ("HTTPS://oss.example.com", "https://oss.example.com/"),
+        ] {
+            assert_eq!(of(text).unwrap(), url);
+        }
+        for text in ["", "ftp://oss.example.com", "https://"] {
+            let told = of(text).unwrap_err();
+            assert!(told.0[0].detail.contains("not the address of a server"), "{told:?}");
+        }
     }
 }

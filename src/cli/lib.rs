@@ -21,6 +21,7 @@ pub mod env;
 mod guards;
 mod guide;
 mod interrupt;
+mod json_into;
 mod lanes;
 mod last_reads;
 mod loading;

@@ -358,7 +358,7 @@ impl<'s> Operation<'s> {
     /// Returns the view that the command line selects: text or JSON.
     fn reporter(&self, work: Work) -> Reporter {
         match &self.session.stream {
-            Some(stream) => Reporter::new(vec![stream.clone()]),
+            Some(stream) => Reporter::new(vec![stream.clone() as Arc<dyn OperationView>]),
             None => self.showing(Progress::new, work),
         }
     }
@@ -378,6 +378,9 @@ impl<'s> Operation<'s> {
             let sections = sections.filter(|_| !ui.is_terminal() && invocation.shown.form == Form::Whole);
             // First, so that a section begins before the lines in it.
             views.insert(0, Arc::new(StatusLines::new(ui.clone(), work, sections)));
+        }
+        if let Some(stream) = &self.session.beside {
+            views.push(stream.clone());
         }
         if let Some(live) = Live::start(ui, work) {
             views.push(live);

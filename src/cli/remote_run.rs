@@ -49,6 +49,12 @@ pub fn perform(session: &Session, request: &Request<'_>) -> Result<Option<Status
     let context = session.hosted();
     let hosted = workspace::of_operation(&context, &project.config).within(&project.sources)?;
     let Some(hosted) = hosted else { return Ok(None) };
+    if session.beside.is_some() {
+        return Err(Failure::usage(
+            "Invalid output format",
+            "The option -json-into is for operations on this machine, and this workspace runs its operations on a server.",
+        ));
+    }
     session.show_now(&problems, &project.sources);
     let arguments = request.arguments;
     let run = hosted::Request {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use config::files::Disk;
 use config::values::{SetVariables, ValueInputs, VariableFlag};
+use engine::inputs::ModuleDeprecations;
 use files::mounts::Mounts;
 use packages::cli_config::CliConfig;
 use packages::{Catalog, Settings, builtin::Builtins};
@@ -53,7 +54,9 @@ pub struct Surroundings {
     pub cli_config: CliConfig,
     /// Diagnostics about the CLI configuration, which the dispatcher has shown.
     pub cli_problems: Diagnostics,
-    /// Working directory before `-chdir`, as `path.cwd` returns it: with `/` as separator on every system.
+    /// Modules whose deprecations are warned about.
+    pub deprecations: ModuleDeprecations,
+    /// Working directory before `-chdir`, as `path.cwd` returns it: with `/` between its steps on every system.
     pub original_dir: PathBuf,
     pub working_dir: PathBuf,
     /// Modules that are read from memory, because they cannot be installed anywhere.
@@ -118,6 +121,7 @@ impl Session {
             builtins: self.builtins.clone(),
             cli_config: self.cli_config.clone(),
             cli_problems: self.cli_problems.clone(),
+            deprecations: self.deprecations,
             original_dir: self.original_dir.clone(),
             working_dir: dir,
             mounts: self.mounts.clone(),
@@ -180,6 +184,7 @@ impl Surroundings {
             builtins,
             cli_config,
             cli_problems: Diagnostics::new(),
+            deprecations: ModuleDeprecations::default(),
             original_dir: working_dir.clone(),
             working_dir,
             mounts: OnceLock::new(),

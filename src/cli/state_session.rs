@@ -131,8 +131,11 @@ pub fn location(session: &Session) -> Result<StateLocation, Failure> {
     backend::selected(&session.stores(), Some(&project.config)).within(&project.sources)
 }
 
-/// Reports the errors of the configuration if variables are set on the command line: only then do they matter.
-fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Result<(), Failure> {
+/// Refuses a configuration with errors if variables are set on the command line, since the errors matter only then.
+///
+/// # Errors
+/// The configuration has errors, and variables are set.
+pub fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Result<(), Failure> {
     let errors: Diagnostics = problems.into_iter().filter(Diagnostic::is_error).collect();
     if session.invocation.variables.is_empty() || errors.is_empty() {
         return Ok(());
@@ -147,6 +150,7 @@ fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Result
 pub fn backend_of_all(session: &Session) -> Result<StateBackend, Failure> {
     let (project, problems) = workdir::read(session);
     accept_version(&project, &problems)?;
+    accept(session, &project, problems)?;
     backend::current(&session.stores(), Some(&project.config)).within(&project.sources)
 }
 

@@ -88,6 +88,7 @@ impl stores::Console for Surroundings {
 
     fn note(&self, tone: Tone, text: &str) {
         let style = self.ui.style();
+        let plain = text;
         // Text in a stream is not for a terminal of some width.
         let text = match self.stream {
             Some(_) => text.to_owned(),
@@ -101,6 +102,9 @@ impl stores::Console for Surroundings {
                 None => style.bold(&text),
             },
         };
+        if let Some(beside) = &self.beside {
+            beside.log(plain.trim());
+        }
         match &self.stream {
             Some(stream) => stream.log(text.trim()),
             None => self.ui.line(text),
@@ -116,6 +120,9 @@ impl stores::Console for Surroundings {
     }
 
     fn waits_for_lock(&self) {
+        if let Some(beside) = &self.beside {
+            beside.acquiring_lock(LOCKING);
+        }
         match &self.stream {
             Some(stream) => stream.acquiring_lock(LOCKING),
             None if self.form.beside_results => self.ui.err(format!("{LOCKING}\n")),

@@ -303,6 +303,7 @@ pub fn environment(surroundings: &Surroundings, workspace: &str) -> EvaluationEn
         },
         witness: None,
         program: surroundings.ui.program,
+        deprecations: surroundings.deprecations,
     }
 }
 

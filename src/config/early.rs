@@ -23,13 +23,23 @@ use syntax::content::{Near, hint, near};
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::decode;
-use crate::loader::RootVariables;
 use crate::model::{CallAddress, CheckRule, Module, ModuleCall, Variable};
-use crate::values;
+use crate::values::{self, SetVariables};
 use crate::version::{Constraint, Dialect};
 
 /// Values of a module's const variables. A missing one has been reported, or cannot be known here.
 pub type ConstValues = BTreeMap<Arc<str>, Value>;
+
+/// Source of the values of a root module's variables, for what is evaluated while the tree of modules is loaded.
+#[derive(Clone, Copy, Debug)]
+pub enum RootVariables<'o> {
+    /// Defaults only. A variable without a default has no value, and that is not reported.
+    None,
+    /// Values that are known already, such as those of a saved plan. A missing one has its default.
+    Known(&'o ConstValues),
+    /// Values set by the environment, files and flags. A missing one is an error.
+    Set(&'o SetVariables),
+}
 
 /// Source of the values of variables that are not const.
 #[derive(Clone, Copy)]
@@ -201,8 +211,9 @@ impl<'m> EarlyModule<'m> {
             let Ok(reference) = lang::refs::whole_reference(traversal) else {
                 continue;
             };
-            let workspace = matches!(&reference.subject, Referenceable::Terraform(name) if &**name == "workspace");
-            if !(argument.allows)(&reference.subject) && !(workspace && self.selected.is_some()) {
+            let is_workspace = matches!(&reference.subject, Referenceable::Terraform(name) if &**name == "workspace");
+            let is_allowed = (argument.allows)(&reference.subject) || (is_workspace && self.selected.is_some());
+            if !is_allowed {
                 diagnostics.push(
                     Diagnostic::error(
                         format!("Invalid module {}", argument.name),

@@ -45,13 +45,12 @@ fn ends_with(name: &str, endings: &[(&str, &str)]) -> bool {
 pub(crate) fn select(names: &mut Vec<String>, mode: Mode) -> Vec<String> {
     let all: Vec<(&str, &str)> = CONFIGURATION.into_iter().chain(TESTS).collect();
     let pair = |name: &str| {
-        let found = all.iter().find_map(|(terraform, opentofu)| {
+        all.iter().find_map(|(terraform, opentofu)| {
             let own = name
                 .strip_suffix(opentofu)
                 .map(|stem| (format!("{stem}{terraform}"), true));
             own.or_else(|| Some((format!("{}{opentofu}", name.strip_suffix(terraform)?), false)))
-        });
-        found
+        })
     };
     // Directories without files of OpenTofu, nearly all of them, need no list of pairs.
     if !names.iter().any(|name| pair(name).is_some_and(|(_, own)| own)) {

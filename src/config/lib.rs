@@ -34,9 +34,8 @@ pub mod version;
 #[cfg(test)]
 mod fixture_tests;
 
-pub use early::ConstValues;
+pub use early::{ConstValues, RootVariables};
 pub use loader::{
-    LoadOptions, Loaded, RootModule, RootVariables, load, load_for_installation, load_for_tests, load_root,
-    load_with_queries,
+    LoadOptions, Loaded, RootModule, load, load_for_installation, load_for_tests, load_root, load_with_queries,
 };
 pub use model::*;

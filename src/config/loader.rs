@@ -2,25 +2,26 @@
 
 mod directory;
 mod file_kind;
+mod listing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use addrs::program::Mode;
 use files::io_reason;
 use syntax::content;
 use syntax::{Diagnostic, Diagnostics, Range, Severity, SourceMap};
 
-use crate::early::{ConstValues, EarlyModule, Others};
+use crate::early::{ConstValues, EarlyModule, Others, RootVariables};
 use crate::files::{FileSource, clean, join};
 use crate::losses::surrounds;
 use crate::manifest::Manifest;
 use crate::model::{CallAddress, Config, LiteralAddress, Module, ModuleCall, ModuleNode, Variable};
 use crate::source_address::ModuleSource;
-use crate::values::{self, SetVariables};
+use crate::values;
 use crate::version::{Constraint, Version};
-use crate::{decode, file_names, providers};
-use file_kind::FileKind;
+use crate::{decode, providers};
+pub(crate) use listing::{configuration_files, contradiction};
+pub use listing::{has_configuration, has_queries};
 
 /// Depth limit of the module tree. Symbolic links could make it infinite.
 const MAX_DEPTH: usize = 64;
@@ -51,17 +52,6 @@ impl<'o> LoadOptions<'o> {
             workspace: "default",
         }
     }
-}
-
-/// Source of the values of the root module's const variables.
-#[derive(Clone, Copy, Debug)]
-pub enum RootVariables<'o> {
-    /// Defaults only. A variable without a default has no value, and that is not reported.
-    None,
-    /// Values that are already known, such as those of a saved plan. A missing one has its default.
-    Known(&'o ConstValues),
-    /// Values set by the environment, files and flags. A missing one is an error.
-    Set(&'o SetVariables),
 }
 
 /// A loaded configuration with its sources and diagnostics.
@@ -232,22 +222,6 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
     }
 }
 
-/// Returns the warning about files of OpenTofu that have a file of Terraform beside them.
-pub(crate) fn contradiction(left_out: &[String]) -> Option<Diagnostic> {
-    let first = left_out.first()?;
-    let more = match left_out.len() - 1 {
-        0 => String::new(),
-        count => format!(" (and {count} more)"),
-    };
-    Some(Diagnostic::warning(
-        "File of OpenTofu is not read",
-        format!(
-            "Beside {first}{more} is a file of Terraform with the same name, and that one is read. For the other one, set \
-             MONOFORM_MODE=opentofu; set MONOFORM_MODE=terraform if Terraform's is meant."
-        ),
-    ))
-}
-
 /// The module of a directory alone, without the modules that it calls.
 #[derive(Clone, Debug)]
 pub struct RootModule {
@@ -271,36 +245,6 @@ pub fn load_root(files: &dyn FileSource, dir: &str, tool_version: &str) -> std::
         sources: loader.sources,
         diagnostics: loader.diagnostics,
     })
-}
-
-/// Lists the files of a directory that the mode of the process reads, and those of OpenTofu that it leaves out in favour of Terraform's
-/// files.
-fn listed(files: &dyn FileSource, dir: &str) -> std::io::Result<(Vec<(FileKind, String)>, Vec<String>)> {
-    let mut names = files.list(dir)?;
-    let left_out = file_names::select(&mut names, Mode::current());
-    let kinds = names
-        .into_iter()
-        .filter_map(|name| Some((FileKind::from_name(&name)?, name)));
-    let left_out = left_out.into_iter().filter(|name| FileKind::from_name(name).is_some());
-    Ok((kinds.collect(), left_out.collect()))
-}
-
-/// Lists the configuration files of a directory, each with true if it is JSON.
-pub(crate) fn configuration_files(files: &dyn FileSource, dir: &str) -> std::io::Result<Vec<(String, bool)>> {
-    let (kinds, _) = listed(files, dir)?;
-    let own = kinds.into_iter().filter(|(kind, _)| !kind.query);
-    Ok(own.map(|(kind, name)| (join(dir, &name), kind.json)).collect())
-}
-
-/// Returns true if a directory has configuration files.
-pub fn has_configuration(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
-    Ok(listed(files, dir)?.0.iter().any(|(kind, _)| !kind.query))
-}
-
-/// Returns true if a directory has query files.
-pub fn has_queries(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
-    let is_query = |name: &String| FileKind::from_name(name).is_some_and(|kind| kind.query);
-    Ok(files.list(dir)?.iter().any(is_query))
 }
 
 struct Loader<'l> {

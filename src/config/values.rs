@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use addrs::program::Mode;
 use cty::Value;
 use files::io_reason;
 use lang::eval::describe_convert_error;
@@ -269,7 +270,9 @@ pub fn from_prompt(variable: &Variable, text: &str) -> Result<VariableValue, Dia
 
 /// Builds the warning for a deprecated variable of the root module that is set.
 fn deprecated_variable(variable: &Variable, value: &Value) -> Option<Diagnostic> {
-    let deprecated = variable.deprecated.as_ref().filter(|_| value.is_present())?;
+    // OpenTofu leaves this to the author of the module.
+    let warned = value.is_present() && !Mode::current().is_opentofu();
+    let deprecated = variable.deprecated.as_ref().filter(|_| warned)?;
     let warning = Diagnostic::warning("Deprecated variable got a value", &*deprecated.message);
     Some(warning.at(&deprecated.range).within(&variable.range))
 }

@@ -30,6 +30,18 @@ pub struct EvaluationEnvironment {
     pub witness: Option<Arc<dyn Witness>>,
     /// The name of this program in messages.
     pub program: addrs::Program,
+    /// Modules whose deprecations are warned about.
+    pub deprecations: ModuleDeprecations,
+}
+
+/// Modules whose deprecated variables and outputs are warned about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ModuleDeprecations {
+    #[default]
+    All,
+    /// Modules that are called by a local path.
+    Local,
+    None,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -66,7 +66,8 @@ impl Environment {
         Os::CURRENT.cli_configuration(self.home().as_deref(), &variable)
     }
 
-    /// Replaces `$NAME` and `${NAME}`. Unset variables become empty; the second result has their names.
+    /// Replaces `$NAME` and `${NAME}` by the rules of Go's `os.Expand`. Unset variables become empty; the second result has their
+    /// names.
     #[must_use]
     pub fn expand(&self, text: &str) -> (String, Vec<String>) {
         let mut out = String::with_capacity(text.len());
@@ -74,27 +75,38 @@ impl Environment {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('$') {
             out.push_str(before);
-            let (name, tail) = match after.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
-                Some(split) => split,
-                None => {
-                    let end = after
-                        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                        .unwrap_or(after.len());
-                    after.split_at(end)
-                }
-            };
-            if name.is_empty() {
-                out.push('$');
-            } else if let Some(value) = self.find(Os::CURRENT, name) {
-                out.push_str(value);
-            } else {
-                missing.push(name.to_owned());
+            let (name, tail) = reference(after);
+            match name {
+                None => out.push('$'),
+                Some("") => {}
+                Some(name) => match self.find(Os::CURRENT, name) {
+                    Some(value) => out.push_str(value),
+                    None => missing.push(name.to_owned()),
+                },
             }
             rest = tail;
         }
         out.push_str(rest);
         (out, missing)
     }
+}
+
+/// Splits the text after a `$` into the name of a variable and the rest. The name is `None` if the `$` stands for itself, and empty
+/// in what Go drops: `${}`, and `${` that is not closed.
+fn reference(text: &str) -> (Option<&str>, &str) {
+    if let Some(inner) = text.strip_prefix('{') {
+        let (name, tail) = inner.split_once('}').unwrap_or(("", inner));
+        return (Some(name), tail);
+    }
+    // Parameters of shells have one character.
+    let end = match text.starts_with(|c: char| "*#$@!?-".contains(c) || c.is_ascii_digit()) {
+        true => 1,
+        false => text
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(text.len()),
+    };
+    let (name, tail) = text.split_at(end);
+    (Some(name).filter(|name| !name.is_empty()), tail)
 }
 
 #[cfg(test)]
@@ -105,8 +117,29 @@ mod tests {
     fn variables_are_expanded_in_both_forms() {
         let environment = Environment::from([("HOME".to_owned(), "/h".to_owned())]);
         assert_eq!(environment.expand("$HOME/x${HOME}y$HOME").0, "/h/x/hy/h");
-        assert_eq!(environment.expand("$ a $$"), ("$ a $$".to_owned(), vec![]));
+        assert_eq!(environment.expand("$ a $/x$"), ("$ a $/x$".to_owned(), vec![]));
         assert_eq!(environment.expand("$NO/x"), ("/x".to_owned(), vec!["NO".to_owned()]));
+    }
+
+    #[test]
+    fn unusual_references_are_those_of_go() {
+        let variables = [("HOME", "/h"), ("1", "one"), ("$", "dollar")];
+        let environment = Environment::from(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        for (text, expanded) in [
+            ("a${}b", "ab"),
+            ("${}$HOME", "/h"),
+            ("${", ""),
+            ("a${HOME", "aHOME"),
+            ("$1x", "onex"),
+            ("${1}x", "onex"),
+            ("$$x", "dollarx"),
+            ("${$}", "dollar"),
+            ("$é", "$é"),
+        ] {
+            assert_eq!(environment.expand(text), (expanded.to_owned(), vec![]), "{text}");
+        }
+        assert_eq!(environment.expand("$10").1, Vec::<String>::new());
+        assert_eq!(environment.expand("$-x${HOME }").1, ["-", "HOME "]);
     }
 
     #[test]

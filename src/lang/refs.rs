@@ -486,9 +486,7 @@ fn walk<'e>(expr: &'e Expr, bound: &mut Vec<Arc<str>>, f: &mut dyn FnMut(Node<'e
         }
         Expr::Call(c) => {
             f(Node::Call(&c.name, &c.name_range));
-            for arg in &c.args {
-                walk(arg, bound, f);
-            }
+            c.args.iter().for_each(|arg| walk(arg, bound, f));
         }
         Expr::Conditional {
             condition,

@@ -15,8 +15,14 @@ pub(crate) fn public(package: &str) -> String {
         ]
         .contains(&name)
     };
-    // Addresses that are signed already, by AWS or by Azure (SAS), are as good as a key until they expire.
-    let hides = |name: &str| secret(name) || name.starts_with("X-Amz-") || name.eq_ignore_ascii_case("sig");
+    // Addresses that are signed already are as good as a key until they expire. `sig` is of Azure (SAS), `Signature` of CloudFront
+    // and of the older signatures of AWS, Google Cloud and Alibaba Cloud.
+    let is_of_signature = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        let prefixes = ["x-amz-", "x-goog-", "x-oss-"];
+        prefixes.iter().any(|prefix| name.starts_with(prefix)) || ["sig", "signature"].contains(&&*name)
+    };
+    let hides = |name: &str| secret(name) || is_of_signature(name);
     if url.password().is_some() {
         // An address that has a password can be given another.
         let _ = url.set_password(Some("redacted"));
@@ -35,4 +41,45 @@ pub(crate) fn public(package: &str) -> String {
         url.query_pairs_mut().clear().extend_pairs(pairs);
     }
     way.map_or_else(|| url.to_string(), |way| format!("{way}::{url}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_keys_and_signatures_are_hidden() {
+        for (address, shown) in [
+            (
+                "https://storage.googleapis.com/b/m.zip?X-Goog-Credential=c%40p&X-Goog-Signature=s&archive=zip",
+                "https://storage.googleapis.com/b/m.zip?X-Goog-Credential=redacted&X-Goog-Signature=redacted&archive=zip",
+            ),
+            (
+                "https://b.s3.amazonaws.com/m.zip?x-amz-signature=s",
+                "https://b.s3.amazonaws.com/m.zip?x-amz-signature=redacted",
+            ),
+            (
+                "https://d.cloudfront.net/m.zip?Expires=1&Signature=s",
+                "https://d.cloudfront.net/m.zip?Expires=1&Signature=redacted",
+            ),
+            (
+                "https://a.blob.core.windows.net/c/m.zip?sv=1&sig=s",
+                "https://a.blob.core.windows.net/c/m.zip?sv=1&sig=redacted",
+            ),
+            (
+                "git::https://user:word@example.com/m.git?ref=v1",
+                "git::https://user:redacted@example.com/m.git?ref=v1",
+            ),
+            (
+                "s3::https://s3.amazonaws.com/b/m.zip?aws_access_key_secret=s",
+                "s3::https://s3.amazonaws.com/b/m.zip?aws_access_key_secret=redacted",
+            ),
+            (
+                "git::https://example.com/m.git?ref=signature",
+                "git::https://example.com/m.git?ref=signature",
+            ),
+        ] {
+            assert_eq!(public(address), shown);
+        }
+    }
 }

@@ -101,7 +101,7 @@ pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
     changed.unwrap_or_else(|| object.clone())
 }
 
-/// Returns true if the path is in a write-only attribute.
+/// Returns true if the path is that of a write-only attribute. What is below one is in no stored object.
 #[must_use]
 pub fn is_write_only(schema: &BlockSchema, path: &Path) -> bool {
     let mut node = Some(Node::Block(schema));

@@ -6,6 +6,7 @@ use std::fmt;
 use cty::{Path, Type, Value};
 use uuid::Uuid;
 
+use schema::marking::without_write_only;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedObject, Nesting};
 
 /// Characters of a generated string, and its length.
@@ -82,6 +83,7 @@ pub fn with_unknowns(schema: &BlockSchema, object: &Value) -> Value {
 }
 
 /// Fills the computed attributes of an object, with the values that the test sets in `given`, or with generated ones.
+/// Write-only attributes become null, as real providers return them.
 ///
 /// # Errors
 /// A value of the test does not fit its attribute.
@@ -96,34 +98,9 @@ pub fn with_values(
         Some(given) => complete(ty, given, path, &mut draws),
         None => Ok(generated(ty, path, &mut draws)),
     };
-    Filler { holes, fill: &mut fill }.block(schema, object, given, &Path::root())
-}
-
-/// Removes the values of write-only attributes from an object.
-#[must_use]
-pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
-    let paths = schema.attributes.iter().filter(|(_, a)| a.write_only);
-    let names: Vec<_> = paths.map(|(name, _)| name.clone()).collect();
-    let has_blocks = !schema.blocks.is_empty();
-    if (names.is_empty() && !has_blocks) || !object.is_present() {
-        return object.clone();
-    }
-    let Some(entries) = object.entries() else {
-        return object.clone();
-    };
-    Value::object(entries.map(|(name, value)| {
-        let value = if names.contains(name) {
-            Value::null(value.ty().clone())
-        } else if let Some(block) = schema.blocks.get(name).filter(|_| value.is_present()) {
-            match block.nesting {
-                Nesting::Single | Nesting::Group => without_write_only(&block.block, value),
-                _ => value.map_parts(|_, element| without_write_only(&block.block, element)),
-            }
-        } else {
-            value.clone()
-        };
-        (name.clone(), value)
-    }))
+    let mut filler = Filler { holes, fill: &mut fill };
+    let filled = filler.block(schema, object, given, &Path::root())?;
+    Ok(without_write_only(schema, &filled))
 }
 
 type Fill<'f> = dyn FnMut(&Path, &Type, Option<&Value>) -> Result<Value, Unsuitable> + 'f;
@@ -401,5 +378,43 @@ mod tests {
         let wrong = Value::object([("size", Value::string("many"))]);
         let problem = with_values(&schema(), &object, Some(&wrong), Holes::Unknown, draws()).unwrap_err();
         assert!(problem.to_string().starts_with("size: "), "{problem}");
+    }
+
+    #[test]
+    fn write_only_attributes_are_null_at_any_depth() {
+        let secret = AttributeSchema {
+            write_only: true,
+            ..attribute(Type::String, false)
+        };
+        let nested = |nesting| AttributeSchema {
+            ty: AttributeType::Nested(NestedObject {
+                attributes: BTreeMap::from([
+                    (Arc::from("name"), attribute(Type::String, false)),
+                    (Arc::from("secret"), secret.clone()),
+                ]),
+                nesting,
+            }),
+            ..attribute(Type::Dynamic, true)
+        };
+        let schema = BlockSchema {
+            attributes: BTreeMap::from([
+                (Arc::from("one"), nested(Nesting::Single)),
+                (Arc::from("many"), nested(Nesting::List)),
+            ]),
+            ..BlockSchema::default()
+        };
+        let element = Value::object([("name", Value::string("n")), ("secret", Value::string("s"))]);
+        let object = Value::object([
+            ("one", Value::null(element.ty().clone())),
+            ("many", Value::list(element.ty().clone(), vec![element.clone()])),
+        ]);
+        let filled = with_values(&schema, &object, None, Holes::Null, draws()).unwrap();
+        for element in [
+            filled.get("one"),
+            filled.get("many").and_then(|many| many.as_seq()?.first()),
+        ] {
+            let (name, secret) = element.and_then(|e| e.get("name").zip(e.get("secret"))).unwrap();
+            assert!(name.is_present() && secret.is_null(), "{filled:?}");
+        }
     }
 }

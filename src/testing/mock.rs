@@ -11,10 +11,11 @@ use provider::{
     Opened, Output, PlanRequest, PlannedChange, PluginDiagnostic, Provider, ProviderSchema, RawState, ReadRequest,
 };
 use schema::Schema;
+use schema::marking::without_write_only;
 use syntax::{Diagnostic, Diagnostics};
 use uuid::Uuid;
 
-use crate::generate::{Draws, Holes, with_unknowns, with_values, without_write_only};
+use crate::generate::{Draws, Holes, with_unknowns, with_values};
 
 /// Values for computed attributes of a resource type or of one object.
 #[derive(Clone, Debug, Default)]
@@ -99,8 +100,7 @@ impl Mock {
             holes,
             Draws::new(self.seed),
         ) {
-            // As real providers do: the engine refuses an object that has values of write-only attributes.
-            Ok(value) => fine(without_write_only(&schema.block, &value)),
+            Ok(value) => fine(value),
             Err(unsuitable) => Answer {
                 value: object.clone(),
                 diagnostics: problem(

@@ -13,6 +13,8 @@ pub struct Console {
     pub ui: Arc<Ui>,
     /// Stream of machine-readable events, which replaces text output with `-json`.
     pub stream: Option<Arc<Stream>>,
+    /// Stream beside the text, with `-json-into`.
+    pub beside: Option<Arc<Stream>>,
     /// Form of diagnostics in text.
     pub form: diagnostics::Form,
 }
@@ -24,17 +26,25 @@ impl Console {
         Console {
             ui,
             stream: None,
+            beside: None,
             form: diagnostics::Form::default(),
         }
+    }
+
+    /// Returns the streams of machine-readable events: that which takes the place of text, or that beside it.
+    pub fn streams(&self) -> impl Iterator<Item = &Arc<Stream>> {
+        self.stream.iter().chain(&self.beside)
     }
 
     /// Shows diagnostics while the command runs; returns true if one of them is an error. Diagnostics that are known at the end
     /// of the command belong to its outcome.
     pub fn show_now(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
-        if let Some(stream) = &self.stream {
+        for stream in self.streams() {
             for problem in problems {
                 stream.diagnostic(problem, sources);
             }
+        }
+        if self.stream.is_some() {
             return problems.has_errors();
         }
         diagnostics::show(&self.ui, problems, sources, self.form);

@@ -143,37 +143,42 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
     out.push('\n');
 }
 
-/// Folds warnings with the same summary into the first one, whose detail then has the number of the others. Errors are never
-/// folded.
+/// Folds warnings with the same summary into the first one, whose detail then has the number of the others.
 #[must_use]
 pub fn fold_warnings(diagnostics: Diagnostics) -> Diagnostics {
+    fold(diagnostics, |severity| severity == Severity::Warning)
+}
+
+/// Folds diagnostics of these severities with the same summary into the first one.
+fn fold(diagnostics: Diagnostics, folds: impl Fn(Severity) -> bool) -> Diagnostics {
     let mut out: Vec<Diagnostic> = Vec::new();
-    let mut places: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
+    let mut places: std::collections::HashMap<(bool, String), usize> = std::collections::HashMap::new();
     let mut more: Vec<(usize, usize)> = Vec::new();
     for diagnostic in diagnostics {
-        // Warnings without a source range are not about a place in the configuration, and have little in common but the summary.
+        // Those without a source range are not about a place in the configuration, and have little in common but the summary.
         let alone = diagnostic.subject.is_none() || diagnostic.extra == Extra::OfCheck;
-        if diagnostic.severity == Severity::Error || alone {
+        if !folds(diagnostic.severity) || alone {
             out.push(diagnostic);
             continue;
         }
-        match places.get(&diagnostic.summary) {
+        match places.get(&(diagnostic.is_error(), diagnostic.summary.clone())) {
             Some(&at) => match more.iter_mut().find(|(i, _)| *i == at) {
                 Some((_, n)) => *n += 1,
                 None => more.push((at, 1)),
             },
             None => {
-                places.insert(diagnostic.summary.clone(), out.len());
+                places.insert((diagnostic.is_error(), diagnostic.summary.clone()), out.len());
                 out.push(diagnostic);
             }
         }
     }
     for (at, n) in more {
         let first = &mut out[at];
+        let what = if first.is_error() { "error" } else { "warning" };
         let words = if n == 1 {
-            "(and one more similar warning elsewhere)".into()
+            format!("(and one more similar {what} elsewhere)")
         } else {
-            format!("(and {n} more similar warnings elsewhere)")
+            format!("(and {n} more similar {what}s elsewhere)")
         };
         first.detail = format!("{}\n\n{words}", first.detail).trim_start().to_owned();
         first.extra = Extra::Folded(n);
@@ -186,7 +191,11 @@ pub fn fold_warnings(diagnostics: Diagnostics) -> Diagnostics {
 pub struct Form {
     /// Shows only summaries: `-compact-warnings`.
     pub compact: bool,
-    /// Writes warnings to standard error, because standard output has a result for programs.
+    /// Shows similar warnings one by one: `-consolidate-warnings=false`.
+    pub separate_warnings: bool,
+    /// Shows similar errors as one: `-consolidate-errors`.
+    pub fold_errors: bool,
+    /// Writes warnings to standard error, because standard output has a result that programs read.
     pub beside_results: bool,
 }
 
@@ -197,7 +206,11 @@ pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, form: Form)
         return;
     }
     // A loop over hundreds of instances can produce the same warning for each.
-    let mut list = fold_warnings(diagnostics.clone()).0;
+    let folded = fold(diagnostics.clone(), |severity| match severity {
+        Severity::Error => form.fold_errors,
+        _ => !form.separate_warnings,
+    });
+    let mut list = folded.0;
     // By source range, those without one first; otherwise the order stays.
     list.sort_by_key(|d| d.subject.as_ref().map(|s| (s.file.clone(), s.start.byte)));
     let (errors, warnings): (Vec<_>, Vec<_>) = list.into_iter().partition(Diagnostic::is_error);

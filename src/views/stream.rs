@@ -67,7 +67,13 @@ impl Stream {
         stream
     }
 
-    /// Leaves out the objects that are refreshed, read and planned from now on: `-summary`.
+    /// Returns the first write error, if there was one.
+    #[must_use]
+    pub fn write_error(&self) -> Option<std::io::Error> {
+        self.ui.write_error()
+    }
+
+    /// Leaves out from here on the objects that are refreshed, read and planned: `-summary`.
     pub fn leave_out_objects(&self) {
         self.brief.store(true, Ordering::Relaxed);
     }

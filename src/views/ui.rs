@@ -103,6 +103,28 @@ impl Ui {
         }
     }
 
+    /// Returns streams for a program that reads a file: standard output is that file, and there is nothing else.
+    #[must_use]
+    pub fn to_file(file: std::fs::File) -> Ui {
+        let stream = |writer: Box<dyn Write + Send>| Stream {
+            writer: Mutex::new(writer),
+            style: Style::PLAIN,
+            width: DEFAULT_WIDTH,
+            terminal: false,
+            error: Mutex::default(),
+        };
+        Ui {
+            out: stream(Box::new(BufWriter::new(file))),
+            err: stream(Box::new(io::sink())),
+            plain: true,
+            program: Program::default(),
+            input: Input::Nobody,
+            live: false,
+            drawn: AtomicBool::new(false),
+            line_begins: AtomicBool::new(true),
+        }
+    }
+
     /// Returns streams that write to memory, as with `-no-color`, without input.
     #[must_use]
     pub fn captured() -> (Arc<Ui>, Captured, Captured) {

@@ -40,7 +40,8 @@ fn crates_that_leave_out_a_kind_of_tests_have_none_of_it() {
             if manifest.contains("\ndoctest = false\n") && has_doc_test(&code) {
                 wrong.push(format!("{} has examples in its documentation", dir.display()));
             }
-            if manifest.contains("\ntest = false\n") && code.contains("#[test]") {
+            let has_tests = code.contains("#[test]") || code.contains("::test]");
+            if manifest.contains("\ntest = false\n") && has_tests {
                 wrong.push(format!("{} has unit tests", dir.display()));
             }
         }

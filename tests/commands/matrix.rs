@@ -287,7 +287,8 @@ fn arguments(command: &str) -> &'static [&'static str] {
         "providers schema" | "query" => &["-json"],
         "providers mirror" | "modules mirror" => &["mirror"],
         "pack" => &["-out=packed", "-config=."],
-        "workspace new" | "workspace delete" => &["other"],
+        "workspace new" | "workspace delete" | "workspace select" => &["other"],
+        "force-unlock" => &["-force", "x"],
         _ => &[],
     }
 }

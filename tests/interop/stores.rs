@@ -277,7 +277,10 @@ pub fn mistakes() {
             store(&format!("{provider}path = \"p\"\nmore = 1")),
             &["Unsupported argument", "more"],
         ),
-        (store(&format!("{provider}path = var.p")), &["Variables not allowed"]),
+        (
+            store(&format!("{provider}path = var.p")),
+            &["Reference to undeclared input variable", "no variable \"p\""],
+        ),
         (
             STORE.replace("keep_dir", "keep_box"),
             &["Unsupported state store", "keep_box", "It has: keep_dir"],

@@ -374,6 +374,12 @@ pub fn static_monoform() -> Option<PathBuf> {
     std::env::var_os("MONOFORM_STATIC").map(PathBuf::from)
 }
 
+/// Returns the directory with the executable for Windows and the drives of Wine, which `MONOFORM_WINDOWS` gives.
+#[must_use]
+pub fn windows_dir() -> Option<PathBuf> {
+    std::env::var_os("MONOFORM_WINDOWS").map(PathBuf::from)
+}
+
 /// Returns the path of a program, if it is installed.
 pub fn which(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;

@@ -17,18 +17,18 @@ impl Windows {
     /// Creates a workspace with files; `None` if there is nothing to test, which is reported under the name of the test.
     #[track_caller]
     pub fn with(files: &[(&str, &str)], test: &str) -> Option<Windows> {
-        Windows::of(Workspace::with(files), test)
+        Windows::in_workspace(Workspace::with(files), test)
     }
 
     /// Creates a workspace with a copy of a directory of this repository.
     #[track_caller]
     pub fn copy_of(dir: &str, test: &str) -> Option<Windows> {
-        Windows::of(Workspace::copy_of(dir), test)
+        Windows::in_workspace(Workspace::copy_of(dir), test)
     }
 
     #[track_caller]
-    fn of(files: Workspace, test: &str) -> Option<Windows> {
-        let Some(dir) = std::env::var_os("MONOFORM_WINDOWS") else {
+    fn in_workspace(files: Workspace, test: &str) -> Option<Windows> {
+        let Some(dir) = support::windows_dir() else {
             support::skip(
                 test,
                 "wine",
@@ -37,7 +37,7 @@ impl Windows {
             return None;
         };
         support::needs("wine", test)?;
-        Some(Windows { files, dir: dir.into() })
+        Some(Windows { files, dir })
     }
 
     /// Returns a command that runs a program for Windows in the workspace.

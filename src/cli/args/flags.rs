@@ -177,6 +177,8 @@ const VERBOSITY: &str = "verbosity";
 
 const COMPACT_WARNINGS: &str = "compact-warnings";
 
+const JSON_INTO: &str = "json-into";
+
 /// Flag of commands that write states without a plan. Its value is in the session.
 pub const IGNORE_REMOTE_VERSION: &str = "ignore-remote-version";
 
@@ -231,6 +233,15 @@ impl Flags<'_> {
         );
     }
 
+    /// Declares `-json-into` of an operation, whose value is in the session: see [`json_into`].
+    pub fn json_into(&mut self) {
+        self.value(
+            JSON_INTO,
+            "PATH",
+            "Write what -json would print into this file, beside the text. The file is private to you, and is replaced.",
+        );
+    }
+
     /// Declares `-json` of a command that prints a stream. It takes effect before flags are parsed, since mistakes in them are
     /// reported in the stream.
     pub fn json_stream(&mut self) {
@@ -240,6 +251,16 @@ impl Flags<'_> {
             "Tell what goes on as JSON, one object a line, and ask nothing.",
         );
     }
+}
+
+/// Returns the value of `-json-into`; none for commands without the flag.
+#[must_use]
+pub fn json_into(matches: &ArgMatches) -> Option<&str> {
+    matches
+        .try_get_one::<String>(JSON_INTO)
+        .ok()
+        .flatten()
+        .map(String::as_str)
 }
 
 /// Returns true if `-compact-warnings` is set; false for commands without the flag.

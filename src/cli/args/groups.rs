@@ -301,6 +301,7 @@ impl FromFlags for OperationFlags {
             input: input(flags),
         };
         flags.json_stream();
+        flags.json_into();
         flags.concise();
         flags.compact_warnings("Show warnings that are not accompanied by errors by their summaries only.");
         out

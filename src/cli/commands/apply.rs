@@ -142,7 +142,7 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
     if let Some(problem) = limits.refusal(saved.plan.view(), session.stream.as_ref()) {
         return operation.finish(Err(Diagnostics::from(problem).into()));
     }
-    if let Some(stream) = &session.stream {
+    for stream in session.streams() {
         stream.planned_changes(&saved.plan.changes);
     }
     perform(session, work, operation, &saved.plan, Diagnostics::new())
@@ -215,9 +215,9 @@ fn planned(
     let Some(plan) = plan else {
         return failed(problems);
     };
-    match &session.stream {
-        Some(stream) => stream.plan(plan.view()),
-        None => views::plan::show(&session.ui, plan.view(), &schemas, session.invocation.shown),
+    session.streams().for_each(|stream| stream.plan(plan.view()));
+    if session.stream.is_none() {
+        views::plan::show(&session.ui, plan.view(), &schemas, session.invocation.shown);
     }
     if problems.has_errors() || plan.errored {
         return failed(problems);
@@ -323,8 +323,8 @@ fn perform(
     problems.extend(more);
     let unfinished = views::completion::text(work.verb, &completion);
     // Without an interrupt, the diagnostics already say what went wrong.
-    if let (Some(stream), Some(text), true) = (&session.stream, &unfinished, operation.interrupted()) {
-        stream.log(text.trim_end());
+    if let (Some(text), true) = (&unfinished, operation.interrupted()) {
+        session.streams().for_each(|stream| stream.log(text.trim_end()));
     }
     let failed = session.show_now(&problems, &operation.project.sources);
     let destroying = work.verb == Verb::Destroy;
@@ -389,19 +389,19 @@ fn summary(session: &Session, plan: &Plan, destroying: bool, done: Done) {
         (invoked, failed) => format!(" Actions: {invoked} invoked, {failed} failed."),
     };
     let text = text + &actions;
-    match &session.stream {
-        Some(stream) => {
-            let operation = if plan.mode == Mode::Destroy { "destroy" } else { "apply" };
-            stream.summary(&text, done, imported, operation);
-        }
-        None => session.ui.line(format!("\n{}", style.good(text))),
+    let operation = if plan.mode == Mode::Destroy { "destroy" } else { "apply" };
+    for stream in session.streams() {
+        stream.summary(&text, done, imported, operation);
+    }
+    if session.stream.is_none() {
+        session.ui.line(format!("\n{}", style.good(text)));
     }
 }
 
 /// Shows the output values of a state.
 pub fn outputs(session: &Session, state: &State) {
-    if let Some(stream) = &session.stream {
-        stream.outputs(state);
+    session.streams().for_each(|stream| stream.outputs(state));
+    if session.stream.is_some() {
         return;
     }
     if state.outputs.is_empty() {

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use addrs::program::Mode;
+use engine::inputs::ModuleDeprecations;
+
 use crate::args::words;
 use crate::env::Env;
 
@@ -20,6 +23,8 @@ pub(super) struct Parsed {
     pub no_color: bool,
     /// Shows warnings by their summaries only.
     pub compact_warnings: bool,
+    /// Values of `-consolidate-warnings`, `-consolidate-errors` and `-deprecation`.
+    pub view: ViewFlags,
     /// Words of the command, separated by blanks.
     pub path: String,
     /// Arguments of the command, with those of the environment.
@@ -28,11 +33,85 @@ pub(super) struct Parsed {
     pub typed: Vec<String>,
 }
 
+/// Flags of OpenTofu about diagnostics. Like `-no-color`, they have their meaning everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ViewFlags {
+    /// Folds similar warnings into one.
+    pub consolidate_warnings: bool,
+    /// Folds similar errors into one.
+    pub consolidate_errors: bool,
+    /// Modules whose deprecations are warned about.
+    pub deprecations: ModuleDeprecations,
+}
+
+impl Default for ViewFlags {
+    fn default() -> ViewFlags {
+        ViewFlags {
+            consolidate_warnings: true,
+            consolidate_errors: false,
+            deprecations: ModuleDeprecations::All,
+        }
+    }
+}
+
+impl ViewFlags {
+    /// Takes the flags out of the arguments. The last value of each counts.
+    fn take(&mut self, arguments: &mut Vec<String>) -> Result<(), CommandLineError> {
+        let mut failed = None;
+        arguments.retain(|argument| match self.read(argument) {
+            Ok(taken) => !taken,
+            Err(error) => {
+                failed.get_or_insert(error);
+                true
+            }
+        });
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Reads an argument; returns true if it is one of these flags.
+    fn read(&mut self, argument: &str) -> Result<bool, CommandLineError> {
+        let Some(flag) = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')) else {
+            return Ok(false);
+        };
+        let (name, value) = match flag.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (flag, None),
+        };
+        let switch = match name {
+            "consolidate-warnings" => &mut self.consolidate_warnings,
+            "consolidate-errors" => &mut self.consolidate_errors,
+            "deprecation" => {
+                self.deprecations = match value.and_then(|value| value.strip_prefix("module:")) {
+                    Some("none") => ModuleDeprecations::None,
+                    Some("local") => ModuleDeprecations::Local,
+                    // As in OpenTofu, other levels mean all.
+                    Some(_) => ModuleDeprecations::All,
+                    None => return Err(CommandLineError::Deprecation),
+                };
+                return Ok(true);
+            }
+            _ => return Ok(false),
+        };
+        *switch = match value {
+            None => true,
+            Some(value) => gotext::boolean(value).ok_or_else(|| CommandLineError::Switch {
+                name: name.to_owned(),
+                value: value.to_owned(),
+            })?,
+        };
+        Ok(true)
+    }
+}
+
 /// Reason why a command line cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandLineError {
     #[error("Invalid -chdir option: must include an equals sign followed by a directory path, like -chdir=example")]
     Chdir,
+    #[error("Invalid -deprecation option: must be -deprecation=module:LEVEL, with the level all, local or none")]
+    Deprecation,
+    #[error("Invalid -{name} option: \"{value}\" is neither true nor false")]
+    Switch { name: String, value: String },
     /// Invalid quoting in an environment variable.
     #[error("Error parsing extra CLI args from {name}: {why}")]
     Extra { name: String, why: &'static str },
@@ -63,6 +142,7 @@ impl Parsed {
                     "no-color" => parsed.no_color = true,
                     "install-autocomplete" => parsed.completion = Some(true),
                     "uninstall-autocomplete" => parsed.completion = Some(false),
+                    _ if Mode::current().has_opentofu() && parsed.view.read(argument)? => {}
                     _ => break,
                 },
             }
@@ -74,7 +154,7 @@ impl Parsed {
             parsed.path = first;
             // The longest sequence of words that is a command, or begins one.
             while let Some(next) = rest.first() {
-                let longer = format!("{} {next}", parsed.path);
+                let longer = format!("{} {}", parsed.path, renamed(&parsed.path, next));
                 if !commands
                     .iter()
                     .any(|path| *path == longer || path.starts_with(&format!("{longer} ")))
@@ -103,6 +183,9 @@ impl Parsed {
         let before = all.len();
         all.retain(|a| a != "-compact-warnings");
         parsed.compact_warnings = all.len() < before;
+        if Mode::current().has_opentofu() {
+            parsed.view.take(&mut all)?;
+        }
         // These flags count everywhere.
         let is = |argument: &String, names: [&str; 2]| {
             let flag = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
@@ -117,6 +200,17 @@ impl Parsed {
         });
         parsed.arguments = all;
         Ok(parsed)
+    }
+}
+
+/// Returns the name of a subcommand that OpenTofu also has under another one.
+fn renamed<'n>(family: &str, name: &'n str) -> &'n str {
+    match (family, name) {
+        ("state", other) if !Mode::current().has_opentofu() => other,
+        ("state", "ls") => "list",
+        ("state", "move") => "mv",
+        ("state", "remove") => "rm",
+        (_, other) => other,
     }
 }
 
@@ -139,6 +233,37 @@ mod tests {
             environment.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))),
         ));
         Parsed::new(&strings(arguments), &env, COMMANDS).unwrap()
+    }
+
+    #[test]
+    fn names_of_opentofu_mean_the_same_commands() {
+        let parsed = parse(&["state", "ls", "a"], &[("TF_CLI_ARGS_state_list", "-state=x")]);
+        assert_eq!(parsed.path, "state list");
+        assert_eq!(parsed.arguments, ["-state=x", "a"]);
+        // Elsewhere, the word is an argument.
+        assert_eq!(parse(&["show", "ls"], &[]).arguments, ["ls"]);
+    }
+
+    #[test]
+    fn flags_about_diagnostics_are_taken_from_anywhere() {
+        let parsed = parse(
+            &[
+                "-consolidate-errors",
+                "plan",
+                "x",
+                "-consolidate-warnings=false",
+                "-deprecation=module:local",
+            ],
+            &[],
+        );
+        assert_eq!(parsed.path, "plan");
+        assert_eq!(parsed.arguments, ["x"]);
+        let expected = ViewFlags {
+            consolidate_warnings: false,
+            consolidate_errors: true,
+            deprecations: ModuleDeprecations::Local,
+        };
+        assert_eq!(parsed.view, expected);
     }
 
     #[test]

@@ -3,10 +3,11 @@
 use stores::backend::{self, Source};
 
 use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::VariableFlags;
 use crate::commands::{Command, confirmed};
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::session::Session;
-use crate::workdir;
+use crate::{state_session, workdir};
 
 pub const COMMAND: Command = Command {
     path: "force-unlock",
@@ -25,6 +26,8 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        // The settings of a backend can depend on variables; their values are in the session.
+        VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
             force: flags.switch("force", false, "Do not ask for confirmation."),
@@ -38,7 +41,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         return Err(Failure::usage("Expected a single argument", "Give the ID of the lock."));
     };
     // Only the backend matters, so other errors of the configuration are ignored.
-    let (project, _) = workdir::read(session);
+    let (project, problems) = workdir::read(session);
+    state_session::accept(session, &project, problems)?;
     let location = backend::selected(&session.stores(), Some(&project.config)).within(&project.sources)?;
     if !arguments.force {
         let explanation = format!(

@@ -60,7 +60,7 @@ use crate::args::{self, Refused, UsageError, flags};
 use crate::env::Env;
 use crate::outcome::{Failure, Outcome, Part, Status};
 use crate::session::{Session, Surroundings};
-use crate::{Invocation, logging, panics, process};
+use crate::{Invocation, json_into, logging, panics, process};
 use files::Environment;
 use views::wrap::indented;
 
@@ -329,7 +329,13 @@ fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui
         cli_problems: problems,
         ..Surroundings::new(ui.clone(), env, builtins, cli_config, working_dir)
     };
-    surroundings.console.form.compact = parsed.compact_warnings;
+    surroundings.console.form = diagnostics::Form {
+        compact: parsed.compact_warnings,
+        separate_warnings: !parsed.view.consolidate_warnings,
+        fold_errors: parsed.view.consolidate_errors,
+        ..surroundings.console.form
+    };
+    surroundings.deprecations = parsed.view.deprecations;
     dispatch(surroundings, &parsed)
 }
 
@@ -406,6 +412,15 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
         }
     };
     surroundings.console.form.compact |= flags::compact_warnings(&matches);
+    if let Some(path) = flags::json_into(&matches) {
+        match json_into::begin(path, as_json) {
+            Ok(stream) => surroundings.console.beside = Some(stream),
+            Err(failure) => {
+                let outcome = wrong_usage(&surroundings, command, failure, as_json);
+                return surroundings.render(outcome);
+            }
+        }
+    }
     if let Some(flag) = flags::for_people(&matches).filter(|_| as_json) {
         let failure = Failure::usage(
             "Incompatible options",
@@ -434,7 +449,8 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
         Err(failure) if failure.is_usage => wrong_usage(&session, command, failure, as_json),
         Err(failure) => failure.into(),
     };
-    session.render(outcome)
+    let status = session.render(outcome);
+    json_into::end(&session, status)
 }
 
 /// Returns the parsed arguments of a command.

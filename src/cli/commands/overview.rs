@@ -57,6 +57,18 @@ pub const GLOBALS: &[(&str, &str)] = &[
     ("-help", "Print this text, or the help of the command that follows."),
     ("-version", "An alias for the \"version\" subcommand."),
     (
+        "-consolidate-warnings=BOOL",
+        "Show similar warnings as one; true if not set. Like the next two options, it can stand anywhere.",
+    ),
+    (
+        "-consolidate-errors=BOOL",
+        "Show similar errors as one; false if not set.",
+    ),
+    (
+        "-deprecation=module:LEVEL",
+        "Modules whose deprecated variables and outputs cause warnings: \"all\", those with \"local\" sources, or \"none\".",
+    ),
+    (
         "-install-autocomplete",
         "Have the shells that you use complete commands and their arguments.",
     ),

@@ -132,9 +132,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             Err(problem) => problems.push(problem),
         }
     }
-    match &session.stream {
-        Some(stream) => stream.plan(plan.view()),
-        None => views::plan::show(&session.ui, plan.view(), &schemas, session.invocation.shown),
+    session.streams().for_each(|stream| stream.plan(plan.view()));
+    if session.stream.is_none() {
+        views::plan::show(&session.ui, plan.view(), &schemas, session.invocation.shown);
     }
     let verdict = fail_on.map(|(kinds, written)| guarded(plan.view(), &kinds, written));
     let guarded = verdict.and_then(|verdict| verdict.reported(session.stream.as_ref()));

@@ -13,7 +13,7 @@ use syntax::{Diagnostic, Diagnostics};
 use views::json::diagnostics;
 
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::LockFlags;
+use crate::args::groups::{LockFlags, VariableFlags};
 use crate::commands::Command;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
@@ -127,6 +127,8 @@ struct ListArguments {
 
 impl FromFlags for ListArguments {
     fn read(flags: &mut Flags<'_>) -> ListArguments {
+        // The settings of a backend can depend on variables; their values are in the session.
+        VariableFlags::read(flags);
         ListArguments {
             positional: flags.positional(),
             json: flags.switch("json", false, "Output the workspaces as JSON."),
@@ -152,6 +154,7 @@ struct NewArguments {
 
 impl FromFlags for NewArguments {
     fn read(flags: &mut Flags<'_>) -> NewArguments {
+        VariableFlags::read(flags);
         NewArguments {
             lock: LockFlags::read(flags),
             positional: flags.positional(),
@@ -171,6 +174,7 @@ struct SelectArguments {
 
 impl FromFlags for SelectArguments {
     fn read(flags: &mut Flags<'_>) -> SelectArguments {
+        VariableFlags::read(flags);
         SelectArguments {
             positional: flags.positional(),
             or_create: flags.switch(
@@ -190,6 +194,7 @@ struct DeleteArguments {
 
 impl FromFlags for DeleteArguments {
     fn read(flags: &mut Flags<'_>) -> DeleteArguments {
+        VariableFlags::read(flags);
         DeleteArguments {
             lock: LockFlags::read(flags),
             positional: flags.positional(),

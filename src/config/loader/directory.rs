@@ -82,7 +82,7 @@ impl Loader<'_> {
 
     /// Reads and parses the files of a module.
     fn parse_directory(&mut self, dir: &str) -> std::io::Result<Parsed> {
-        let (mut names, left_out) = super::listed(self.files, dir)?;
+        let (mut names, left_out) = super::listing::listed(self.files, dir)?;
         names.retain(|(kind, _)| !kind.query || self.queries.as_deref() == Some(dir));
         self.left_out.extend(left_out.iter().map(|name| join(dir, name)));
         // Sorted, so that results do not depend on the order in which the file system lists files.

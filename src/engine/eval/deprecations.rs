@@ -17,6 +17,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use super::objects::ReferencedResource;
 use super::{Evaluator, ModuleScope, Reported};
+use crate::inputs::ModuleDeprecations;
 
 fn warning(deprecation: &Deprecation, range: &Range) -> Diagnostic {
     let mut warning = Diagnostic::warning("Deprecated value used", &*deprecation.message).at(range);
@@ -38,6 +39,16 @@ impl Evaluator<'_> {
             at = parent;
         }
         false
+    }
+
+    /// Returns true if the deprecated variables and outputs of a module are warned about.
+    pub(super) fn warns_about(&self, module: &Module) -> bool {
+        let is_local = |source: &str| source.starts_with("./") || source.starts_with("../");
+        match self.environment.deprecations {
+            ModuleDeprecations::All => true,
+            ModuleDeprecations::Local => self.config.node(module).is_some_and(|node| is_local(&node.source)),
+            ModuleDeprecations::None => false,
+        }
     }
 
     /// Warns of the deprecations of a value as a whole, which is used in a module.

@@ -322,6 +322,7 @@ impl<'a> Evaluator<'a> {
         self.warn_of_deprecations(&value, &child, range);
         if let Some(deprecated) = &variable.deprecated
             && !value.is_null()
+            && self.warns_about(&child)
         {
             self.report([Diagnostic::warning("Deprecated variable got a value", &*deprecated.message).at(range)]);
         }
@@ -467,6 +468,8 @@ impl<'a> Evaluator<'a> {
                     .map(|name| {
                         let value = self.output(&instance, child, name)?;
                         let deprecated = child.module.outputs.get(name).filter(|_| marks_deprecations);
+                        let deprecated =
+                            deprecated.filter(|output| output.deprecated.is_some() && self.warns_about(&child.path));
                         let mark = deprecated.map_or(Marks::NONE, |output| deprecations::mark(&child.path, output));
                         Ok((name.clone(), value.with_marks(mark)))
                     })

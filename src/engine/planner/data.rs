@@ -91,20 +91,26 @@ impl Planner<'_> {
             return Ok(());
         };
         let value = with_marks(value, &marks, p.schema);
-        let object = encode_data(p.schema, &value).map_err(|d| self.context.fail(d))?;
+        self.set_result(p, address, &value)?;
+        evaluator.check_postconditions(instance, Some(value), severity)
+    }
+
+    /// Puts the result of a read into the prior state, and before references.
+    fn set_result(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        value: &Value,
+    ) -> Result<(), Reported> {
+        let object = encode_data(p.schema, value).map_err(|d| self.context.fail(d))?;
         // An unchanged result keeps the stored object, so that it is shared with the state and not written again.
-        let same = self
-            .context
-            .inputs
-            .state
-            .current(address)
-            .is_some_and(|old| **old == object);
-        if !same {
+        let stored = self.context.inputs.state.current(address);
+        if stored.is_none_or(|old| **old != object) {
             self.prior()
                 .set_current(address, &p.provider_address, Some(Arc::new(object)));
         }
         self.context.evaluator.set_object(address, value.clone());
-        evaluator.check_postconditions(instance, Some(value), severity)
+        Ok(())
     }
 
     /// Returns the configuration of a data source, without marks, after the provider has validated it; and its marks.

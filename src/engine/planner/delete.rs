@@ -268,17 +268,7 @@ impl Planner<'_> {
             let written = p.block.map(|b| (&*b.body, p.schema));
             self.context.report(located(answer.diagnostics, written, address))?;
             if !answer.value.planned.is_null() {
-                return Err(self.context.fail(
-                    Diagnostic::error(
-                        "Provider produced invalid plan",
-                        format!(
-                            "Provider \"{}\" planned an object for {address}, which is to be destroyed, where null is \
-                             required. This is a bug in the provider; please report it to its maintainers.",
-                            p.provider_address.provider
-                        ),
-                    )
-                    .about(address),
-                ));
+                return Err(self.context.fail(planned_object(p, address)));
             }
             self.check_identity(p, address, answer.value.identity.as_ref(), true)?;
             private = answer.value.private;
@@ -311,7 +301,17 @@ impl Planner<'_> {
     }
 }
 
-/// Block or record that decides that an object leaves the state without being destroyed.
+/// Error of a provider that plans an object where it is to be destroyed.
+fn planned_object(p: &PlannedResource<'_>, address: &AbsResourceInstance) -> Diagnostic {
+    let detail = format!(
+        "Provider \"{}\" planned an object for {address}, which is to be destroyed, where null is required. This is a bug in the \
+         provider; please report it to its maintainers.",
+        p.provider_address.provider
+    );
+    Diagnostic::error("Provider produced invalid plan", detail).about(address)
+}
+
+/// Source of the decision that an object leaves the state without being destroyed.
 #[derive(Clone, Copy)]
 enum Kept {
     ByConfiguration,

@@ -71,10 +71,8 @@ impl Planner<'_> {
         let mut stored = refreshed.map(|refreshed| refreshed.now);
         if self.spec.options.import.is_some() {
             // Nothing else is planned: the planned values of this object are not known now.
-            let value = match &stored {
-                Some(stored) => stored.marked(p.schema),
-                None => Value::unknown(p.schema.implied_type()),
-            };
+            let unknown = || Value::unknown(p.schema.implied_type());
+            let value = stored.map_or_else(unknown, |stored| stored.marked(p.schema));
             self.context.evaluator.set_object(address, value);
             return Ok(());
         }

@@ -4,7 +4,9 @@ use addrs::{AbsProviderConfig, AbsResourceInstance, Provider};
 use cty::{Marks, Type, Value};
 use engine::execgraph::{ExecGraph, Operation};
 use engine::invocation::{ActionInvocation, InvocationTrigger, LifecycleTrigger};
-use engine::plan::{Action, IdentityChange, ImportedBy, Mode, OutputChange, Reason, ResourceChange};
+use engine::plan::{
+    Action, IdentityChange, ImportedBy, Mode, OutputChange, Reason, ResourceChange, Unread, UnreadInstance,
+};
 
 use state::{CheckResult, CheckStatus, CheckedObject, Codec};
 
@@ -93,6 +95,15 @@ fn sample() -> SavedPlan {
             invoke: Some(addrs::parse::action("action.t.a").unwrap()),
             changes: vec![change.clone(), moved],
             drift: vec![change],
+            unread: Some(Unread {
+                option: "older-than=1h".into(),
+                read: 2,
+                instances: vec![UnreadInstance {
+                    address: address("t.c"),
+                    last_read: Some("2026-01-01T00:00:00Z".into()),
+                }],
+            }),
+            reads: Vec::new(),
             outputs: BTreeMap::from([(
                 "o".into(),
                 OutputChange {

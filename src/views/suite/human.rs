@@ -70,7 +70,7 @@ impl Human {
     fn show(&self, problems: &Diagnostics) {
         let form = diagnostics::Form {
             compact: self.compact,
-            beside_results: false,
+            ..diagnostics::Form::default()
         };
         diagnostics::show(&self.ui, problems, &self.sources, form);
         // An empty line follows warnings, as in Terraform.
