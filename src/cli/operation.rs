@@ -43,7 +43,7 @@ use crate::outcome::{Failure, Outcome, Within as _};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
 use crate::session::Session;
-use crate::state_session::{opening, warn_of_state_flag};
+use crate::state_session::{opening_of_operation, warn_of_state_flag};
 use crate::validation::beyond_loading;
 use crate::workdir::{self, Project};
 
@@ -196,18 +196,12 @@ impl<'s> Operation<'s> {
             session.stores(),
             &Opening {
                 cancelled: &|| stop.is_requested(),
-                ..match &location.backend {
-                    StateBackend::Local(_) => opening(
-                        &location,
-                        &arguments.files,
-                        verb.lock_operation(),
-                        arguments.lock.timeout,
-                    ),
-                    // -state and its relatives are flags of the local backend.
-                    StateBackend::Store(_) => {
-                        Opening::new(location.source(), verb.lock_operation(), arguments.lock.timeout)
-                    }
-                }
+                ..opening_of_operation(
+                    &location,
+                    &arguments.files,
+                    verb.lock_operation(),
+                    arguments.lock.timeout,
+                )
             },
         )?;
         let state = states.state.clone().unwrap_or_default();

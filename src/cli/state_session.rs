@@ -50,7 +50,7 @@ pub fn open_for_push<'s>(session: &'s Session, lock: LockFlags, snapshot: &State
 
 /// Returns the options for opening the state of a location, or of the files in the flags.
 #[must_use]
-pub fn opening<'a>(
+fn opening<'a>(
     location: &StateLocation,
     files: &StateFlags,
     operation: &'a str,
@@ -60,6 +60,21 @@ pub fn opening<'a>(
         out: files.out.as_deref().map(PathBuf::from),
         backup: Backup::optional(files.backup.as_deref()),
         ..Opening::new(source(location, files.state.as_deref()), operation, lock)
+    }
+}
+
+/// Returns the options for opening the state of an operation.
+#[must_use]
+pub fn opening_of_operation<'a>(
+    location: &StateLocation,
+    files: &StateFlags,
+    operation: &'a str,
+    lock: Option<Duration>,
+) -> Opening<'a> {
+    match &location.backend {
+        StateBackend::Local(_) => opening(location, files, operation, lock),
+        // -state and its relatives are flags of the local backend.
+        StateBackend::Store(_) => Opening::new(location.source(), operation, lock),
     }
 }
 

@@ -8,7 +8,7 @@ use config::Config;
 use cty::Value;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use provider::{Provider, ProviderSource, Provisioner, Schemas, StartError};
+use provider::{Provider, ProviderSchema, ProviderSource, Provisioner, Schemas, StartError};
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::Mutex;
@@ -47,6 +47,22 @@ impl<'s> Started<'s> {
             return Err(self.diagnostics);
         }
         Ok(self.providers)
+    }
+}
+
+/// Starts a provider, and loads its schema.
+async fn start_provider(
+    source: &dyn ProviderSource,
+    provider: &addrs::Provider,
+) -> Result<(Arc<dyn Provider>, Arc<ProviderSchema>), StartError> {
+    let running = source.start(provider).await?;
+    match running.schema().await {
+        Ok(schema) => Ok((running, schema)),
+        Err(diagnostics) => {
+            // The functions' process is not among the providers that are closed at the end.
+            running.close().await;
+            Err(diagnostics.into())
+        }
     }
 }
 
@@ -100,18 +116,7 @@ impl<'s> Providers<'s> {
             .map(|provider| (provider, false))
             .chain(functions.into_iter().map(|provider| (provider, true)))
             .map(|(provider, for_functions)| async move {
-                let started = async {
-                    let running = source.start(&provider).await?;
-                    match running.schema().await {
-                        Ok(schema) => Ok((running, schema)),
-                        Err(diagnostics) => {
-                            // The functions' process is not among the providers that are closed at the end.
-                            running.close().await;
-                            Err(diagnostics.into())
-                        }
-                    }
-                };
-                let result = started.await.map_err(StartError::unreported);
+                let result = start_provider(source, &provider).await.map_err(StartError::unreported);
                 (provider, for_functions, result)
             })
             .collect();
