@@ -16,7 +16,11 @@ use crate::args::groups::Parallelism;
 ///
 /// # Errors
 /// A name belongs to no provider that the configuration or the state needs.
-pub fn of(parallelism: &Parallelism, config: &Config, state: &State) -> Result<Option<Arc<Lanes>>, Diagnostic> {
+pub fn for_operation(
+    parallelism: &Parallelism,
+    config: &Config,
+    state: &State,
+) -> Result<Option<Arc<Lanes>>, Diagnostic> {
     if parallelism.is_plain() {
         return Ok(None);
     }

@@ -220,7 +220,7 @@ impl<'s> Operation<'s> {
         };
         let plugins = session.plugins()?;
         let warnings = plugins.resolve(&project.config, &state).within(&project.sources)?;
-        let lanes = lanes::of(&arguments.parallelism, &project.config, &state)?;
+        let lanes = lanes::for_operation(&arguments.parallelism, &project.config, &state)?;
         let (development, warnings): (Vec<_>, Vec<_>) = warnings
             .into_iter()
             .partition(|w| w.summary == packages::selection::DEVELOPMENT);

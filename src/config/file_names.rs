@@ -1,6 +1,8 @@
 //! Names of configuration and test files of Terraform and OpenTofu. If a directory has both of the same name,
 //! OpenTofu reads its own file.
 
+use std::collections::HashSet;
+
 use addrs::program::Mode;
 
 /// Endings of configuration files: Terraform's and OpenTofu's.
@@ -56,7 +58,7 @@ pub(crate) fn select(names: &mut Vec<String>, mode: Mode) -> Vec<String> {
     if !names.iter().any(|name| pair(name).is_some_and(|(_, own)| own)) {
         return Vec::new();
     }
-    let before = names.clone();
+    let before: HashSet<String> = names.iter().cloned().collect();
     let mut contradictions = Vec::new();
     names.retain(|name| {
         let Some((other, own)) = pair(name) else {
