@@ -23,9 +23,14 @@ pub(crate) fn public(package: &str) -> String {
         prefixes.iter().any(|prefix| name.starts_with(prefix)) || ["sig", "signature"].contains(&&*name)
     };
     let hides = |name: &str| secret(name) || is_of_signature(name);
+    // Git services take a token as the user's name, with no password. Names of accounts stay, for they tell addresses apart; the
+    // shortest tokens of GitHub, GitLab and Bitbucket have 20 characters or more.
+    let is_token = |name: &str| name.len() >= 20 && matches!(url.scheme(), "http" | "https");
     if url.password().is_some() {
         // An address that has a password can be given another.
         let _ = url.set_password(Some("redacted"));
+    } else if is_token(url.username()) {
+        let _ = url.set_username("redacted");
     } else if !url.query_pairs().any(|(name, _)| hides(&name)) {
         // The address stays byte for byte if there is nothing to hide: it is also the key of a package in mirrors.
         return package.to_owned();
@@ -69,6 +74,14 @@ mod tests {
             (
                 "git::https://user:word@example.com/m.git?ref=v1",
                 "git::https://user:redacted@example.com/m.git?ref=v1",
+            ),
+            (
+                "git::https://glpat-abcdefghijklmnopqrst@gitlab.com/m.git?ref=v1",
+                "git::https://redacted@gitlab.com/m.git?ref=v1",
+            ),
+            (
+                "git::https://user@example.com/m.git",
+                "git::https://user@example.com/m.git",
             ),
             (
                 "s3::https://s3.amazonaws.com/b/m.zip?aws_access_key_secret=s",
