@@ -211,3 +211,59 @@ fn version_that_is_not_that_of_the_sources_is_refused() {
     let expected = format!("Cargo.toml has version {}, not 0.0.7", env!("CARGO_PKG_VERSION"));
     assert!(ran.stderr.contains(&expected), "{}", ran.all());
 }
+
+#[test]
+fn action_installs_a_release_that_matches_its_checksum() {
+    let test = "action_installs_a_release_that_matches_its_checksum";
+    for program in ["python3", "dpkg-deb", "rpmbuild", "curl", "bash", "tar"] {
+        if support::needs(program, test).is_none() {
+            return;
+        }
+    }
+    let w = workspace();
+    let version = env!("CARGO_PKG_VERSION");
+    let dir = format!("releases/download/v{version}");
+    release(&w, &w.dir().join(&dir).display().to_string(), &[]).ok();
+    std::fs::create_dir_all(w.dir().join("temporary")).expect("a directory");
+    let install = |version: &str, names: &str, processor: &str| {
+        let mut command = w.command(Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/actions/setup/install"));
+        command
+            .env("SETUP_VERSION", version)
+            .env("SETUP_NAMES", names)
+            .env("SETUP_RELEASES", format!("file://{}/releases", w.dir().display()))
+            .env("RUNNER_OS", "Linux")
+            .env("RUNNER_ARCH", processor)
+            .env("RUNNER_TEMP", w.dir().join("temporary"))
+            .env("GITHUB_PATH", w.dir().join("path"))
+            .env("GITHUB_OUTPUT", w.dir().join("output"));
+        support::ran(command.output().expect("the script starts"))
+    };
+    install(&format!("v{version}"), "terraform tofu", "ARM64").ok();
+    assert_eq!(w.read("output"), format!("version={version}\n"));
+    let bin = w.read("path").trim_end().to_owned();
+    for name in ["monoform", "terraform", "tofu"] {
+        w.run_program(Path::new(&bin).join(name), &["here"])
+            .ok()
+            .shows(&["standing in for here"]);
+    }
+    let fails = |ran: Ran, text: &str| {
+        assert_ne!(ran.status, 0, "{}", ran.all());
+        assert!(ran.stdout.contains(&format!("::error::{text}")), "{}", ran.all());
+    };
+    fails(install("1", "", "X64"), "\"1\" is no version");
+    fails(
+        install(version, "", "S390X"),
+        "no executable is released for Linux on S390X",
+    );
+    fails(install(version, "podman", "X64"), "names can be terraform and tofu");
+    fails(install("9.9.9", "", "X64"), "file://");
+    shell(
+        &w.dir().join(&dir),
+        &format!("echo x >> monoform_{version}_linux_amd64.tar.gz"),
+    )
+    .ok();
+    fails(
+        install(version, "", "X64"),
+        &format!("monoform_{version}_linux_amd64.tar.gz is not the file that"),
+    );
+}

@@ -32,6 +32,7 @@
 
 pub mod crash;
 pub mod disk;
+pub mod exchange;
 pub mod kubernetes;
 pub mod oci;
 pub mod ports;
@@ -378,6 +379,12 @@ pub fn static_monoform() -> Option<PathBuf> {
 #[must_use]
 pub fn windows_dir() -> Option<PathBuf> {
     std::env::var_os("MONOFORM_WINDOWS").map(PathBuf::from)
+}
+
+/// Returns the path of an executable for another processor, which `MONOFORM_PROCESSOR` gives.
+#[must_use]
+pub fn other_processor() -> Option<PathBuf> {
+    std::env::var_os("MONOFORM_PROCESSOR").map(PathBuf::from)
 }
 
 /// Returns the path of a program, if it is installed.

@@ -61,41 +61,8 @@ fn killed_run_leaves_its_results_and_no_process() {
 
 #[test]
 fn state_goes_on_from_linux_to_windows_and_back() {
-    let config = |text: &str| {
-        format!(
-            "resource \"random_pet\" \"name\" {{}}\n\nresource \"local_file\" \"file\" {{\n  filename = \"out/${{random_pet.name.id}}.txt\"\n  \
-             content  = {text:?}\n}}\n\nresource \"terraform_data\" \"sum\" {{\n  input = local_file.file.content_sha256\n}}\n"
-        )
-    };
-    let files = [("main.tf", &*config("one"))];
-    let Some(w) = Windows::with(&files, "state_goes_on_from_linux_to_windows_and_back") else {
+    let Some(w) = Windows::with(&[], "state_goes_on_from_linux_to_windows_and_back") else {
         return;
     };
-    w.files.run(&["apply", "-no-color", "-auto-approve"]).ok();
-    let before = w.files.read("terraform.tfstate");
-    w.run(&["plan", "-no-color", "-detailed-exitcode"])
-        .ok()
-        .shows(&["No changes."]);
-    w.run(&["apply", "-no-color", "-auto-approve", "-refresh-only"]).ok();
-    assert_eq!(
-        w.files.read("terraform.tfstate"),
-        before,
-        "equal states are equal bytes"
-    );
-
-    w.files.write("main.tf", &config("two\n"));
-    w.run(&["apply", "-no-color", "-auto-approve"]).ok();
-    let after = w.files.read("terraform.tfstate");
-    w.files
-        .run(&["plan", "-no-color", "-detailed-exitcode"])
-        .ok()
-        .shows(&["No changes."]);
-    assert!(!after.contains('\r'), "lines end as on Linux");
-    // A saved plan of one system is applied on the other.
-    w.files.write("main.tf", &config("three\n"));
-    w.run(&["plan", "-no-color", "-out=saved"]).ok();
-    w.files
-        .run(&["apply", "-no-color", "saved"])
-        .ok()
-        .shows(&["1 added, 1 changed, 1 destroyed"]);
+    support::exchange::state_goes_there_and_back(&w.files, &|args| w.run(args));
 }
