@@ -10,7 +10,7 @@
 
 mod batched;
 
-// Generated code follows its generator's taste.
+// Generated code is not written by the rules of this project.
 #[allow(missing_docs, unused_qualifications, clippy::all, clippy::pedantic)]
 mod generated {
     pub(crate) mod tfplugin5 {

@@ -64,7 +64,7 @@ impl Settings {
     /// Returns a path for a script on the other machine. `%RAND%` in the setting is replaced by a random number.
     #[must_use]
     pub fn script_path(&self) -> String {
-        // Terraform's numbers are non-negative and of 32 bits with a sign.
+        // Terraform uses non-negative numbers of 32 bits with a sign, so the highest bit is cleared.
         let number = rand::random::<u32>() >> 1;
         self.script_path.replace("%RAND%", &number.to_string())
     }
@@ -106,7 +106,7 @@ impl Arguments {
 
     fn port(&self, name: &str, default: u16) -> Result<u16> {
         match self.text(name) {
-            // Terraform takes port 0 for one that is not set.
+            // Terraform treats port 0 as not set.
             "" | "0" => Ok(default),
             text => text
                 .parse()

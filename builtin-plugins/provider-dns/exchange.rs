@@ -147,8 +147,8 @@ impl Client {
         if let Some((key, (_, mac))) = &signed {
             match key.verify(&answer, mac, now()) {
                 Ok(()) => {}
-                // A server may refuse a message before it verifies signatures. Of an unsigned answer, only a refusal is
-                // accepted.
+                // A server may refuse a message before it verifies signatures, so an unsigned answer is accepted only
+                // if it is a refusal.
                 Err(tsig::Problem::Unsigned) if is_refusal(parsed.metadata.response_code) => {}
                 Err(problem) => return Err(other(problem.to_string())),
             }

@@ -227,7 +227,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_server_addresses_cannot_be_managed() {
-        // A server in the environment would be used.
+        // The provider would use a server that is set in the environment.
         if variable("DNS_UPDATE_SERVER").is_some() {
             return;
         }

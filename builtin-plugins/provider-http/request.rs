@@ -77,7 +77,7 @@ impl Request {
                 USER_AGENT if value.is_empty() => {
                     out.remove(name);
                 }
-                // The body determines these headers.
+                // These headers follow from the body.
                 CONTENT_LENGTH | TRANSFER_ENCODING | TRAILER => {}
                 _ => {
                     out.insert(name, value);

@@ -46,7 +46,7 @@ impl Moment {
 
     /// Returns the timestamp of seconds since 1970 in UTC; `None` outside the years from -9999 to 9999.
     pub fn from_unix(seconds: i64) -> Option<Moment> {
-        // By civil time: a timestamp of the library has a smaller range.
+        // Computed in civil time, because the library's timestamps have a smaller range.
         let local = EPOCH.checked_add(SignedDuration::from_secs(seconds)).ok()?;
         Some(Moment { local, offset: 0 })
     }

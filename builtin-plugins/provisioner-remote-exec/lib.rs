@@ -79,7 +79,8 @@ async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Sto
         if result.is_err() {
             break;
         }
-        // Scripts may contain secrets, so the file is emptied. A failure of this is no failure of the provisioner.
+        // Scripts may contain secrets, so the file is emptied. A failure to empty it does not fail the
+        // provisioner.
         drop(machine.upload(&path, Content::Bytes(Vec::new())).await);
     }
     machine.close().await;

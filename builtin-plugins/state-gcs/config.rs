@@ -173,7 +173,7 @@ impl Config {
             text => Some(text.to_owned()),
         };
         let Some(given) = given else {
-            // As in Google's clients: an emulator takes requests without credentials.
+            // As in Google's clients, an emulator is used without credentials.
             return Ok(match env::var("STORAGE_EMULATOR_HOST") {
                 Some(_) => Source::Nobody,
                 None => Source::Default,

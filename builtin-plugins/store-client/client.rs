@@ -242,7 +242,8 @@ impl HttpClient {
                 return result;
             }
             if attempt >= retries.max {
-                // Without retries, the store explains the answer itself: a count of one attempt would only hide the status.
+                // Without retries, the store explains the answer itself; an error "after one attempt" would only hide
+                // the status.
                 return match result {
                     Ok(answer) if retries.max == 0 => Ok(answer),
                     Ok(answer) => Err(Failure {

@@ -210,7 +210,7 @@ async fn after_a_write_that_failed_and_was_done_the_next_one_is_no_surprise() {
         let later = state(2).replace('}', ",\"resources\":[]}");
         client.write(W, later.clone().into()).await.unwrap();
         assert_eq!(memory.text(), later);
-        // A later state by another program is not taken for an own one.
+        // A later state by another program is not mistaken for an own one.
         memory.changed(&state(4));
         let detail = refused(&client, 3).await;
         assert!(detail.starts_with("lock lost: "), "{detail}");

@@ -145,6 +145,6 @@ fn data_dir(surroundings: &Surroundings) -> Option<String> {
 /// Returns true if modules can be installed in a data directory, which is created if necessary.
 fn is_writable(dir: &str) -> bool {
     let modules: PathBuf = Path::new(dir).join("modules");
-    // Permissions do not tell of read-only file systems, so a file is created.
+    // The permissions do not show whether a file system is read-only, so a file is created as a test.
     std::fs::create_dir_all(&modules).is_ok() && tempfile::tempfile_in(&modules).is_ok()
 }

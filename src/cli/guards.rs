@@ -225,7 +225,7 @@ impl Guards {
     pub fn too_many_destroyed(&self, plan: PlanView<'_>, stream: Option<&Arc<Stream>>) -> Option<Diagnostic> {
         let limit = self.max_destroy?;
         let destroyed = plan.totals().destroyed;
-        // As in the totals: a replacement that forgets its old object destroys nothing.
+        // As in the totals, a replacement that forgets its old object destroys nothing.
         let destroys = |_, change: &ResourceChange| change.action.steps().contains(&Action::Delete);
         let excess = Excess::count(plan, destroys, false);
         let problem = (destroyed > limit).then(|| {

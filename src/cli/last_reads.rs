@@ -91,7 +91,8 @@ impl LastReadsFile {
                 if let Some(directory) = self.path.parent() {
                     std::fs::create_dir_all(directory)?;
                 }
-                // Its digests allow to check guesses at the values of objects, so it is the owner's.
+                // The digests allow others to verify guesses at the values of objects, so only the owner can
+                // read the file.
                 let policy = Policy {
                     durable: false,
                     ..Policy::SECRET

@@ -90,7 +90,7 @@ fn changed(variable: &Variable, now: &VariableValue, planned: &Value, flags: &[V
         ValueSource::Environment => ("in the environment", None),
         _ => return None,
     };
-    // A diagnostic may end up in a log.
+    // The diagnostic may end up in a log, so sensitive values are not in it.
     let values = if variable.sensitive {
         "The values are sensitive.".to_owned()
     } else {

@@ -37,7 +37,7 @@ pub struct Request<'a> {
 /// # Errors
 /// The operation failed.
 pub fn perform(session: &Session, request: &Request<'_>) -> Result<Option<Status>, Failure> {
-    // The cheap checks first: most working directories have no such workspace.
+    // The cheap checks come first: most working directories have no workspace of this kind.
     if !workspace::may_be(session.env.data_dir()) || !workdir::has_configuration() {
         return Ok(None);
     }

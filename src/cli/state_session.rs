@@ -73,7 +73,7 @@ pub fn opening_of_operation<'a>(
 ) -> Opening<'a> {
     match &location.backend {
         StateBackend::Local(_) => opening(location, files, operation, lock),
-        // -state and its relatives are flags of the local backend.
+        // -state, -state-out and -backup are flags of the local backend.
         StateBackend::Store(_) => Opening::new(location.source(), operation, lock),
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn module(
             .at(&backend.range),
         );
     }
-    // Only now: an override file may have changed the source or the version.
+    // Resolved only now, because an override file may have changed the source or the version.
     for call in module.module_calls.values_mut() {
         decode::literal_address(call, diagnostics);
     }

@@ -64,7 +64,7 @@ fn follow(path: &str) -> Option<String> {
         if step.is_empty() || step == "." {
             continue;
         }
-        // Links before this step are resolved already, so `..` may be removed by its text.
+        // The links before this step are resolved, so `..` can remove a step of the text.
         let next = if done.is_empty() { step } else { join(&done, &step) };
         match std::fs::read_link(&next) {
             Ok(target) => {

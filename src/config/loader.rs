@@ -350,7 +350,8 @@ impl Loader<'_> {
         for call in module.module_calls.values() {
             let path = node.path.child(call.name.clone());
             if let Some(child) = self.child(path, call, &early, ancestors) {
-                // A module for another version of the tool has that one diagnostic; its variables were not read.
+                // A module for another version of the tool has only the diagnostic about that, since its
+                // variables were not read.
                 if !child.module.refused {
                     check_inputs(call, &child.module, &mut self.judged);
                 }

@@ -216,7 +216,7 @@ pub fn collect(module: &Module, set: &SetVariables) -> CollectedValues {
     for variable in module.variables.values() {
         let value = collected(variable, set.given.get(&variable.name), &mut out);
         if let Some(value) = value {
-            // The warning is for users who set the variable; a default is not set by them.
+            // The warning is for users who set the variable, so it is left out for a default.
             let warning = deprecated_variable(variable, &value.value).filter(|_| value.source != ValueSource::Default);
             out.diagnostics.extend(warning);
             out.values.insert(variable.name.clone(), value);
@@ -270,7 +270,7 @@ pub fn from_prompt(variable: &Variable, text: &str) -> Result<VariableValue, Dia
 
 /// Builds the warning for a deprecated variable of the root module that is set.
 fn deprecated_variable(variable: &Variable, value: &Value) -> Option<Diagnostic> {
-    // OpenTofu leaves this to the author of the module.
+    // OpenTofu does not warn: the author of the module decides.
     let warned = value.is_present() && !Mode::current().is_opentofu();
     let deprecated = variable.deprecated.as_ref().filter(|_| warned)?;
     let warning = Diagnostic::warning("Deprecated variable got a value", &*deprecated.message);
@@ -331,7 +331,7 @@ impl SetVariables {
                 return;
             }
         };
-        // Sorted: a file later in the order wins.
+        // Sorted, because a later file has precedence.
         names.sort();
         for first in FIRST {
             if names.iter().any(|n| n == first) {
@@ -418,7 +418,7 @@ impl SetVariables {
             Ok(node) => node,
             Err(problem) => return self.diagnostics.push(problem),
         };
-        // A property twice would make its value depend on the reader; HCL refuses it, too.
+        // If a property occurs twice, its value would depend on the reader; HCL refuses it, too.
         if let Some(problem) = node.duplicate() {
             return self.diagnostics.push(problem);
         }

@@ -42,7 +42,7 @@ pub async fn run(mut channel: Channel<Msg>, command: &str, how: How, output: &Ou
     loop {
         let waiting = streams.iter().any(Lines::is_waiting);
         let message = tokio::select! {
-            // In no fixed order: the output of a command that never pauses must not keep a stop from being seen. Lines that were
+            // Without `biased`: a command that writes all the time must not prevent a stop from being noticed. Lines that were
             // written before the stop are shown while the command is ended.
             message = channel.wait() => message,
             () = stop.requested() => {

@@ -52,7 +52,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
             positional.extend(rest.cloned());
             break;
         }
-        // A single hyphen stands for standard input. Behind the first argument that is not a flag, there are no flags.
+        // A single hyphen stands for standard input. No flags are recognized after the first positional argument.
         let Some(flag) = argument.strip_prefix('-').filter(|f| !f.is_empty()) else {
             positional.push(argument.clone());
             positional.extend(rest.cloned());
@@ -150,7 +150,7 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     if fits {
         return Ok(());
     }
-    // The words of Go's flag package, which wrappers look for.
+    // The wording of Go's flag package, which wrappers search for.
     Err(UsageError::flag(format!(
         "invalid value \"{text}\" for flag -{name}: parse error"
     )))

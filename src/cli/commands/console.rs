@@ -185,7 +185,7 @@ fn with_operation(
         return Err(Failure::within(problems, sources));
     };
     if problems.has_errors() {
-        // As in Terraform, the console works as far as the configuration does.
+        // As in Terraform, the console also starts with an invalid configuration, and uses its valid parts.
         problems.push(Diagnostic::warning(
             "Due to the problems above, some expressions may produce unexpected results.",
             "",

@@ -54,7 +54,7 @@ pub fn outcome(surroundings: &Surroundings, as_json: bool) -> Outcome {
             .iter()
             .map(|(p, l)| (p.to_string(), l.version.to_string().into()))
             .collect();
-        // Nobody is asked for newer versions, so this one is never outdated.
+        // No server is asked for newer versions, so this version is never shown as outdated.
         let mut document = json!({
             "terraform_version": core_version(),
             "platform": platform.to_string(),

@@ -65,8 +65,8 @@ impl Loader<'_> {
                 ..Module::default()
             }
         };
-        // Errors inside parts that could not be parsed are dropped: missing or unexpected arguments there may only be
-        // consequences of the syntax error.
+        // Errors inside parts that could not be parsed are dropped: a missing or unexpected argument may only be a
+        // consequence of the syntax error.
         let mut decoded = self.diagnostics.0.split_off(parsed);
         decoded.retain(|d| {
             !d.subject

@@ -159,7 +159,7 @@ impl Variable {
 
     /// Fills in the defaults of optional attributes, and converts a value to the type.
     pub(crate) fn fit(&self, value: &Value) -> Result<Value, cty::ConvertError> {
-        // Defaults come first: the conversion makes missing optional attributes null.
+        // Defaults are applied first, because the conversion makes missing optional attributes null.
         cty::convert(&self.defaults.apply(value.clone()), &self.ty)
     }
 }

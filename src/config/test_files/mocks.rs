@@ -114,7 +114,7 @@ impl TestDecoder<'_> {
             during_plan,
             range,
         };
-        // Before the directory's blocks, which these precede.
+        // Added before the blocks of the directory, because these have lower precedence.
         self.mocks(std::mem::take(&mut taken.blocks), &mut out);
         if let Some(source) = taken.attribute("source")
             && let Some(dir) = parts::constant_string(&source.expr, self.diagnostics)

@@ -60,7 +60,7 @@ pub fn read(files: &dyn FileSource, root: &str, tests: &str, explicit: bool) -> 
         .map(|path| (path, false))
         .collect();
     let dir = join(root, tests);
-    // Otherwise the files are in the list already.
+    // If both are the same directory, its files are in the list already.
     if dir != root {
         let inside = names(files, &dir, tests, explicit, &mut out.diagnostics);
         paths.extend(inside.into_iter().map(|path| (path, true)));

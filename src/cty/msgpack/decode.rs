@@ -326,13 +326,14 @@ fn read_dynamic(from: &mut Reader<'_>, depth: usize) -> Result<Value, CodecError
     let ty =
         json::type_from_text(text).map_err(|e| CodecError::new(format!("the type of a value is not valid: {e}")))?;
     let ty = ty.without_optional();
-    // Optional attributes belong to type constraints; a value's type has none.
+    // Optional attributes belong to type constraints; the type of a value has none.
     read(from, &ty, depth + 1)
 }
 
 fn read_unknown(from: &mut Reader<'_>, ty: &Type) -> Result<Value, CodecError> {
     let (code, body) = from.extension()?;
-    // Extensions of one byte are unknown values without refinements, whatever their code: the original form.
+    // An extension of one byte is the original form of an unknown value: it has no refinements, whatever its
+    // code is.
     if body.len() <= 1 {
         return Ok(Value::unknown(ty.clone()));
     }

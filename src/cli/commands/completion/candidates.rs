@@ -238,7 +238,7 @@ fn grouped(found: Vec<Candidate>, typed: &str) -> Vec<Candidate> {
         let mut cut: Vec<Candidate> = found.iter().map(|c| cut_behind(c, from)).collect();
         cut.dedup();
         match &cut[..] {
-            // A prefix of all candidates is no choice.
+            // A prefix of all candidates is not a choice yet.
             [only] if only.text.len() > from => from = only.text.len(),
             _ => return cut,
         }
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn many_addresses_are_shown_step_by_step() {
         assert_eq!(completed("monoform state show "), ["module.", "t."]);
-        // A prefix of all candidates is no choice: the first step at which they differ is shown.
+        // If all candidates share a prefix, they are shown up to the first step at which they differ.
         assert_eq!(completed("monoform state show m"), ["module.big[0].", "module.big[1]."]);
         assert_eq!(completed("monoform state show module.big[1].t.n[29").len(), 6);
     }

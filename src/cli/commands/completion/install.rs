@@ -116,7 +116,7 @@ fn change(surroundings: &Surroundings, change: impl Fn(&str, Shell) -> Option<St
             all.unchanged.push(path);
             continue;
         };
-        // The file for fish is only ours, in contrast to the others.
+        // The file for fish belongs to this program only, unlike those of the other shells.
         if new.is_empty() && shell == Shell::Fish {
             std::fs::remove_file(&path).map_err(unwritable)?;
         } else {

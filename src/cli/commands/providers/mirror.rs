@@ -89,7 +89,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         .wanted
         .into_iter()
         .partition(|(provider, _)| catalog.is_in_plugin_directory(provider, &platforms));
-    // Other programs install from the mirror, too. So it gets all providers with packages, even those that are built in here.
+    // Other programs install from the mirror, too, so it contains all providers that have packages, even those that are
+    // built in here.
     let (no_packages, built_in): (BTreeMap<_, _>, BTreeMap<_, _>) = asked
         .built_in
         .into_iter()
@@ -125,7 +126,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         if !unreachable.is_empty() {
             return Err(unreachable.into_values().collect());
         }
-        // On their own, since the lock file need not have them, and failures get another explanation.
+        // Selected separately, since the lock file need not contain them, and failures need another
+        // explanation.
         let nothing = LockFile::default();
         let mirrored = request(&built_in, &platforms[..])
             .mirror(dir, &nothing, &mut emit)

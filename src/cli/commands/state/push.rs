@@ -102,7 +102,8 @@ fn source(session: &Session, path: &str) -> Result<State, Failure> {
             format!("The state file cannot be read: {}.", ::files::io_reason(&e)),
         )
     })?;
-    // A copy that was kept because the state could not be written is encrypted as the state is; any other is plain.
+    // A rescue file, which is written when a state cannot be stored, is encrypted like the state. Any other file is
+    // plain text.
     let codec = match state::codec::is_sealed(&text) {
         true => session.state_codec()?,
         false => state::Codec::PLAIN,
@@ -122,7 +123,7 @@ fn source(session: &Session, path: &str) -> Result<State, Failure> {
 
 /// Returns the reason why a state must not replace another one, if there is one.
 fn refusal(new: &State, existing: &State) -> Option<String> {
-    // Terraform's own words, since scripts tell these refusals apart.
+    // Scripts tell these refusals apart by Terraform's wording.
     if new.lineage != existing.lineage {
         Some(format!(
             "cannot import state with lineage \"{}\" over unrelated state with lineage \"{}\"",
