@@ -197,7 +197,7 @@ impl Type {
     /// Returns the type with every attribute required: the type of a value that was converted to this constraint.
     #[must_use]
     pub fn without_optional(&self) -> Type {
-        // Most types have none, and are shared instead of copied.
+        // Most types have no optional attributes, and are shared instead of copied.
         if !self.has_optional() {
             return self.clone();
         }

@@ -77,7 +77,7 @@ impl DataReads {
             Some(meta) => text(meta, meta.ty()).map(Some),
             None => Some(None),
         };
-        // Values that have no JSON form are none of arguments; a read of its own is right in any case.
+        // Arguments that have no JSON form cannot be compared, so the data source is read separately.
         let (Some(arguments), Some(meta)) = (text(data.config, &data.ty), meta) else {
             return read().await;
         };
@@ -98,7 +98,8 @@ impl DataReads {
         if let Some(read) = by_resource.get(resource) {
             return read.clone();
         }
-        // What a block waits for is a search in the graph. Most blocks have arguments that no other block has, and need none.
+        // Finding the resources that a block waits for takes a search in the graph. Most blocks share their arguments
+        // with no other block, and need no search.
         if let Some((first, read)) = by_resource.iter().next() {
             if by_before.is_empty() {
                 by_before.insert(self.before(blocks, first), read.clone());
@@ -135,13 +136,14 @@ impl SharedRead {
     where
         F: Future<Output = ReadAnswer>,
     {
-        // Each of the first two readers has an answer for itself, so that no answer is used twice before it is known to
-        // repeat. A cell is filled by whoever comes first, also where the reader before has been dropped.
+        // Each of the first two readers sends a request of its own, so that no answer is shared before it is known to
+        // repeat. Each answer is requested by the first reader that needs it, even if an earlier reader was dropped.
         let reader = self.readers.fetch_add(1, Ordering::Relaxed);
         if reader == 0 {
             return self.first.get_or_init(&read).await.clone();
         }
-        // With an answer in the state, the second reader waits for the first: one read is enough, most likely.
+        // If the state has an answer, the second reader waits for the first one, because one read is probably
+        // enough.
         if reader > 1 || stored.is_some() {
             let first = self.first.get_or_init(&read).await;
             if let Some(first) = repeatable(first)

@@ -218,7 +218,7 @@ impl Lane {
             state.owed -= kept;
             self.places.add_permits(more - kept);
         } else if limit < before {
-            // Permits in use cannot be taken back, only free ones.
+            // Only free permits can be taken back; permits in use cannot.
             let fewer = before - limit;
             state.owed += fewer - self.places.forget_permits(fewer);
         }
@@ -263,7 +263,7 @@ mod tests {
         assert!(futures::poll!(Box::pin(lane.enter())).is_pending());
         let second = Duration::from_secs(1);
         assert!(lane.ended(kind(), Duration::ZERO, second, Outcome::Throttled));
-        // Five permits are dropped when they are returned.
+        // Five more permits are taken back when they are returned.
         for left in (5..10).rev() {
             places.pop();
             assert!(futures::poll!(Box::pin(lane.enter())).is_pending(), "{left} run");

@@ -107,7 +107,7 @@ impl LastRead {
 fn digest_of(object: &Object) -> String {
     match &object.attributes {
         Attributes::Json(json) => digest(json.as_str()),
-        // The next write of the state makes JSON of it.
+        // The next write of the state converts it to JSON, so it has no digest yet.
         Attributes::Flat(_) => String::new(),
     }
 }

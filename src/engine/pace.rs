@@ -112,7 +112,7 @@ impl<K: Eq + Hash> Pace<K> {
 
     /// Records a request that has ended, and adapts the limit.
     pub fn ended(&mut self, request: Ended<K>) {
-        // A request that was sent before a decrease was sent at the old rate, so it is no reason for another decrease.
+        // The request was sent before the last decrease, at the old rate, so it is no reason for another decrease.
         let is_echo = self.decreased.is_some_and(|at| request.began < at);
         if request.throttled {
             if !is_echo {
@@ -148,7 +148,7 @@ impl<K: Eq + Hash> Pace<K> {
     fn end_round(&mut self, now: Duration) {
         let mut round = std::mem::take(&mut self.round);
         let full = std::mem::take(&mut self.full);
-        // The median: one request may take long for a reason of its own.
+        // The median is used, because a single request may take long for reasons of its own.
         let middle = round.len() / 2;
         let (_, median, _) = round.select_nth_unstable_by(middle, f64::total_cmp);
         let strain = *median / self.shortest;
@@ -239,7 +239,7 @@ mod tests {
             let began = now;
             now += 300 * MS;
             for _ in 0..pace.limit() {
-                // Between 50 and 200 ms, without a pattern.
+                // Times between 50 and 200 ms, without a pattern.
                 seed = seed
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1_442_695_040_888_963_407);
@@ -301,7 +301,7 @@ mod tests {
         let mut pace = Pace::new(Bounds::default());
         let mut now = Duration::ZERO;
         for i in 0..200_u64 {
-            // Two kinds of requests; one of them takes ten times as long.
+            // Two kinds of requests alternate, and one of them takes ten times as long.
             let kind = i % 2;
             let began = now;
             now += MS * 10 * (1 + 9 * u32::try_from(kind).unwrap());
@@ -354,7 +354,7 @@ mod tests {
                 let before = pace.limit();
                 pace.ended(Ended { kind, began: now.saturating_sub(MS * u32::try_from(took).unwrap()), now, timed: kind < 2, throttled, full });
                 prop_assert!(pace.limit() >= lowest.max(1) && pace.limit() <= (lowest + more).max(1));
-                // It never grows by a report of throttling, and never more than twice.
+                // The limit never grows after a report of throttling, and at most doubles.
                 prop_assert!(!throttled || pace.limit() <= before);
                 prop_assert!(pace.limit() <= 2 * before);
                 prop_assert!(pace.limit() >= before.min(before / 2).max(1));

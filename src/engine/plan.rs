@@ -425,7 +425,7 @@ impl Plan {
                 .map(|(resource, _, key, instance)| (resource.instance(key.clone()), instance.clone()))
                 .collect()
         };
-        // Objects that were not read are shared by both states, so most comparisons are of pointers.
+        // Objects that were not read are shared by both states, so most comparisons only compare pointers.
         let same = |a: &Arc<state::Object>, b: &Arc<state::Object>| {
             Arc::ptr_eq(a, b) || a.schema_version != b.schema_version || a == b
         };

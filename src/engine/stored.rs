@@ -255,7 +255,7 @@ pub(crate) mod unmarked {
     use super::*;
 
     pub(crate) fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
-        // As a dynamic value, which carries its type: plans are read without schemas.
+        // Encoded as a dynamic value, which carries its type, because plans are read without schemas.
         let bytes = cty::msgpack::encode(value, &Type::Dynamic).map_err(S::Error::custom)?;
         serializer.serialize_str(&BASE64.encode(&bytes))
     }
@@ -294,7 +294,7 @@ impl Unmarked {
 #[derive(Serialize, Deserialize)]
 struct MarkedForm {
     value: Unmarked,
-    // Left out where there are none, as with most values.
+    // Left out if there are no marks, as in most values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sensitive: Vec<Own<Path>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

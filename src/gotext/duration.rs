@@ -45,7 +45,7 @@ pub fn nanoseconds(text: &str) -> Result<i64, DurationError<'_>> {
     if rest.is_empty() {
         return Err(DurationError::Invalid);
     }
-    // 128 bits: the magnitude of the least 64-bit number has no positive counterpart.
+    // Summed in 128 bits, because the absolute value of the smallest 64-bit number does not fit 64 bits.
     let mut total: i128 = 0;
     while !rest.is_empty() {
         let (part, after) = term(rest)?;
@@ -82,8 +82,8 @@ fn term(text: &str) -> Result<(i128, &str), DurationError<'_>> {
             .and_then(|whole| whole.checked_mul(*unit))
             .ok_or(DurationError::Invalid)?,
     };
-    // Digits are summed before the division, so that none of them is rounded alone. Digits beyond the eighteenth are
-    // less than a nanosecond of any unit.
+    // Digits are added up before the division, so that they are not rounded one by one. In any unit, digits after
+    // the eighteenth are less than a nanosecond.
     let (mut parts, mut scale) = (0, 1);
     for digit in fraction.bytes().take(18) {
         parts = parts * 10 + i128::from(digit - b'0') * unit;

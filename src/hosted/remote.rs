@@ -65,7 +65,7 @@ pub fn recorded(context: &Context<'_>, config: &Config) -> Result<Option<Setting
     };
     let schema = schema(kind);
     let config = blocks::decode(&block.body, &schema)?;
-    // As for every backend: a different hash alone is no change (see `stores::backend::current`).
+    // As for every backend, a different hash alone is no change (see `stores::backend::current`).
     if saved.hash != blocks::hash(&block.ty, &config) && saved.value(&schema)? != config {
         return Ok(None);
     }

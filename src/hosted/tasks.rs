@@ -61,7 +61,7 @@ impl Remote<'_> {
                 .await?;
             match &*stage.status {
                 "pending" => continue,
-                // The run ended before the stage, so results never arrive.
+                // The run ended before the stage, so its results will never arrive.
                 "unreachable" => return Ok(()),
                 "running" => {
                     self.show_stage(&stage, &mut shown).await?;

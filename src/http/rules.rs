@@ -47,7 +47,7 @@ pub fn stays_behind(name: &str, is_marked: bool) -> bool {
         "token",
     ];
     let name = name.to_ascii_lowercase();
-    // The name counts because a mark is easily forgotten.
+    // The name is checked, too, because a mark is easily forgotten.
     is_marked || SECRETS.iter().any(|part| name.contains(part))
 }
 

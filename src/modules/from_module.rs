@@ -109,7 +109,7 @@ async fn remote_source(client: &Client, source: &str, written: &str) -> Result<R
             };
             match located.await {
                 Ok(location) => Ok(RemoteSource {
-                    // The registry's subdirectory comes first: that of the address is below it.
+                    // The registry's subdirectory comes first, and the one in the address is relative to it.
                     subdir: match (location.subdir, &module.subdir) {
                         (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
                         (outer, inner) => outer.or_else(|| inner.clone()),
@@ -150,7 +150,7 @@ fn leaving(dir: &str, source: &str, written: &str, tool_version: &str) -> Diagno
                 ..remote
             }
         });
-        // A path out of the package itself has no remote address.
+        // If the path leads out of the package, no remote address can be suggested.
         let advice = match instead.filter(|i| i.subdir.as_ref().is_none_or(|s| !s.starts_with(".."))) {
             Some(instead) => format!(" such as \"{instead}\""),
             None => String::new(),

@@ -41,7 +41,7 @@ impl<W> Counted<W> {
 impl<W: Write> Write for Counted<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.out.write(bytes)?;
-        // A writer may take fewer bytes than requested; only those are hashed.
+        // A writer may accept fewer bytes than requested, and only those are hashed.
         self.sum.update(bytes.get(..count).unwrap_or_default());
         self.offset += count as u64;
         Ok(count)

@@ -25,7 +25,7 @@ impl Value {
             if !value.marks().is_empty() {
                 found.push((path.clone(), value.marks()));
             }
-            // Parts without marks inside are not searched.
+            // Parts that contain no marks are not searched.
             !value.deep_marks().is_empty()
         });
         found

@@ -132,7 +132,7 @@ impl Applier<'_> {
             about: &about,
         };
         let evaluated = action.evaluate(evaluator, call, false);
-        // The evaluation of `caller` has recorded a value of the resource that is not final.
+        // The evaluation of `caller` has recorded a value for the resource, which is not its final one.
         evaluator.forget_resource_value(&s.address.containing_resource());
         let (config, warnings) = evaluated?;
         evaluator.report(warnings);
@@ -185,8 +185,8 @@ impl Applier<'_> {
                 continue;
             };
             let problems = failed.unreported();
-            // A failed action must not keep objects alive that the user wants
-            // to be gone: in destroy mode, it becomes a warning.
+            // A failed action must not prevent the destruction of objects, so in destroy mode its failure
+            // becomes a warning.
             let continues = self.plan.mode == Mode::Destroy || trigger.on_failure == ActionFailure::Continue;
             if !continues {
                 return Err(self.context.fail(problems));
@@ -246,7 +246,8 @@ impl Applier<'_> {
         let Some(actions) = provider.actions() else {
             return Err(no_actions(invocation).into());
         };
-        // The intent must be durable before the provider is called, so that a crash leaves the invocation named.
+        // The intent must be durable before the provider is called, so that after a crash the journal names the
+        // invocation.
         let intent = intent(invocation);
         let begun = self.results.sink.begin(intent.clone()).await;
         begun.map_err(|diagnostic| Diagnostics::from(diagnostic.about(about)))?;
@@ -266,7 +267,7 @@ impl Applier<'_> {
         };
         let ty = &action.address.action.ty;
         let answer = actions.invoke_action(ty, plain, &progress).await;
-        // Whatever the response is, it is known: the next run need not name this invocation.
+        // The provider has responded, so the next run need not report this invocation as unfinished.
         self.results.sink.end(&intent);
         let problems = match answer {
             Ok(answer) => {

@@ -88,7 +88,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
             result = &mut work => result,
             () = inputs.stop.requested() => {
                 inputs.events.event(Event::Stopping);
-                // Running operations are asked to stop, and waited for; no others start.
+                // Running operations are asked to stop, and apply waits for them; no other operation starts.
                 let stop = async {
                     tokio::select! {
                         () = providers.stop() => {}
@@ -136,7 +136,7 @@ async fn with_providers(
         Ok(blocks) => blocks,
         Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
     };
-    // A provider function that gives another result than in the plan is an error: the plan was approved with that
+    // It is an error if a provider function returns another result than in the plan, which was approved with that
     // result.
     providers.functions().expect(&plan.function_results);
     let state = Arc::new(Mutex::new(plan.prior_state.clone()));
@@ -212,7 +212,7 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
         let resources = changed.map(|c| c.address.config()).collect();
         evaluator.report(validate::warnings_of_providers(inputs, providers, resources).await);
     }
-    // First, so that the journal has everything that the operations build on.
+    // These changes come first, so that the journal contains everything that the operations build on.
     applier.pass_changes_before_apply();
     let work = async {
         // An imported object without changes has no operation that reports the import.
@@ -417,7 +417,7 @@ impl Applier<'_> {
         let mut state = self.state();
         let result = update(&mut state);
         let objects = state.instance(&change.address).cloned();
-        // With the lock held, so that results of an instance arrive in order.
+        // The state is still locked here, so that results of an instance arrive in order.
         self.results
             .sink
             .instance(&change.address, &change.provider, objects, answers);
@@ -514,7 +514,7 @@ impl Applier<'_> {
         change: &ResourceChange,
         slot: &Slot<'_>,
     ) -> Result<(), Reported> {
-        // Needs no provider: nothing happens to the object itself.
+        // Forgetting needs no provider, because nothing happens to the object itself.
         if change.action == Action::Forget {
             match &change.deposed {
                 Some(key) => self.update_deposed(change, DeposedKey(key.clone()), None),

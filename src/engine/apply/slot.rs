@@ -109,7 +109,7 @@ impl Slots {
     /// Sets the number of operations that may be about to run.
     fn admit_ahead(&self, ahead: usize) {
         let before = self.ahead.load(Ordering::Relaxed);
-        // A failed exchange means that another thread has changed the limit, and this change is left out.
+        // If the exchange fails, another thread has changed the limit, and this change is dropped.
         let change = |to| {
             self.ahead
                 .compare_exchange(before, to, Ordering::Relaxed, Ordering::Relaxed)
@@ -117,7 +117,7 @@ impl Slots {
         if ahead > before && change(ahead).is_ok() {
             self.admitted.add_permits(ahead - before);
         } else if ahead < before {
-            // Only free permits can be taken back; the rest is taken with one of the next requests.
+            // Only free permits can be taken back; the rest is taken back with later requests.
             let taken = self.admitted.forget_permits(before - ahead);
             if taken > 0 && change(before - taken).is_err() {
                 self.admitted.add_permits(taken);

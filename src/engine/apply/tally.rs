@@ -156,7 +156,7 @@ impl Tally {
             let Some(change) = plan.changes.get(index as usize) else {
                 continue;
             };
-            // An interrupted read leaves nothing behind; a change may have.
+            // An interrupted read has no effect, but an interrupted change may have one.
             let cut_short = status == RUNNING && change.address.resource.resource.mode == addrs::Mode::Managed;
             list.push(UnfinishedOperation {
                 address: change.address.to_string(),
@@ -167,7 +167,7 @@ impl Tally {
                 },
                 action: Some(match change.action {
                     _ if destroy => Action::Delete,
-                    // Its destruction is an operation of its own.
+                    // The destruction of the old object is an operation of its own.
                     replace if replace.is_replace() => Action::Create,
                     action => action,
                 }),

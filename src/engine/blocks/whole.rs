@@ -31,8 +31,8 @@ impl Blocks {
         if edges.is_empty() || petgraph::algo::toposort(&self.graph, None).is_ok() {
             return;
         }
-        // Some edges make a cycle. All are removed and added again one reference at a time, without those that would
-        // make one.
+        // Some of these edges make a cycle. All are removed and added again, one reference at a time, except those
+        // that would make one.
         for edge in edges.into_iter().rev() {
             self.graph.remove_edge(edge);
         }
@@ -87,7 +87,7 @@ impl Blocks {
     /// the modules below.
     #[must_use]
     pub fn resources_before_module(&self, module: &Module) -> Arc<BTreeSet<ConfigResource>> {
-        // Locked during the computation, so that no other thread computes the same.
+        // The lock is held during the computation, so that no other thread computes the same.
         let mut found = self.before_modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = found.get(module) {
             return known.clone();

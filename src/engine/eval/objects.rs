@@ -95,7 +95,7 @@ impl ReferencedResource<'_> {
             return Value::dynamic();
         };
         if self.block.lifecycle.enabled.is_some() {
-            // It may be null.
+            // The value may also be null.
             return Value::unknown(schema.block.implied_type());
         }
         unknown_attributes(schema)

@@ -252,7 +252,7 @@ impl<'e> ModuleScope<'e> {
     /// Returns the scope of the configuration of an action, with the object that triggers it.
     #[must_use]
     pub fn called_by(mut self, caller: Value) -> ModuleScope<'e> {
-        // Both names are in use for the object.
+        // The object is available under both names.
         self.self_value = Some(caller.clone());
         self.caller = Some(caller);
         self
@@ -285,7 +285,7 @@ impl Scope for ModuleScope<'_> {
             _ => return problem,
         };
         match self.node.children.get(call) {
-            // Only an error at the name of the output: others are about its value.
+            // Only errors at the name of the output are handled here; other errors are about its value.
             Some(child) if problem.subject.as_ref() == Some(range) && !child.module.outputs.contains_key(output) => {
                 no_output(call, &child.module, output, range)
             }
@@ -335,7 +335,7 @@ impl Scope for ModuleScope<'_> {
         Some(&self.evaluator.environment.functions)
     }
 
-    // Static evaluation is for no instance, so it does not count for the coverage of tests.
+    // Static evaluation belongs to no instance, so it does not count for the test coverage.
     fn witness(&self) -> Option<&dyn Witness> {
         let witness = self.evaluator.environment.witness.as_deref();
         witness.filter(|_| !self.evaluator.is_static())
@@ -343,7 +343,7 @@ impl Scope for ModuleScope<'_> {
 
     fn check_result(&self, function: &str, arguments: &[Value], result: &Value) -> Result<(), CallError> {
         let evaluator = self.evaluator;
-        // Files may change while the console runs, and static evaluation decides nothing.
+        // Files may change while the console runs, and the results of static evaluation are not used.
         if self.files_may_change || evaluator.is_static() || evaluator.environment.functions.console {
             return Ok(());
         }

@@ -53,7 +53,8 @@ impl Planner<'_> {
             return self.deferred_read(p, address, block, (&config, &marks), reason);
         }
         let nested = block.check.as_ref();
-        // An assertion is about the time of the check, so its data source is read in any case.
+        // The assertion is about the time of the check, so the data source of a check block is read in any
+        // case.
         if nested.is_none()
             && let Some(stored) = self.unread_data(p, address, &config)
         {
@@ -339,7 +340,8 @@ impl Planner<'_> {
             return false;
         }
         let own = &p.address.module;
-        // Conditions are evaluated against changed objects, so that any pending dependency delays the read.
+        // The conditions are evaluated after the objects have changed, so any pending dependency delays the
+        // read.
         let has_conditions = !(block.lifecycle.preconditions.is_empty() && block.lifecycle.postconditions.is_empty());
         if has_conditions
             && self
@@ -369,7 +371,7 @@ impl Planner<'_> {
             .chain(&references)
             .map(|r| (own.clone(), &r.subject))
             .collect();
-        // `depends_on` of a module call holds for all blocks of the module.
+        // `depends_on` of a module call applies to all blocks of the module.
         let mut path = own.clone();
         while let Some((parent, _)) = path.parent() {
             if let Some(call) = self.context.inputs.config.call(&path) {
@@ -395,7 +397,7 @@ impl Planner<'_> {
                 let before = LazyCell::new(|| self.context.blocks.resources_before_module(&below));
                 pending.any(|r| below.contains(&r.module) || before.contains(r))
             }
-            // Values are replaced by the resources that they depend on.
+            // A value is replaced by the resources that it depends on.
             Referenceable::Local(name) => self.made_from_pending(&results, Block::Local(module.clone(), name.clone())),
             Referenceable::Variable(name) => {
                 self.made_from_pending(&results, Block::Variable(module.clone(), name.clone()))

@@ -83,7 +83,7 @@ impl Planner<'_> {
     /// Records a warning that destroy-time provisioners do not run, because their block is gone.
     fn note_lost_provisioners(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, stored: &StoredObject) {
         let types = &stored.object.destroy_provisioners;
-        // For a tainted object they would not run in any case.
+        // The provisioners of a tainted object would be skipped in any case.
         if p.block.is_some() || types.is_empty() || stored.is_tainted() {
             return;
         }
@@ -274,8 +274,8 @@ impl Planner<'_> {
             private = answer.value.private;
             planned_identity = answer.value.identity;
         }
-        // Either the object was created so, or the configuration has it now; both put the destruction into the last
-        // group.
+        // Either the object was created this way, or the configuration says so now. In both cases its destruction
+        // belongs to the last group.
         let create_before_destroy =
             stored.object.create_before_destroy || self.is_create_before_destroy(&address.config());
         self.add(

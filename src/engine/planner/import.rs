@@ -97,7 +97,7 @@ impl Planner<'_> {
             node = inner.next().and_then(|name| declaring.children.get(name));
             let blocks = declaring.module.imports.iter();
             for import in blocks.filter(|i| i.imports_to(&declaring.path, resource)) {
-                // Expanded for the first match only: most resources are not imported.
+                // Expanded when the first import matches, because most resources are not imported.
                 let modules = match &modules {
                     Some(modules) => modules,
                     None => {
@@ -333,7 +333,7 @@ impl Planner<'_> {
             sensitive: false,
         };
         let imported = self.import(p, address, requested).await?;
-        // Dependencies are recorded by apply: the configuration had no part in creating the object.
+        // Dependencies are recorded by apply, because the object was not created from the configuration.
         let object = Object {
             dependencies: Arc::default(),
             ..(*imported.stored.object).clone()
@@ -390,8 +390,8 @@ impl Planner<'_> {
             "while importing",
             address,
         ))?;
-        // The result of an import may have the identifying attributes only, so that the object is read in any case,
-        // also without refresh.
+        // The result of an import may have only the identifying attributes, so the object is always read, even
+        // without refresh.
         let answer = p
             .provider
             .read(

@@ -72,7 +72,7 @@ impl Planner<'_> {
         self.context.report(located(answer.diagnostics, written, address))?;
         let request = ListRequest {
             config: config.clone(),
-            // Generated configuration needs the object, even if the block does not include it.
+            // The object is needed to generate configuration, even if the block does not include it.
             include_object: included || generates,
             limit,
         };

@@ -210,7 +210,7 @@ impl Planner<'_> {
             Some(stored) => stored.marked(p.schema),
             None => Value::unknown(p.schema.implied_type()),
         };
-        // An instance that does not exist is left out of a collection; a single one needs a value.
+        // In a collection, an instance that does not exist is left out; a single instance needs a value.
         if stored.is_some() || address.resource.key == InstanceKey::None {
             self.context.evaluator.set_object(address, value.clone());
         } else {
@@ -387,7 +387,7 @@ impl Planner<'_> {
         self.context
             .report(read_problems(&read.object, p.schema, provider, when, address))?;
         self.check_identity(p, address, read.identity.as_ref(), true)?;
-        // Completed here: an invalid answer counts as a failed refresh.
+        // Ended here, because an invalid answer counts as a failed refresh.
         if let Some(refreshing) = refreshing {
             refreshing.complete();
         }

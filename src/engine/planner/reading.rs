@@ -81,7 +81,7 @@ impl Planner<'_> {
                     || self.spec.options.force_replace.contains(address)
                     || self.reading.objects().contains_key(&(address.clone(), None))
             }
-            // Both are cut to whole seconds, so a read in the same second may have been before.
+            // Both times are in whole seconds, so a read in the same second may have been earlier.
             Some(RefreshPart::OlderThan { since, .. }) => self
                 .last_read(address, object)
                 .is_none_or(|last| last.as_str() <= since.as_str()),
@@ -149,7 +149,7 @@ impl Planner<'_> {
             identity: stored.identity.clone(),
             meta: match self.context.provider_meta(address, &p.provider_address.provider) {
                 Ok(meta) => meta,
-                // Reported already.
+                // The problem has been reported already.
                 Err(_) => return Err(Diagnostics::new()),
             },
         };

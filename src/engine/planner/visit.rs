@@ -219,7 +219,7 @@ impl Planner<'_> {
             Block::Action(action) => block_visits::visit_action(self.context.evaluator, action),
             Block::Call(module, name) => block_visits::visit_call(self.context.evaluator, module, name),
             Block::Check(module, name) => {
-                // A check whose data source could not be read has failed already.
+                // If the data source of a check could not be read, the check has failed already.
                 let unread = self.results().unread_checks.clone();
                 block_visits::visit_check(self.context.evaluator, module, name, |at| {
                     !unread.iter().any(|(module, check)| module == at && check == name)

@@ -167,7 +167,7 @@ struct ExpressionEvaluator {
 
 impl ExpressionEvaluator {
     fn finish(mut self) -> Diagnostics {
-        // Two references to one object report the same problem, of which only one is reported.
+        // Two references to one object report the same problem, so one of them is dropped.
         let mut out: Vec<Diagnostic> = Vec::new();
         for diagnostic in std::mem::take(&mut self.fixed.0) {
             if !out.contains(&diagnostic) {

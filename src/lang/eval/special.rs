@@ -197,7 +197,7 @@ impl ExpressionEvaluator {
             None => self.expr(vars.expr, context),
         };
         let (template, given, vars) = (template.expr, template.value.is_some(), vars.expr);
-        // As with any function, the argument with the variables is checked before the call.
+        // As in any function, the argument with the variables is evaluated before the call.
         if self.errors() == errors {
             if variables.is_null() {
                 return invalid(self, "vars", vars, "argument must not be null");
@@ -214,7 +214,7 @@ impl ExpressionEvaluator {
             return Value::dynamic();
         }
         let (text, marks) = text.unmark_deep();
-        // A template always has a text, so the result is never null.
+        // A template always renders to a text, so the result is never null.
         if !text.is_known() {
             return Value::unknown_not_null(Type::String).with_marks(marks);
         }

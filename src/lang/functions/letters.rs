@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 ///
 /// Later versions of Unicode keep the consonants of an Indic conjunct together; in this one, each is a cluster.
 pub(super) fn clusters(text: &str) -> Vec<&str> {
-    // Fast path; "\r\n" is one cluster.
+    // Fast path for ASCII, in which only "\r\n" is a cluster of several characters.
     if text.is_ascii() && !text.contains('\r') {
         return text.split_inclusive(|_| true).collect();
     }

@@ -102,7 +102,7 @@ fn power(x: f64, y: f64) -> f64 {
         result = 1.0 / result;
         exponent = -exponent;
     }
-    // In two steps, because 2 to the whole exponent may overflow a double.
+    // Multiplied in two steps, because 2 to the whole exponent may overflow a double.
     let half = exponent / 2;
     let two = |n: i64| 2f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
     result * two(half) * two(exponent - half)
@@ -259,8 +259,8 @@ fn range(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> Cal
     let most = environment.settings.max_range();
     let mut values = Vec::new();
     let mut at = start;
-    // If end and current number have different precisions, `==` can be false although they compare as equal; then the
-    // end is included, as in Terraform.
+    // If the end and the current number have different precisions, `==` may be false although they compare as equal.
+    // The end is included then, as in Terraform.
     let beyond = if down {
         std::cmp::Ordering::Less
     } else {
@@ -300,7 +300,7 @@ fn sum(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     if !list.is_wholly_known() {
         return unknown(ty);
     }
-    // The sum begins with the first element, so that a single number stays as it is.
+    // The sum begins with the first element, so that a single number stays unchanged.
     let mut total: Option<Number> = None;
     for item in sequence(list).iter().take(items.len()) {
         let number = cty::convert(item, &Type::Number)

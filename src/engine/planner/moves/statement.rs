@@ -94,7 +94,7 @@ impl fmt::Display for Subject {
 
 impl Endpoint {
     fn new(declared: &Module, subject: &MoveSubject, kind: MoveKind) -> Endpoint {
-        // No keys: a statement holds in every instance of the declaring module.
+        // The steps have no keys: a statement applies in every instance of the declaring module.
         let mut steps: Vec<Step> = declared
             .0
             .iter()

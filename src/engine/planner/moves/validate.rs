@@ -135,7 +135,7 @@ pub(in crate::planner) fn validate<'v>(
             });
         }
     }
-    // Clashes are judged by the sources of all moves, which are complete only now.
+    // Clashes depend on the sources of all moves, which are complete only now.
     validation.check_clashes();
     let mut out = validation.out;
     if !out.has_errors()
@@ -249,7 +249,7 @@ impl<'v> Validation<'v> {
         if stored {
             return true;
         }
-        // Statements may form a cycle, which is an error of its own.
+        // Statements may form a cycle, which is reported as an error of its own.
         if !seen.insert(subject.clone()) {
             return false;
         }

@@ -30,7 +30,7 @@ pub struct Recorder(pub Mutex<Vec<Event>>);
 
 impl EventSink for Recorder {
     fn event(&self, event: Event) {
-        // Events of progress depend on the time.
+        // Progress events depend on time, so they are not recorded.
         if !matches!(event, Event::Progress { .. }) {
             self.0.lock().unwrap().push(event);
         }
