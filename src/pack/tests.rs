@@ -360,7 +360,7 @@ fn a_link_out_of_a_package_is_followed_to_its_program_only() {
     }
     let error = package("nowhere", "terraform-provider-demo_v1.0.0", "gone").unwrap_err();
     assert!(matches!(error, PackError::Read { .. }), "{error}");
-    // Links to directories inside each other have no end.
+    // Links to directories inside each other would be followed for ever.
     package("endless", "a", "endless").unwrap_err();
     let error = package("endless", "b", "endless").unwrap_err().to_string();
     assert!(
@@ -424,7 +424,7 @@ fn modules_and_configurations_are_unpacked_the_same_with_their_links() {
         (index.configurations[0].name.as_str(), &index.configurations[0].files),
         ("site", &module.files)
     );
-    // Contents of another pack are taken over byte for byte.
+    // Contents of another pack are copied byte for byte.
     let again = site.pack("again", Contents::from_pack(&pack), None);
     assert_eq!(again.identity(), pack.identity());
     // Packs of providers alone can be read by earlier releases.
@@ -545,7 +545,7 @@ fn an_index_of_any_size_is_refused_before_it_is_read() {
     trailer[8..16].copy_from_slice(&length.to_le_bytes());
     site.write("large", bytes);
     let file = std::fs::File::options().write(true).open(site.path("large")).unwrap();
-    // A hole is read as zeros. If it were read, the error would be about its checksum.
+    // A hole in the file reads as zeros. If it were read, the error would be about its checksum.
     file.set_len(offset + length + 64).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &trailer, offset + length).unwrap();
     let error = open(&site.path("large")).unwrap_err().to_string();

@@ -43,7 +43,7 @@ impl Identity {
         name.push(DnType::CommonName, "localhost");
         name.push(DnType::OrganizationName, "Monoform");
         params.distinguished_name = name;
-        // The certificate is its own authority: older servers insist on finding one.
+        // The certificate is its own authority, because older servers require one.
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![
             KeyUsagePurpose::DigitalSignature,
@@ -73,8 +73,8 @@ impl Identity {
             certificate: connection.into(),
             algorithms: algorithms(&provider),
         };
-        // rustls calls every verifier of one's own dangerous. This one accepts a single certificate, which is stricter
-        // than the usual.
+        // rustls calls every custom verifier dangerous. This one accepts a single certificate, which is stricter than
+        // the default.
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
             .dangerous()
@@ -83,7 +83,7 @@ impl Identity {
                 vec![self.certificate.clone()],
                 PrivateKeyDer::Pkcs8(self.key.clone_key()),
             )?;
-        // gRPC servers refuse a connection that does not settle on HTTP/2.
+        // gRPC servers refuse a connection that does not negotiate HTTP/2.
         config.alpn_protocols = vec![b"h2".to_vec()];
         Ok(Arc::new(config))
     }
@@ -124,7 +124,7 @@ impl ServerCertVerifier for ExactServer {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        // Only the signature proves that the peer holds the key: certificates are public.
+        // Certificates are public, so only the signature proves that the peer has the key.
         rustls::crypto::verify_tls12_signature(message, cert, dss, &self.algorithms)
     }
 

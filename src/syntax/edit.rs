@@ -51,7 +51,7 @@ impl Edit {
             !before.is_some_and(part_of_name) && !after.is_some_and(part_of_name)
         });
         let (at, _) = found.next()?;
-        // Twice: the edit could change the wrong one.
+        // If the word occurs twice, the edit could change the wrong one.
         if found.next().is_some() {
             return None;
         }

@@ -69,7 +69,7 @@ pub(crate) fn read_file<T>(
     let (text, bad_bytes) = text::decode_utf8(bytes);
     let tokens = lexer::lex(&file, &text, Pos::default());
     let mut parser = Parser::new(&tokens, true);
-    // One report for all of them. In comments, invalid bytes are harmless.
+    // All invalid bytes are reported by one error. In comments they are harmless.
     let _ = bad_bytes.into_iter().any(|at| parser.bad_encoding(at));
     let body = parser.file_body();
     let problems = parser.finish();
@@ -171,7 +171,7 @@ impl<'t> Parser<'t> {
     /// Returns the problems in the order in which they were found. That is nearly the order of the text, but a missing
     /// brace at the end comes last.
     fn finish(mut self) -> Diagnostics {
-        // Recovery may read the same text again, and find the same problem.
+        // Recovery may read the same text again and find the same problem, which is reported once.
         self.diagnostics
             .dedup_by(|b, a| a.summary == b.summary && a.subject == b.subject);
         Diagnostics(self.diagnostics)
@@ -186,7 +186,7 @@ impl<'t> Parser<'t> {
             match self.tokens.kind(index) {
                 TokenKind::Blank | TokenKind::BlockComment | TokenKind::Bom => {}
                 TokenKind::Newline if !self.newlines => {}
-                // A comment that ends its line counts as the line break.
+                // A comment at the end of a line counts as the line break.
                 TokenKind::LineComment if !self.newlines || !self.tokens.ends_line(index) => {}
                 _ => return index,
             }

@@ -96,7 +96,7 @@ pub(super) fn dearmored(text: &[u8]) -> Result<Vec<u8>, Error> {
             if !head {
                 block.push_str(line);
             }
-        // Lines with `=` are the CRC, which adds nothing to the protection by the signature.
+        // A line that begins with `=` is the CRC, which is redundant beside the signature.
         } else if inside && !line.starts_with('=') {
             block.push_str(line);
         }

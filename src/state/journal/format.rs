@@ -294,7 +294,7 @@ fn frame_at(file: &[u8], at: usize) -> Frame<'_> {
 /// Splits a journal into its parts, with their offsets. A file that is not a journal is one damaged part.
 pub(crate) fn parts(file: &[u8]) -> Vec<(usize, Part<'_>)> {
     if !file.starts_with(MAGIC) && !file.starts_with(SEALED_MAGIC) {
-        // An incomplete first line means that the creation of the file was cut short.
+        // If the first line is incomplete, creating the file was interrupted.
         return match MAGIC.starts_with(file) || SEALED_MAGIC.starts_with(file) {
             true => vec![(0, Part::Torn)],
             false => vec![(0, damaged(0, "this is not the first line of a journal"))],
@@ -320,15 +320,14 @@ pub(crate) fn parts(file: &[u8]) -> Vec<(usize, Part<'_>)> {
                 break;
             }
             Frame::BadHead if file[at..].iter().all(|byte| *byte == 0) => {
-                // After a power cut a file may have grown without its contents having reached the disk: then it ends in
-                // zeros.
+                // After a power cut, a file may have its new length without the contents; then it ends in zeros.
                 parts.push((at, Part::Torn));
                 break;
             }
             Frame::BadHead => {
                 parts.push((at, damaged(at, "the head of a record is not valid")));
-                // Without a valid head the length is unknown, so the next frame is searched for byte by byte. A false
-                // match needs two checksums to pass.
+                // A damaged head does not tell the length, so the next frame is searched for byte by byte. A false
+                // match would have to pass two checksums.
                 let next = (at + 1..file.len()).find(|next| matches!(frame_at(file, *next), Frame::Whole(_)));
                 at = next.unwrap_or(file.len());
             }

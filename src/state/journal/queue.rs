@@ -122,7 +122,8 @@ impl Slot {
         if let Some(waker) = answer.waker.take() {
             waker.wake();
         }
-        // Each notification is a system call, whether somebody waits or not, and a run has two for each object.
+        // Each notification is a system call, whether a thread waits or not, and a run sends two for each
+        // object.
         if answer.blocks {
             self.given.notify_all();
         }
@@ -171,7 +172,7 @@ impl Ticket {
     /// # Errors
     /// The record could not be written, or the journal has ended.
     pub fn wait(self) -> Result<(), JournalError> {
-        // A blocked thread keeps other tasks from running, so waiting for their records is useless.
+        // A blocked thread does not run other tasks, so waiting for their records is useless.
         if let Patience::OthersFirst(shared) | Patience::OthersHadTheirTurn(shared) = &self.patience {
             shared.hurry(&mut shared.queue());
         }

@@ -32,13 +32,13 @@ pub(crate) fn find(path: &Path, codec: &Codec) -> Result<Option<Found>, StateErr
     let cannot = |e| StateError::io("cannot read the journal", path, e);
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => {}
-        // A directory or a link of that name was not made by this program.
+        // This program has not created a directory or a link of that name.
         Ok(_) => return Ok(None),
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(cannot(e)),
     }
-    // A lock needs a file that is open for writing. A reader without that permission cannot learn whether the writer
-    // lives, and changes nothing anyway.
+    // Locking needs a file that is open for writing. A reader without that permission cannot find out whether the
+    // writer lives, and changes nothing anyway.
     let opened = File::options().read(true).write(true).open(path);
     let (mut file, writable) = match opened {
         Ok(file) => (file, true),
@@ -80,7 +80,7 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StateError> {
     let free = (now..now.saturating_add(10_000)).map(named).find(|path| !path.exists());
     let aside = free.unwrap_or_else(|| named(now));
     system::rename(path, &aside).map_err(|e| StateError::io("cannot move the journal", path, e))?;
-    // The new name must be on the disk before another journal takes the old one.
+    // The new name must be durable before another journal gets the old one.
     files::sync_directory_of(&aside);
     Ok(aside)
 }

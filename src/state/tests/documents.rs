@@ -35,7 +35,7 @@ fn states_written_by_terraform_round_trip_byte_for_byte() {
 #[test]
 fn edited_states_are_normalised_as_terraform_does() {
     let ours = rewritten(include_str!("golden/by-hand.json"));
-    // Terraform replaces the version by its own.
+    // Terraform writes its own version into the state.
     let ours = ours.replace("\"terraform_version\": \"1.20.0\"", "\"terraform_version\": \"1.16.0\"");
     assert_eq!(ours, include_str!("golden/by-hand.tfstate"));
 }
@@ -67,7 +67,7 @@ fn what_other_programs_read_past_is_written_only_where_it_says_something() {
 #[test]
 fn truncated_state_is_an_error() {
     for text in GOLDEN.into_iter().chain([include_str!("golden/by-hand.json")]) {
-        // Without the line break at the end the state is still whole.
+        // Without the last line break the state is still complete.
         let whole = text.trim_end().len();
         for cut in 1..whole {
             let error = decode(&text.as_bytes()[..cut])
