@@ -264,7 +264,8 @@ impl<'t> Parser<'t> {
     }
 
     /// Enters a part of the grammar that can contain itself. On success, [`Parser::leave`] must follow.
-    // No wrapper takes a closure here, nor for `set_newlines`: each closure would cost stack at each level.
+    // Neither this function nor `set_newlines` takes a closure, because a closure would need stack at each
+    // level.
     fn enter(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
             return Err(self.error(
@@ -321,7 +322,7 @@ impl<'t> Parser<'t> {
         // Recovery may return to text that has been reported already.
         if !self.too_deep && self.furthest_error.is_none_or(|furthest| furthest < token) {
             self.furthest_error = Some(token);
-            // In the line of another error, or at a closing bracket after one, it is likely a consequence.
+            // An error on the line of another one, or at a closing bracket after one, is likely a consequence.
             let line = self.tokens.start(token).line;
             let again = self
                 .doubt

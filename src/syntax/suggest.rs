@@ -48,11 +48,11 @@ fn nearest<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     let length = misspelt.chars().count();
     let mut best: Option<(usize, &str, bool)> = None;
     for candidate in candidates {
-        // An identical name is no suggestion: the error has another cause.
+        // An identical name is no suggestion, because the error has another cause.
         if candidate == misspelt {
             continue;
         }
-        // The distance is at least the difference in length; this saves computing it.
+        // The distance is at least the difference in length, so a large difference need not be computed.
         if candidate.chars().count().abs_diff(length) >= 3 {
             continue;
         }

@@ -41,7 +41,7 @@ impl Connection {
         purpose: Purpose,
     ) -> Result<Configuration, ApiError> {
         let mut attributes = json!({
-            // Otherwise the server starts a run of its own as soon as the upload has arrived.
+            // Otherwise the server would start a run of its own as soon as the upload is complete.
             "auto-queue-runs": false,
             "speculative": purpose == Purpose::Speculative,
         });
@@ -70,7 +70,8 @@ impl Connection {
     /// The server refuses the archive, cannot be reached, or does not report its arrival in time.
     pub async fn upload_configuration(&self, configuration: &Configuration, archive: Vec<u8>) -> Result<(), ApiError> {
         self.api.upload(&configuration.upload, archive).await?;
-        // The archive goes to a storage host. A run that is created before the server has processed it would fail.
+        // The archive is uploaded to a storage host. A run that is created before the server has processed it
+        // would fail.
         for _ in 0..POLLS {
             tokio::time::sleep(PAUSE).await;
             let path = format!("configuration-versions/{}", part(&configuration.id));

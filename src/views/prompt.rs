@@ -72,14 +72,14 @@ pub fn ask(show: &dyn Fn(&str), prompt: &str, echo: Echo) -> Answer {
             return Answer::End;
         }
     };
-    // A signal that came before the question is not an answer to it.
+    // A signal from before the question does not answer it.
     input.forget();
     ASKING.store(true, Ordering::SeqCst);
     show(prompt);
     let hidden = (echo == Echo::Off).then(Hidden::new).flatten();
     let answer = read_line(input);
     if hidden.is_some() {
-        // The user's line break was hidden, too.
+        // The line break that the user typed was hidden, too.
         show("\n");
     }
     drop(hidden);

@@ -95,7 +95,7 @@ pub fn recovered(lab: &Lab) {
         assert!(words(&text).contains(&words(part)), "{part}\n{text}");
     }
     assert!(journals(&w).is_empty());
-    // After the recovery other working directories see it, too.
+    // After the recovery, other working directories have the recovered state, too.
     let other = lab.directory(Tool::Monoform);
     let listed = run(&other, Tool::Monoform, &["state", "list"]).ok();
     assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.all());
@@ -136,7 +136,7 @@ pub fn replaced_by_others(lab: &Lab) {
 pub fn set_aside(lab: &Lab) {
     let w = directory(lab);
     killed(&w);
-    // A working directory without a journal writes the state.
+    // A working directory without the journal writes the state.
     let other = lab.directory(Tool::Monoform);
     test(&other).unlocked(&["apply", "-no-color", "-auto-approve"]).ok();
     let before = run(&other, Tool::Monoform, &["state", "pull"]).ok().stdout;
@@ -148,7 +148,7 @@ pub fn set_aside(lab: &Lab) {
     assert_eq!(run(&other, Tool::Monoform, &["state", "pull"]).ok().stdout, before);
     let kept = journals(&w);
     assert_eq!(kept.len(), 1, "it is kept: {kept:?}");
-    // The report comes once, and a new journal can be started beside the old one.
+    // The report appears once, and a new journal can be started beside the old one.
     let again = run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
     assert!(!again.all().contains("Journal of an earlier run"), "{}", again.all());
     assert_eq!(journals(&w), kept);

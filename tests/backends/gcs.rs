@@ -121,7 +121,8 @@ fn advice() {
             settings.replace("access_token = \"somebody\"", "credentials = \"{}\""),
             &["No valid credentials", "gcloud"],
         ),
-        // The emulator answers for a missing bucket as for a missing object, unless the bucket is listed.
+        // Unless the bucket is listed, the emulator answers the same for a missing bucket as for a missing
+        // object.
         (settings.replace(&name, "UPPER"), &["gs://UPPER"]),
     ] {
         let lab = made(server.clone(), settings);

@@ -234,7 +234,7 @@ fn rescued_and_recovered() {
     run(&w, Tool::Monoform, &["apply", "-auto-approve", "-var=word=saved"])
         .fails_with(&["Failed to persist state to backend"]);
     assert_eq!(crate::crashes::journals(&w).len(), 1, "the store does not have it");
-    // The server still fails, so the journal stays.
+    // The server still fails, so the journal is not removed.
     run(&w, Tool::Monoform, &["plan", "-var=word=saved"]).fails_with(&["500"]);
     assert_eq!(crate::crashes::journals(&w).len(), 1);
     kept.broken.store(false, Ordering::SeqCst);
@@ -245,7 +245,7 @@ fn rescued_and_recovered() {
     assert!(!plan.stdout.contains("terraform_data.a will be"), "{}", plan.all());
     assert!(crate::crashes::journals(&w).is_empty());
     run(&w, Tool::Monoform, &["apply", "-auto-approve", "-var=word=saved"]).ok();
-    // An old copy does not replace a newer state.
+    // An old copy must not replace a newer state.
     run(&w, Tool::Monoform, &["state", "push", "errored.tfstate"]).fails_with(&["Failed to write state"]);
     assert!(kept.locks.lock().expect("locks").is_empty());
 }
@@ -311,7 +311,8 @@ fn partial_configuration() {
     )
     .ok();
     run(&w, Tool::Monoform, &["plan"]).ok();
-    // Another setting, but the same state with the same lock: nothing is locked twice, and no question is asked.
+    // The setting differs, but the state and its lock are the same: nothing is locked twice, and no question is
+    // asked.
     let migrate = [
         "init",
         "-input=false",

@@ -81,7 +81,8 @@ fn at_any_moment() {
     let lab = http::lab();
     let server = lab.server.downcast_ref::<Arc<http::Kept>>().expect("the server");
     let w = directory(&lab);
-    // Objects are created; all are replaced, half of them with the new one first; all are destroyed.
+    // The steps: objects are created; all are replaced, half of them with create_before_destroy; all are
+    // destroyed.
     let mut ops = recorded(&w, 1, OBJECTS);
     ops.extend(recorded(&w, 2, OBJECTS));
     ops.extend(recorded(&w, 3, 0));
@@ -89,7 +90,7 @@ fn at_any_moment() {
         let of_files = ["out/", ".terraform/journals"]
             .iter()
             .any(|place| op.name().starts_with(place));
-        // The journals exist if the name of their directory does.
+        // The journals survive only if the name of their directory does.
         of_files || matches!(op, Op::SyncDirectory(_))
     });
     assert!(ops.len() > 40, "{ops:#?}");
@@ -117,7 +118,7 @@ fn at_any_moment() {
             let mut found = disk::on_the_disk(done(), kept);
             found.retain(|name, _| name.starts_with(".terraform/journals/"));
             for state in stored(&history, ops[end - 1].0, next) {
-                // Many moments leave the same files, and are tested once.
+                // Many points in time leave the same files, which are tested once.
                 if !seen.insert(format!("{exist:?}{found:?}{state:?}")) {
                     continue;
                 }

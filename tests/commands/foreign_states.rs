@@ -45,7 +45,7 @@ fn objects_of_an_older_release_are_equal_and_hashes_of_them_are_not() {
         "id": "i", "input": dynamic(&trigger["input"]), "output": dynamic(&trigger["output"]), "triggers_replace": null,
     });
     let whole = json!({"id": "w", "input": null, "output": null, "triggers_replace": {"value": trigger, "type": ty}});
-    // The SHA-1 of the object as JSON, without the new attribute.
+    // SHA-1 of the JSON form of the object without the new attribute.
     let hash = json!({"value": "246ba94895da2c856beb7fa1b17e68132e594b3c", "type": "string"});
     let hashed = json!({"id": "h", "input": null, "output": null, "triggers_replace": hash});
     let configuration = r#"

@@ -106,7 +106,7 @@ fn input(w: &Workspace) -> String {
 
 fn plan_with_other_kinds_is_not_approved() {
     let w = changed(true);
-    // Nobody can answer the question: standard input is no terminal.
+    // The question cannot be answered, because standard input is no terminal.
     let refused = w.run(&["apply", "-auto-approve=safe", "-input=false"]);
     let text = support::words(&refused.all());
     assert!(
@@ -152,7 +152,7 @@ fn status_tells_guarded_changes() {
         let ran = w.run(&["plan", &format!("-fail-on={kinds}")]);
         assert_eq!(ran.status, expected, "{kinds}: {}", ran.all());
     }
-    // The guard says more than that there are changes.
+    // The exit status of the guard takes precedence over that of -detailed-exitcode.
     let both = w.run(&["plan", "-detailed-exitcode", "-fail-on=replace", "-json"]);
     assert_eq!(both.status, 3);
     assert!(both.stdout.contains("Plan has guarded changes"), "{}", both.stdout);

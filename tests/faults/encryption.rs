@@ -136,7 +136,7 @@ fn key_is_replaced_by_a_fallback_and_encryption_is_left_in_the_same_way() {
     let w = Workspace::with(&[("main.tf", WAITING), ("go", "")]);
     w.run(APPLY).ok();
     let plain = w.state();
-    // Without the method "unencrypted", a state in clear text is not accepted.
+    // Without the method "unencrypted", a plain state is refused.
     let w = w.env("TF_ENCRYPTION", encrypting(PASSPHRASE));
     refused(
         &w,
@@ -149,7 +149,7 @@ fn key_is_replaced_by_a_fallback_and_encryption_is_left_in_the_same_way() {
         .ok()
         .shows(&["Unencrypted method configured", "0 added, 0 changed, 0 destroyed"]);
     hidden(&w);
-    // Serial and lineage are those of the state.
+    // The encrypted state has the same serial and lineage.
     assert_eq!(w.state()["serial"], plain["serial"]);
     assert_eq!(w.state()["lineage"], plain["lineage"]);
     assert_eq!(w.state()["encryption_version"], "v0");
@@ -215,7 +215,7 @@ fn files_of_opentofu_are_read() {
     w.run(&["show", "-no-color", "terraform.tfstate"])
         .ok()
         .shows(&["from OpenTofu"]);
-    // The plan inside is OpenTofu's own.
+    // The plan inside the file has OpenTofu's own format.
     w.run(&["show", "plan"])
         .fails_with(&["it was saved by Terraform or OpenTofu"]);
 }

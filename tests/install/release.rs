@@ -176,7 +176,7 @@ fn checksums_are_signed_with_the_key_that_is_named() {
         }
     }
     let w = workspace();
-    // The path of the agent's socket has a limit, which directories for tests may reach.
+    // The path of the agent's socket is limited, and the usual test directories may be too long.
     let keys = tempfile::Builder::new()
         .prefix("k")
         .tempdir_in("/tmp")

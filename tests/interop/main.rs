@@ -401,7 +401,7 @@ fn build(source: &str, name: &str) -> PathBuf {
         .arg(&out)
         .arg(".")
         .current_dir(source)
-        // As providers are released: without libraries of the system.
+        // Released providers are built without libraries of the system, too.
         .env("CGO_ENABLED", "0")
         .output();
     let built = support::ran(built.expect("go starts"));

@@ -58,7 +58,7 @@ fn mirror_serves_all_remote_modules() {
     let line = format!("\"m\"[{source}] 1.2.0 (~> 1.0)\n");
     assert!(shown.stdout.contains(&line), "{}", shown.all());
 
-    // The mirror of the environment, and a module that it does not have.
+    // The environment selects the mirror, and one module is not in it.
     let w = w.env("MONOFORM_MIRROR", "../mirror");
     std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
     w.run(&["get"]).ok();

@@ -59,7 +59,7 @@ pub fn the_same_as_terraform() {
                 .chain(of_flags())
         };
         found.retain(|difference| !known().any(|place| compare::is_at(difference, place)));
-        // The recording program may be a release candidate.
+        // The recordings may be from a release candidate.
         found.retain(|difference| !difference.leaves_old_dependencies() && difference.name() != "terraform_version");
         if !found.is_empty() {
             failed.push(seed);

@@ -77,7 +77,7 @@ fn write(w: &Workspace, model: &Model) {
 
 /// Returns the addresses of all managed instances in the state, with the IDs of their objects.
 fn stored(w: &Workspace) -> Vec<(String, String)> {
-    // `state pull` also finds the new content beside a file that was being written.
+    // After an interrupted write, `state pull` finds the new content beside the state file.
     let pulled = w.run(&["state", "pull"]).ok();
     if pulled.stdout.trim().is_empty() {
         return Vec::new();

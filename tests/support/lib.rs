@@ -170,8 +170,8 @@ pub fn lean() -> &'static Path {
 
 /// Builds an example of a crate of the workspace and returns its path.
 pub fn example(name: &str) -> PathBuf {
-    // The whole workspace is selected, as for the tests: a smaller selection unifies other features, for which many crates would be
-    // built a second time.
+    // The whole workspace is selected, as for the tests: a smaller selection would unify other features, and build many crates a
+    // second time.
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--workspace", "--example", name])
         .arg("--message-format=json-render-diagnostics")
@@ -300,8 +300,8 @@ impl Workspace {
     pub fn run_program(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Ran {
         let mut command = self.command(program);
         command.args(args);
-        // Another thread of the test that is just starting a program holds, between fork and exec, everything that was open when it
-        // forked: also an executable that this thread has just written, which cannot be run until then.
+        // Another thread that is starting a program has a forked child, which holds all open files until it executes that program.
+        // Until then, an executable that this thread has just written cannot be run.
         for _ in 0..500 {
             match command.output() {
                 Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {
@@ -384,7 +384,7 @@ pub fn windows_dir() -> Option<PathBuf> {
 pub fn which(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
-        // Servers such as sshd are in a directory that the PATH of most users lacks.
+        // Servers such as sshd are in a directory that is not in the PATH of most users.
         .chain([PathBuf::from("/usr/sbin")])
         .map(|dir| dir.join(program))
         .find(|p| p.is_file())
@@ -413,7 +413,7 @@ pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic:
 pub fn run_trials(trials: Vec<libtest_mimic::Trial>) -> ExitCode {
     let mut arguments = libtest_mimic::Arguments::from_args();
     let said = || std::env::var("RUST_TEST_THREADS").ok()?.parse().ok();
-    // These tests wait for programs and servers more than they compute.
+    // These tests mostly wait for programs and servers, so more of them run than there are processors.
     let usual = || std::thread::available_parallelism().map_or(1, usize::from) + 2;
     arguments.test_threads = arguments.test_threads.or_else(said).or_else(|| Some(usual()));
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -46,11 +46,11 @@ fn killed_run_leaves_its_results_and_no_process() {
     };
     let mut running = w.start(&["apply", "-no-color", "-auto-approve"]);
     running.sees("(local-exec): waiting");
-    // Dropping kills.
+    // Dropping it kills the process.
     drop(running);
     let list = w.run(&["state", "list"]).ok();
     assert!(list.stdout.contains("terraform_data.first\n"), "{}", list.all());
-    // The lock ends with the processes: the killed one, and those that it had started.
+    // The lock ends with the killed process and those that it had started.
     w.files.write("go", "");
     until("a state that nobody has locked", || {
         w.run(&["apply", "-no-color", "-auto-approve"]).status == 0
@@ -91,7 +91,7 @@ fn state_goes_on_from_linux_to_windows_and_back() {
         .ok()
         .shows(&["No changes."]);
     assert!(!after.contains('\r'), "lines end as on Linux");
-    // A saved plan of one system is applied on the other.
+    // A plan that was saved on one system can be applied on the other.
     w.files.write("main.tf", &config("three\n"));
     w.run(&["plan", "-no-color", "-out=saved"]).ok();
     w.files

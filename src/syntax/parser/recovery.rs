@@ -42,8 +42,8 @@ impl Brackets {
                 let nearest = stack.iter().rposition(fits);
                 let chosen = if first && token.kind == TokenKind::CloseBrace {
                     match nearest {
-                        // The nearest opening brace is further to the right: it was probably not closed, and this brace
-                        // belongs to an outer one.
+                        // The nearest opening brace is further to the right, so it was probably not closed, and this
+                        // brace belongs to an outer one.
                         Some(near) if stack[near].2 > token.start.column => stack
                             .iter()
                             .rposition(|entry| fits(entry) && entry.2 == token.start.column)
@@ -281,7 +281,7 @@ impl Parser<'_> {
         let words = (name + 1..index)
             .filter(|i| self.tokens.kind(*i) == TokenKind::Ident)
             .count();
-        // Indentation tells if the following lines are the block's content.
+        // The indentation shows whether the following lines are the block's content.
         let (column, outer) = (self.tokens.start(first).column, self.tokens.start(name).column);
         let inside = match self.tokens.kind(first) {
             TokenKind::Ident => words <= 2 && column > outer && self.looks_like_body_item(first),

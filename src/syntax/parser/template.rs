@@ -203,7 +203,7 @@ impl Parser<'_> {
     fn pieces(&mut self, open: usize, end: TokenKind) -> Parsed<Vec<Piece>> {
         let mut pieces = Pieces::default();
         loop {
-            // No trivia is skipped: blanks between pieces are text.
+            // Trivia is not skipped, because blanks between pieces are text.
             let kind = self.tokens.kind(self.at);
             if kind == end {
                 self.take();
@@ -383,7 +383,7 @@ impl Parser<'_> {
     fn tree(&mut self, pieces: Vec<Piece>, end: &Range) -> Parsed<Vec<TemplatePart>> {
         let mut open: Vec<Directive> = Vec::new();
         let mut parts = Parts::default();
-        // After a directive that could not be parsed, its counterparts would be reported as well.
+        // If a directive could not be parsed, its counterparts would be reported as well.
         let broken = pieces.iter().any(|p| matches!(p, Piece::Invalid));
         for piece in pieces {
             match piece {

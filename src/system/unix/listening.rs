@@ -36,7 +36,7 @@ impl Socket {
             }
             Err(error) => return Err(error),
         };
-        // Whatever the umask says.
+        // The mode is set explicitly, because the umask may have changed it.
         set_mode(dir.path(), 0o700)?;
         let path = dir.path().join("socket");
         let listener = Listener::bind(&path)?;
@@ -59,7 +59,7 @@ impl Socket {
     fn without_file() -> io::Result<Socket> {
         use std::hash::{BuildHasher as _, Hasher as _};
         use std::os::linux::net::SocketAddrExt as _;
-        // The name only has to be free. A new hasher begins with random keys.
+        // The name only has to be unused. A new hasher begins with random keys.
         let random = std::hash::RandomState::new().build_hasher().finish();
         let name = format!("monoform-plugin-{random:016x}");
         let address = std::os::unix::net::SocketAddr::from_abstract_name(&name)?;

@@ -264,14 +264,14 @@ pub fn canonicalize(path: &Path) -> io::Result<std::path::PathBuf> {
 /// # Errors
 /// It cannot be created.
 pub fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
-    // Links of Windows know whether they lead to a directory.
+    // On Windows, a link has a kind: it leads to a file or to a directory.
     let (target, link) = (target.as_ref(), link.as_ref());
     let there = link.parent().unwrap_or(Path::new("")).join(target);
     match there.is_dir() {
         true => std::os::windows::fs::symlink_dir(target, link),
         false => std::os::windows::fs::symlink_file(target, link),
     }?;
-    // Wine reports success and creates nothing.
+    // Wine reports success but creates nothing.
     std::fs::symlink_metadata(link).map(drop)
 }
 

@@ -140,8 +140,8 @@ pub(super) fn by_position(before: usize, after: usize) -> Vec<Step> {
 const TABLE_LIMIT: usize = 1 << 22;
 
 fn longest_common_subsequence(old: &[u32], new: &[u32]) -> Vec<u32> {
-    // A common tail belongs to the result in any case. A common head is only cut where the table would be too large, since that
-    // can change which of several equally long results is found.
+    // A common tail always belongs to the result. A common head is cut only if the table would be too large, because that can
+    // select another one of several equally long results.
     let tail = old
         .iter()
         .rev()
@@ -243,7 +243,7 @@ fn by_unique(old: &[u32], new: &[u32]) -> Vec<u32> {
 pub(super) fn match_sets(before: &[Value], after: &[Value]) -> Vec<Step> {
     let mut numbering = Numbering::new();
     let (old, new) = (numbering.all(before), numbering.all(after));
-    // In reverse, so that the first of equal elements is taken.
+    // Iterated in reverse, so that the first of equal elements is used.
     let mut places: HashMap<u32, usize> = new.iter().enumerate().rev().map(|(i, n)| (*n, i)).collect();
     let mut steps: Vec<Step> = old
         .iter()
