@@ -17,8 +17,8 @@
 //! For both kinds: connecting is tried again, with growing waits, until the `timeout` of the block is over. Commands and copies
 //! have no limit of time. An interrupted command is ended on the other machine. Files are streamed.
 //!
-//! WinRM was tried with an endpoint of the tests only, and SSH to Windows not at all: no such machine was at hand. NTLM does not
-//! encrypt messages here, so a server must allow unencrypted messages or be connected to with `https`.
+//! WinRM was tested only with a simulated service, and SSH to Windows not at all, because no machine with Windows was available.
+//! NTLM does not encrypt messages here, so a server must allow unencrypted messages or be connected to with `https`.
 //!
 //! Begin with [`Settings`], then `ssh/mod.rs`.
 

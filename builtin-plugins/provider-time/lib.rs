@@ -6,9 +6,9 @@
 //! timestamps and durations.
 //!
 //! It implements version 0.14.0 of the official provider. Of the crates of this workspace it may use only the SDK. It
-//! deviates where the official one gets in the way: an imported object has no `triggers` (there, an empty map, which
-//! plans a replacement), and a configured `rotation_rfc3339` decides even beside `rotation_years` (there, an error
-//! after apply).
+//! differs from the official provider where that one hinders users: an imported object has no `triggers` (there, an
+//! empty map, which plans a replacement), and a configured `rotation_rfc3339` decides even beside `rotation_years`
+//! (there, an error after apply).
 
 mod duration;
 mod functions;

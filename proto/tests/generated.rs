@@ -1,4 +1,4 @@
-//! The code in `generated` is what the generator makes of the protocol files.
+//! Test that the code in `generated` is the generator's output for the protocol files.
 //!
 //! `MONOFORM_RECORD=1 cargo test -p monoform-proto --test generated` writes it again.
 

@@ -1,6 +1,6 @@
-//! The host speaks both protocols in the messages of version 6, and only the answer to the schema request is read in the
-//! form of its own version. That is right as long as all other messages are the same bytes in both. Here the two files
-//! are held to it.
+//! The host speaks both protocols in the messages of version 6, and only the answer to the schema request is read in
+//! the form of its own version. That is correct as long as all other messages have the same encoding in both versions,
+//! which this test verifies for the two protocol files.
 // Helpers of tests may panic, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 

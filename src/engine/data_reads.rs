@@ -2,16 +2,17 @@
 //!
 //! Sharing must not be visible, so it is limited:
 //!
-//! - Only while planning, when nothing changes what exists. A read of an apply is deferred because of a change, and other
-//!   changes go on beside it: an earlier answer, even one of the same apply, could be older than what it has to show.
-//! - Only between data sources that wait for the same resources. One that waits for others may be there to read what
-//!   these have written (the file of a program, say), and an answer from before would lack it. One with `depends_on`, its own
-//!   or that of a module call, asks for a read of its own.
+//! - Only while planning, when no objects change. In an apply, a read is deferred because of a change, and other changes are
+//!   made at the same time, so even an answer of the same apply could be outdated.
+//! - Only between data sources that wait for the same resources. A data source may exist to read what these resources have
+//!   written, such as a file, which an earlier answer would lack. A data source with `depends_on`, its own or that of a
+//!   module call, is read separately.
 //! - Only answers that are known to repeat. Some data sources answer differently each time on purpose: a random password, the
 //!   output of a program, the time. An answer counts as repeatable if it equals the one that the state has from an earlier
-//!   run, or if two reads of this plan have had it. So a plan without stored answers reads twice what others share.
-//! - Not those of check blocks, which report on the moment, nor those that a mock or an override answers.
-//! - No failures: each data source reports its own.
+//!   run, or if two reads of this plan have returned it. So without stored answers, two reads are made before one is shared.
+//! - Not for data sources of check blocks, which report on the current time, nor for those that a mock or an override
+//!   answers.
+//! - Failures are not shared: each data source reports its own.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! Limits of concurrent operations for each provider: `-parallelism=auto`, `-parallelism=aws=40,github=2`.
 //!
-//! A lane is what the operations on the objects of one provider share. Its limit is fixed, or follows the requests (`pace`).
-//! Providers without a lane share the places of the whole operation, as without these limits.
+//! The operations on the objects of one provider share a lane. Its limit is fixed, or follows the requests (`pace`).
+//! Providers without a lane share the permits of the whole operation, as without these limits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};

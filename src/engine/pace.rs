@@ -1,13 +1,13 @@
 //! Control of the concurrent requests to one provider: additive increase, multiplicative decrease.
 //!
-//! A round is as many requests as may run at once. After a round in which the requests took as long as ever, and in which all
-//! places were used, the limit grows by one; at the beginning, until the first sign of strain, it doubles. After a round in which
-//! they took somewhat longer, it shrinks by one, and by a fifth if they took twice as long. Throttling that the provider reports
-//! halves it at once; reports about requests from before that are its echo and count no more.
+//! The limit is adapted after each round, which has as many requests as may run at once. If the requests took as long as ever and
+//! used all places, the limit grows by one; at the beginning, until requests become slower, it doubles. If they took somewhat
+//! longer, the limit shrinks by one, and if they took twice as long, by a fifth. When the provider reports throttling, the limit
+//! is halved at once; further reports about requests that were sent before that are ignored.
 //!
-//! Times are compared within a kind of requests, as a read of one type may take ten times as long as that of another, and as
-//! medians of rounds, as the times of a network vary by themselves. "As long as ever" is the shortest median so far.
-//! Nothing here reads a clock: times are passed in, so that the behaviour can be tested.
+//! Times are compared within one kind of requests, because a read of one type may take ten times as long as that of another, and
+//! as medians of rounds, because network times vary. "As long as ever" is the shortest median so far. Nothing here reads a clock:
+//! times are passed in, so that the behaviour can be tested.
 
 use std::collections::HashMap;
 use std::hash::Hash;

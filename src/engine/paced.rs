@@ -1,7 +1,7 @@
 //! A provider whose requests are measured, for a lane whose limit is adapted.
 //!
 //! Requests that change nothing (reads, data sources, plans) and that the provider refuses because they come too fast are sent
-//! again after a pause. An apply is not: whether a refused one has had an effect is for the provider to know.
+//! again after a pause. A refused apply is not sent again, because only the provider knows whether it has had an effect.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,7 +4,7 @@
 //! The directory lies inside the one that `providers mirror` fills, so that one directory carries both:
 //!
 //! ```text
-//! modules/index.json                                   what is where
+//! modules/index.json                                   the index of all packages
 //! modules/registry.terraform.io/acme/net/aws/1.2.0/    a package of a registry module
 //! modules/packages/3f1c…/                              any other package, by the checksum of its address
 //! ```

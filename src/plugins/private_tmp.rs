@@ -2,8 +2,8 @@
 //!
 //! Plugins in Go create a file for their socket and cannot run without it. A process that may mount file systems solves
 //! that: it gets a mount namespace of its own, and in it a root directory with the same contents and an empty `/tmp` in
-//! memory, which its plugins inherit. Everything else stays as it was, what is read-only included, and the rest of the
-//! system sees none of it.
+//! memory, which its plugins inherit. Everything else stays unchanged, including read-only parts, and the rest of the
+//! system is not affected.
 
 use std::fs;
 use std::io;

@@ -5,12 +5,12 @@
 //! lock.
 //!
 //! Terraform's record locks belong to the process, and vanish when the process closes *any* descriptor of the file: to
-//! evaluate `file("terraform.tfstate")` would be enough. Ours belong to the open file ([`system::locks`]), which the system
-//! holds against the other kind, and against a second lock in this process, but does not lose that way.
+//! evaluate `file("terraform.tfstate")` would be enough. The locks of this program belong to the open file
+//! ([`system::locks`]). They exclude Terraform's locks and a second lock in this process, but are not lost in that way.
 //!
-//! A program that waits for a lock may have opened the file long before it gets it, and Terraform goes on with what it
-//! opened. So the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not rename
-//! another over it.
+//! A program that waits for a lock may have opened the file long before it gets the lock, and Terraform continues to use
+//! that open file. So the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not
+//! rename another over it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

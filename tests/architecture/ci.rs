@@ -1,5 +1,5 @@
-//! Promises of `.ci/run`: the README's test command unchanged, with all programs required that tests need, and a short run of tests at the
-//! end.
+//! Checks of `.ci/run`: it contains the README's test command unchanged, requires all programs that tests need, and ends with a
+//! short run of tests.
 
 use std::path::Path;
 

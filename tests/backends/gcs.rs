@@ -1,4 +1,5 @@
-//! Google Cloud Storage, emulated by `fake-gcs-server`, which honours conditions on generations and knows no credentials.
+//! Google Cloud Storage, emulated by `fake-gcs-server`, which honours conditions on generations and checks no
+//! credentials.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

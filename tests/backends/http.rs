@@ -1,4 +1,4 @@
-//! A web server with one state for each path, and the tests that only it can have: writes that fail.
+//! A web server with one state for each path, and tests of failed writes, which need this server.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,4 +1,5 @@
-//! States that other programs have written: of older releases, and with the rest of a replacement.
+//! States that other programs have written: states of older releases, and states with leftovers of a
+//! replacement.
 
 use serde_json::{Value, json};
 use support::Workspace;

@@ -1,4 +1,4 @@
-//! The command line itself: places of flags, completion, help, names, near names.
+//! The command line itself: positions of flags, completion, help, names, suggestions.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -1,4 +1,4 @@
-//! The question whether to apply a plan, at a terminal: a look at the plan before the answer.
+//! The prompt before a plan is applied, at a terminal: inspecting the plan before the answer.
 
 use std::io::Write as _;
 use std::process::Stdio;

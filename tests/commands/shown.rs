@@ -1,4 +1,4 @@
-//! Output that the options `-show-sensitive` and `-concise` show and leave out.
+//! The options `-show-sensitive`, which shows hidden values, and `-concise`, which leaves output out.
 
 use support::terminal::Terminal;
 use support::{Workspace, monoform};

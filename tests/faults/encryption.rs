@@ -1,4 +1,5 @@
-//! Encrypted states and plans: what is written, who can read it, and that nothing is lost when nobody can.
+//! Encrypted states and plans: the written files, the programs that can read them, and states that are kept when the key is
+//! missing.
 //!
 //! `encryption/opentofu.tfstate` and `encryption/opentofu.plan` were written by OpenTofu 1.12.6 with the passphrase of these
 //! tests.

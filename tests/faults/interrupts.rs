@@ -1,4 +1,4 @@
-//! Interrupts: gentle, immediate, and without warning.
+//! Interrupts: a graceful stop, an immediate one, and an end without warning.
 
 use std::process::Command;
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! What `scripts/release` publishes. A script stands in for the executable, so that nothing is built or compressed for minutes.
+//! Files that `scripts/release` publishes. A script replaces the executable, so that nothing has to be built or
+//! compressed for minutes.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

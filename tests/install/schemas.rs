@@ -1,4 +1,4 @@
-//! Schemas of providers: asked for once for each package, and carried by saved plans.
+//! Schemas of providers: requested once for each package, and carried by saved plans.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! The executable for Windows, run by Wine. `scripts/check-wine` builds it and runs these tests; without it they are skipped.
 //!
-//! What Wine has not, or has differently, only a machine with Windows shows: mandatory locks, symbolic links, access lists,
+//! Only a machine with Windows can test what Wine lacks or does differently: mandatory locks, symbolic links, access lists,
 //! consoles and their events, renames over open files.
 //!
 //! - [`machine`]: the program and its environment. - [`paths`]: paths in values and sources. - [`states`]: locks, crashes, states

@@ -1,4 +1,4 @@
-//! States: their locks, what a killed run leaves, and states that go from one system to another.
+//! States: their locks, leftovers of killed runs, and states that move between systems.
 
 use support::running::until;
 

@@ -1,4 +1,4 @@
-//! Msgpack, byte for byte.
+//! Tests of the msgpack form, byte for byte.
 
 use proptest::prelude::*;
 

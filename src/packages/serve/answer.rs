@@ -1,7 +1,7 @@
 //! Request paths and their response documents.
 //!
 //! ```text
-//! /.well-known/terraform.json                                          where the registry is
+//! /.well-known/terraform.json                                          address of the registry
 //! /providers/HOST/NAMESPACE/TYPE/index.json                            versions, for a network mirror
 //! /providers/HOST/NAMESPACE/TYPE/VERSION.json                          archives of a version
 //! /providers/HOST/NAMESPACE/TYPE/terraform-provider-…_OS_ARCH.zip      an archive

@@ -3,12 +3,12 @@
 //! It is a directory of the user, and not of the working directory, for these reasons:
 //!
 //! - A data directory can come along with somebody's configuration, and its packages are verified before they run. Schemas in
-//!   it could not be verified: they would say what is sensitive, and nobody would notice.
+//!   it could not be verified, although they determine which values are hidden as sensitive.
 //! - All working directories, workspaces and data directories of a user share a package's schemas, as they share the package if
 //!   there is a plugin cache. That cache may be read-only, or belong to several users.
 //!
-//! A file that cannot be used is ignored, and written again once the provider has been asked; where nothing can be written,
-//! the provider is asked each time. Both are only seen in the log: this is about time, never about results.
+//! A file that cannot be used is ignored, and written again once the provider has been asked; where nothing can be written, the
+//! provider is asked each time. Both cases appear only in the log, because they cost time but never change results.
 
 use std::fs::{self, File};
 use std::io::BufWriter;

@@ -2,7 +2,7 @@
 //!
 //! On every Unix, Terraform takes a POSIX record lock of the whole file (`fcntl(F_SETLK)`). Such a lock belongs to the process,
 //! and vanishes when the process closes *any* descriptor of the file: to evaluate `file("terraform.tfstate")` would be enough.
-//! So locks here belong to the open file, of a kind that the system holds against record locks:
+//! So locks here belong to the open file, of a kind that excludes record locks, too:
 //!
 //! - Linux: a record lock of the open file description (`F_OFD_SETLK`). `flock` would not do, since Linux keeps record locks
 //!   and `flock` apart.
