@@ -25,7 +25,7 @@ pub(crate) struct Client {
     settings: Settings,
 }
 
-/// Reason why there is no answer.
+/// Reason for a missing answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
     Timeout(Duration),

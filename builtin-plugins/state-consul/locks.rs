@@ -238,7 +238,7 @@ impl Locks {
         }
     }
 
-    /// Releases the lock of a state, which may be that of another program.
+    /// Releases the lock of a state. Another program may hold the lock.
     pub async fn unlock(&self, path: &str, id: &str) -> Result<()> {
         match self.take_held(path, id) {
             Some(held) => self.release(path, held).await,

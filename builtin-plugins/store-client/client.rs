@@ -65,9 +65,9 @@ pub enum Proxy {
     Always(String),
     /// Proxies for each scheme; an absent one comes from the environment.
     Custom {
-        /// For addresses with `http`.
+        /// Proxy for addresses with `http`.
         http: Option<String>,
-        /// For addresses with `https`.
+        /// Proxy for addresses with `https`.
         https: Option<String>,
         /// Servers that are reached directly, as in `NO_PROXY`.
         except: Option<String>,

@@ -89,7 +89,8 @@ fn messages_of_all_requests_but_the_schema_are_compatible() {
     assert!(compared > 40);
 }
 
-/// Every field of the older message is the same in the newer, all the way down. The newer may have more.
+/// Asserts that the newer message has every field of the older one, with the same content at all depths. It may
+/// have more.
 fn compare(five: &Protocol, six: &Protocol, a: &str, b: &str) {
     let (Some(old), Some(new)) = (five.messages.get(a), six.messages.get(b)) else {
         // Enums, and messages of other packages.

@@ -19,7 +19,7 @@ pub enum Location<'s> {
     File,
     /// Storage of a credentials helper.
     Helper(&'s CredentialsHelper),
-    /// Not stored yet; it would be stored in the file.
+    /// The token is not stored yet; it would be stored in the file.
     Nowhere,
 }
 

@@ -15,8 +15,8 @@ use views::stream::Stream;
 use crate::args::UsageError;
 use crate::args::groups::GuardFlags;
 
-/// Exit status of a plan that has changes of `-fail-on`. Those below mean success, failure, and changes of
-/// `-detailed-exitcode`.
+/// Exit status of a plan that has changes of `-fail-on`. Lower statuses mean success, failure, and the changes
+/// of `-detailed-exitcode`.
 pub const GUARDED: u8 = 3;
 
 /// Keyword for all kinds of changes that remove no object.
@@ -36,8 +36,8 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Parses a list such as `create,update`, of the flag with this name. With `safe`, if that may be in it, the list has
-    /// all kinds but `replace`, `destroy`, `forget` and `invoke`.
+    /// Parses a list such as `create,update`, of the flag with this name. `safe`, if it is allowed in the list, means
+    /// all kinds except `replace`, `destroy`, `forget` and `invoke`.
     ///
     /// # Errors
     /// A word is no kind, or there is none.

@@ -109,7 +109,8 @@ fn source(location: &StateLocation, flag: Option<&str>) -> Source {
     flag.map_or_else(|| location.source(), |path| Source::File(path.into()))
 }
 
-/// Reads the state of the selected workspace, or of the file in the flag, without a lock; none if there is none.
+/// Reads the state of the selected workspace, or of the file in the flag, without a lock; none if there is no
+/// state.
 ///
 /// # Errors
 /// The backend or the workspace cannot be determined, or the state cannot be read.

@@ -44,7 +44,7 @@ pub enum RootVariables<'o> {
 /// Source of the values of variables that are not const.
 #[derive(Clone, Copy)]
 pub(crate) enum Others<'m> {
-    /// Their values are unknown.
+    /// The values of these variables are unknown.
     Unknown,
     /// Variables of the root module.
     Root(RootVariables<'m>),

@@ -113,7 +113,7 @@ impl Loaded {
 
 /// Reads the root module in a directory and all the modules it calls.
 ///
-/// A directory without configuration files is an empty module. Whether that is an error is for the caller to say:
+/// A directory without configuration files is an empty module. The caller decides whether that is an error:
 /// [`Module::files`] of the root is empty then.
 #[must_use]
 pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {

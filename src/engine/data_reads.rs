@@ -43,7 +43,8 @@ struct Subject {
 #[derive(Default)]
 struct Reads {
     by_resource: HashMap<ConfigResource, Arc<SharedRead>>,
-    /// By the resources that the data source waits for; empty as long as there is one data source.
+    /// Shared reads by the resources that the data source waits for; empty until a second data source has the
+    /// same arguments.
     by_before: HashMap<Arc<BTreeSet<ConfigResource>>, Arc<SharedRead>>,
 }
 

@@ -123,7 +123,7 @@ pub struct Settled {
 pub(crate) enum Outcome {
     /// Answered; the time depends on the provider's load.
     Timed,
-    /// Answered; the time depends on what the request does, so it says nothing about load.
+    /// Answered; the time depends on the work of the request, and not on the load of the service.
     Answered,
     Throttled,
 }

@@ -57,7 +57,7 @@ pub struct Ended<K> {
     /// Time at which the request began, from any fixed point.
     pub began: Duration,
     pub now: Duration,
-    /// False if the time says nothing about load, because it is that of what the request does.
+    /// False if the time is determined by the work of the request, and not by the load of the service.
     pub timed: bool,
     /// True if the provider reported that requests come too fast.
     pub throttled: bool,

@@ -172,7 +172,7 @@ pub struct Unread {
     pub option: String,
     /// Number of objects and data sources that were read.
     pub read: usize,
-    /// What was not read, sorted by address.
+    /// Objects and data sources that were not read, sorted by address.
     pub instances: Vec<UnreadInstance>,
 }
 

@@ -92,8 +92,8 @@ impl Environment {
     }
 }
 
-/// Splits the text after a `$` into the name of a variable and the rest. The name is `None` if the `$` stands for itself, and empty
-/// in what Go drops: `${}`, and `${` that is not closed.
+/// Splits the text after a `$` into the name of a variable and the rest. The name is `None` if the `$` is literal, and empty for
+/// text that Go drops: `${}`, and a `${` that is not closed.
 fn reference(text: &str) -> (Option<&str>, &str) {
     if let Some(inner) = text.strip_prefix('{') {
         let (name, tail) = inner.split_once('}').unwrap_or(("", inner));

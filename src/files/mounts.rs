@@ -187,7 +187,7 @@ impl Mounts {
         Some(names)
     }
 
-    /// Returns the names in a directory of the disk that lead to mounted directories.
+    /// Returns the names in a directory of the disk that are part of the paths of mounted directories.
     #[must_use]
     pub fn names_above(&self, path: &Path) -> BTreeSet<String> {
         let path = self.absolute(path);

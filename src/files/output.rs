@@ -49,7 +49,7 @@ impl Policy {
 ///
 /// - A regular file, or none, is replaced by a rename. It keeps its owner as far as that is allowed. Symbolic links are
 ///   followed, so that the link stays a link.
-/// - Pipes, sockets, devices, and whatever stands below `/dev` or `/proc`, are written into.
+/// - Pipes, sockets, devices, and everything below `/dev` or `/proc`, are written in place.
 /// - So is a regular file that cannot be replaced, because the directory cannot be written or the file is a mount point.
 #[derive(Debug)]
 pub struct Output {

@@ -56,7 +56,7 @@ pub fn stays_behind(name: &str, is_marked: bool) -> bool {
 pub enum Silence {
     /// [`SILENCE`], and [`first_byte_after`] for the first byte.
     Limited,
-    /// No limit: the caller has a limit of its own, or the user wants none.
+    /// No limit: the caller has a limit of its own, or the user has disabled it.
     Unlimited,
 }
 

@@ -32,7 +32,8 @@ const AT_ONCE: usize = 8;
 /// Limit of the depth of remote modules. Otherwise, the installation of a module that calls itself with another version each
 /// time would never end.
 const MAX_DEPTH: usize = 64;
-/// Prefix of the directories that packages are fetched into. Those that an interrupted run leaves are found by it.
+/// Prefix of the directories that packages are fetched into. Leftovers of an interrupted run are found by this
+/// prefix.
 const PARTIAL: &str = ".partial-";
 
 /// Settings of one installation.

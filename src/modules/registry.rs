@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 use crate::available::Available;
 use crate::mirror::Mirror;
 
-/// Limit of the size of a list of versions. Such lists grow with the years.
+/// Limit of the size of a list of versions. Such lists grow with every release.
 const LIST_LIMIT: u64 = 64 << 20;
 
 /// Problem with a registry, as the summary and detail of a diagnostic.

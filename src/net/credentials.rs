@@ -25,8 +25,8 @@ pub(crate) fn unsendable_character(value: &str) -> Option<&'static str> {
     })
 }
 
-/// Reads tokens from environment variables such as `TF_TOKEN_app_terraform_io`. `_` means a dot, `__` or a dash means a
-/// dash.
+/// Reads tokens from environment variables such as `TF_TOKEN_app_terraform_io`. In the names, `_` means a dot, and `__`
+/// or a dash means a dash.
 #[must_use]
 pub fn from_environment(environment: &Environment) -> BTreeMap<Host, Token> {
     let mut tokens = BTreeMap::new();

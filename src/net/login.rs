@@ -35,9 +35,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Grant types for a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// By a code from a browser.
+    /// Login by a code from a browser.
     Code,
-    /// By name and password of the user.
+    /// Login by name and password of the user.
     Password,
 }
 

@@ -21,10 +21,10 @@ const MOST_FILES: usize = 100_000;
 /// Returns the files of an unpacked provider package, sorted. A link is replaced by the file that it leads to if that is inside
 /// the directory, or if it is the provider's program.
 ///
-/// A link that leads out of the package is followed for the program only: directories that are filled with links
-/// (`internal-plugin link`, package managers) refer to programs which are installed once. Any other link may have come out of an
-/// archive of somebody else, and would give away a file of this machine. For the same reason a program must be a regular file
-/// that its owner may execute, which secrets are not.
+/// A link that leads out of the package is followed for the program only: directories that are filled with links (`internal-plugin
+/// link`, package managers) refer to programs which are installed once. Any other link may have come out of an archive of somebody
+/// else, and would disclose a file of this machine. For the same reason a program must be a regular file that its owner may
+/// execute, which secrets are not.
 ///
 /// # Errors
 /// A file cannot be read, is a device or the like, has a name that is no text, or is a link that leads out of the directory and is no

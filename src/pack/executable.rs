@@ -108,7 +108,7 @@ impl Executable {
 pub enum Linking {
     /// The executable needs no libraries of the system, and no loader.
     Static,
-    /// A loader finds libraries for it.
+    /// The executable uses shared libraries, which a loader finds.
     Dynamic,
     /// The file is of a kind whose header is not read.
     Unknown,

@@ -350,8 +350,7 @@ impl Catalog {
     }
 
     /// Returns the `h1:` checksum of the package of a selected provider, the key under which its schemas are cached. None for
-    /// what may change while it is in use: a provider under development, or one that the user started. None for built-in
-    /// providers, too.
+    /// providers that may change while they are in use (under development, or started by the user), and for built-in ones.
     pub async fn checksum(&self, selection: &Selection) -> Option<String> {
         match selection {
             // Most packages were read to be verified. Reading one takes less time than starting it and requesting its

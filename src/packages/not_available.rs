@@ -304,8 +304,8 @@ impl Chooser<'_> {
         known.iter().filter(beside).find(|known| *known.ty == *near).map(hint)
     }
 
-    /// Returns an error if a newer version than the selected one meets the constraints, but is there for other platforms only.
-    /// Those platforms would select it, so an older one is not selected silently here.
+    /// Returns an error if a newer version than the selected one meets the constraints, but is available for other platforms
+    /// only. Those platforms would select it, so an older one is not selected silently here.
     pub(crate) fn newer_for_others(
         &self,
         provider: &Provider,

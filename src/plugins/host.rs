@@ -107,8 +107,8 @@ pub enum Program {
     Reattached,
 }
 
-/// Limit of the providers that start at a time. A start keeps a whole processor busy, so that more than a few at a time bring
-/// nothing; but a plugin that hangs must not block the others.
+/// Limit of the providers that start at a time. A start keeps a whole processor busy, so more than a few at a time save
+/// nothing, but a plugin that hangs must not block the others.
 const STARTS: usize = 8;
 
 /// Plugin host. Schemas are requested once for each provider address, and shared by its processes.

@@ -40,9 +40,9 @@ pub struct Launch {
     pub tls: bool,
     /// Time until the handshake line.
     pub timeout: Duration,
-    /// True for a built-in plugin, which reads nothing from its standard input and notices by itself when this process
-    /// is gone. Others inherit the standard input, as they do from Terraform, and on Linux the kernel ends them with
-    /// this process, however it ends (see [`crate::spawner`]).
+    /// True for a built-in plugin, which reads nothing from its standard input and notices the end of this process by
+    /// itself. Other plugins inherit the standard input, as with Terraform, and on Linux the kernel ends them with
+    /// this process, however that ends (see [`crate::spawner`]).
     pub own: bool,
     /// Environment variables that differ from this process's.
     pub environment: BTreeMap<String, OsString>,

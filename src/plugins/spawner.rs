@@ -61,7 +61,7 @@ fn spawn_when_written(command: &mut Command) -> io::Result<Child> {
     command.spawn().inspect(tie)
 }
 
-/// On Windows, makes the system end the process together with this one, in whatever way this one ends.
+/// On Windows, makes the system end the process together with this one, however this one ends.
 fn tie(child: &Child) {
     if let Some(id) = child.id() {
         system::groups::tie(id);

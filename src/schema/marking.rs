@@ -101,7 +101,8 @@ pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
     changed.unwrap_or_else(|| object.clone())
 }
 
-/// Returns true if the path is that of a write-only attribute. What is below one is in no stored object.
+/// Returns true if the path is that of a write-only attribute. Parts of a write-only attribute are in no stored
+/// object.
 #[must_use]
 pub fn is_write_only(schema: &BlockSchema, path: &Path) -> bool {
     let mut node = Some(Node::Block(schema));

@@ -37,7 +37,7 @@ pub struct FileLock {
 impl FileLock {
     /// Locks a state file, which is created if there is none. If another process holds the lock, it tries again until
     /// `timeout` has passed, at intervals that grow from 125 milliseconds to a second. Meanwhile `cancelled` is called ten
-    /// times a second whether to give up.
+    /// times a second; if it returns true, the attempt ends.
     pub fn acquire(
         path: &Path,
         info: &LockInfo,

@@ -39,8 +39,8 @@ fn missing(variable: &Variable) -> Diagnostic {
 }
 
 impl FileRun<'_> {
-    /// Returns the value of a variable for an expression of the file, from the file or from outside, and true if the
-    /// file defines the variable. `None` if there is no value.
+    /// Returns the value of a variable for an expression of the file, from the file or from outside, with true if
+    /// the file defines the variable; `None` if the variable has no value.
     pub(crate) fn value_of(&self, name: &Arc<str>, at: &Range) -> Result<Option<(Value, bool)>, Diagnostics> {
         if self.of.file.variables.contains_key(name) || self.of.file.definitions.contains_key(name) {
             // `file_variable` has reported its failure.

@@ -14,11 +14,11 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Use of a configuration version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// For plans that are never applied.
+    /// Configuration of plans that are never applied.
     Speculative,
-    /// For plans that may be applied at once.
+    /// Configuration of plans that may be applied at once.
     Apply,
-    /// For a saved plan: the workspace keeps its current configuration until the plan is applied.
+    /// Configuration of a saved plan: the workspace keeps its current configuration until the plan is applied.
     SavedPlan,
 }
 

@@ -9,7 +9,7 @@ use regex::Regex;
 
 pub const FILE: &str = ".terraformignore";
 
-/// Rules before those of the file, which can revoke them.
+/// Rules that precede those of the file, which can revoke them.
 const DEFAULTS: &str = ".terraform/\n!.terraform/modules/\n.git/\n";
 
 /// Rules for a directory.

@@ -60,7 +60,7 @@ pub struct Ui {
 
 enum Input {
     Standard,
-    /// Without input: every question is unanswered.
+    /// No input: every question stays unanswered.
     Nobody,
 }
 

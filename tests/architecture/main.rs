@@ -196,8 +196,8 @@ fn crates_use_only_what_stands_below_them() {
     assert!(wrong.is_empty(), "these edges are not allowed: {wrong:?}");
 }
 
-/// Crates that must not come in with a crate's dependencies, and one that does. The engine and the views of its data know nothing of
-/// the outside world; state stores know the plugin protocol, and no terminal, registry or command line.
+/// Crates that must not be among a crate's dependencies, and one that is. The engine and the views of its data must not depend on
+/// I/O crates; state stores may use the plugin protocol, but no terminal, registry or command line.
 const NOT_BELOW: &[(&str, &str, &[&str])] = &[
     (
         "engine",

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Files that name a system all the same: for what exists on Linux only, and for what a library lacks elsewhere.
+/// Files that may name a system nevertheless: for features of Linux only, and for features that a library lacks
+/// elsewhere.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("src/cli/commands/mod.rs", "a mount namespace"),
     (

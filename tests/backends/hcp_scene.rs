@@ -30,7 +30,7 @@ pub enum Meanwhile {
     Nothing,
     /// An interrupt.
     Interrupt,
-    /// A decision by somebody else: the run then has this status.
+    /// Another user decides, and the run then has this status.
     Decided(&'static str),
 }
 

@@ -23,7 +23,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("a_user_is_told_which_server_is_waited_for", waited_for),
 ];
 
-/// The server answers only after the user has been told that the program waits.
+/// The server answers only after the program has reported that it waits.
 fn waited_for() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("http://{}/state", listener.local_addr().expect("its address"));
@@ -221,8 +221,7 @@ fn failing_writes() {
     assert!(crate::crashes::journals(&w).is_empty(), "what was pushed has all of it");
 }
 
-/// The rescued copy and the journal have the same content: whichever is used first, nothing is lost and nothing comes
-/// twice.
+/// The rescued copy and the journal have the same content: whichever is used first, nothing is lost or duplicated.
 fn rescued_and_recovered() {
     let lab = lab();
     let kept = lab.server.downcast_ref::<Arc<Kept>>().expect("the server");

@@ -152,7 +152,7 @@ pub fn statement(lab: &Lab, statement: &str) -> bool {
     server.sql(database, statement)
 }
 
-/// Returns the server that all labs of the moment share.
+/// Returns the server that all current labs share.
 fn server() -> Arc<Server> {
     static SERVER: OnceLock<Mutex<Weak<Server>>> = OnceLock::new();
     let mut shared = SERVER.get_or_init(Mutex::default).lock().expect("the server");

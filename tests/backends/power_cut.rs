@@ -41,7 +41,7 @@ fn recorded(w: &Workspace, version: u64, objects: usize) -> Vec<(f64, Op)> {
     disk::recorded(&traces, &w.dir().canonicalize().expect("a directory"))
 }
 
-/// Returns the files that are the objects: they stand for things elsewhere, which no power cut concerns.
+/// Returns the files that are the objects. They represent remote objects, which a power cut does not affect.
 fn objects(disk: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&String, &Vec<u8>)> {
     disk.iter().filter(|(name, _)| name.starts_with("out/"))
 }
@@ -64,8 +64,8 @@ fn restore(w: &Workspace, found: &BTreeMap<String, Vec<u8>>, real: &BTreeMap<Str
     }
 }
 
-/// Returns the states that the server may have between two operations here: the one at the first operation, and those that came
-/// until the second.
+/// Returns the states that the server may have between two local operations: its state at the first operation, and those that
+/// arrived before the second.
 fn stored(history: &[(f64, Vec<u8>)], from: f64, until: f64) -> Vec<Option<&[u8]>> {
     let before = history.iter().rev().find(|(time, _)| *time < from);
     let after = history.iter().filter(|(time, _)| (from..until).contains(time));

@@ -34,8 +34,8 @@ fn with_state(configuration: &str, resources: &[Value]) -> Workspace {
     Workspace::with(&[("main.tf", configuration), ("terraform.tfstate", &state.to_string())])
 }
 
-/// Terraform 1.16 added an attribute to `terraform_data`. A value that is computed from a whole object cannot tell that from
-/// a change; a copy of the object can.
+/// Terraform 1.16 added an attribute to `terraform_data`. A value that is computed from a whole object differs after that,
+/// but a copy of the object is recognized as equal.
 fn objects_of_an_older_release_are_equal_and_hashes_of_them_are_not() {
     let trigger = json!({"id": "i", "input": {"data": "hello"}, "output": {"data": "hello"}, "triggers_replace": null});
     let ty = json!(["object", {
@@ -73,8 +73,8 @@ resource "terraform_data" "hashed" {
     assert!(!plan.stdout.contains("# terraform_data.whole"), "{}", plan.stdout);
 }
 
-/// The number is that of the plan. Terraform's number depends on the order in which objects are destroyed: of five it may
-/// count three.
+/// The number is that of the plan. Terraform's number depends on the order in which objects are destroyed, and may be
+/// three instead of five.
 fn deposed_objects_are_counted_when_they_are_destroyed() {
     let of = |id: &str| object(&json!({"id": id, "input": null, "output": null, "triggers_replace": null}));
     let deposed = |id: &str, key: &str| {

@@ -233,7 +233,7 @@ fn named_tests_use_the_flags() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Of several values of a single-valued flag the last one counts, as in Terraform.
+/// If a flag with a single value is repeated, the last value counts, as in Terraform.
 fn twice() {
     let w = applied();
     w.run(&["plan", "-out=a", "-out=b"]).ok();

@@ -8,8 +8,7 @@ use support::{Workspace, monoform, needs};
 
 use crate::{no_orphans, until};
 
-/// Library that makes the system refuse a random number to the core once, if there is a file `panic`: the request is then
-/// a panic.
+/// Library that makes one request of the core for random bytes fail if a file `panic` exists. The request then panics.
 const NO_RANDOM: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -29,7 +29,7 @@ fn steps(executable: &Path) -> Vec<(String, Value)> {
     lines.collect()
 }
 
-/// Terraform's own Go module, with the executable under the name that such programs look for.
+/// Tests Terraform's own Go module, with the executable under the name that such programs search for.
 pub fn terraform_exec_gets_the_same_from_both() {
     let names = Workspace::new();
     let ours = names.dir().join("terraform");

@@ -282,7 +282,8 @@ impl Workspace {
         self.dir().join(name).exists()
     }
 
-    /// Returns a command that runs a program here, with an environment that has only the search path of this one.
+    /// Returns a command that runs a program in the working directory. Only the search path is taken over from
+    /// this process's environment.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         isolated(&mut command, &self.home());

@@ -43,9 +43,9 @@ impl Default for ClosedPort {
 
 /// A port for a program that takes its port as a number, such as `sshd`, reserved until this is dropped.
 ///
-/// The port is below the range from which the system assigns ports to sockets that request any port, and locked by a file
-/// of the temporary directory, so that neither other connections nor other tests, in this process or another one, are
-/// given it.
+/// The port is below the range from which the system assigns ports to sockets that request any port, and locked by a
+/// file of the temporary directory, so that neither other connections nor other tests get it, in this process or
+/// another one.
 pub struct ServerPort {
     _lock: File,
     port: u16,

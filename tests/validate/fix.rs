@@ -169,7 +169,7 @@ fn uncertain() {
     }
 }
 
-/// Mistakes of one file are fixed, whatever the state of another one.
+/// Mistakes in one file are fixed, whatever mistakes another file has.
 fn unparseable() {
     let broken = "locals {\n  a: 1\n  b = [\n}\n";
     let w = Workspace::with(&[

@@ -4,7 +4,7 @@ use support::running::until;
 
 use crate::machine::Windows;
 
-/// A command that ends once there is the file `go`. Wine's `ping` is what waits a second.
+/// A command that ends as soon as the file `go` exists. Wine's `ping` waits one second.
 const WAITING: &str = r#"
 resource "terraform_data" "first" {
   input = 1

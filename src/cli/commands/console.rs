@@ -329,7 +329,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Records whether the edited line has text: the interrupt itself does not tell.
+/// Records whether the edited line has text, which is not known from an interrupt itself.
 #[derive(Default)]
 struct Typed(Cell<bool>);
 

@@ -169,7 +169,7 @@ impl Login<'_> {
         Err(warnings)
     }
 
-    /// Announces the login, and asks the user to agree.
+    /// Announces the login, and asks for the user's consent.
     fn consent(&self, way: &Way) -> Result<(), Diagnostics> {
         let tool = self.session.ui.program.tool;
         let mechanism = match way {

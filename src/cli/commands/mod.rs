@@ -269,8 +269,8 @@ fn complete(builtins: packages::builtin::Builtins, env: Env, ui: &Arc<Ui>, line:
 /// Exit status that shells report for a program that was killed by SIGPIPE.
 const BROKEN_PIPE: Status = 141;
 
-/// Reports that standard output is incomplete, and returns the exit status. If the reader is gone (as with `head`), nothing is
-/// reported.
+/// Reports that standard output is incomplete, and returns the exit status. If the reader has ended (as `head` does), nothing
+/// is reported.
 fn unwritten(ui: &Ui, error: &std::io::Error, status: Status) -> Status {
     if error.kind() == std::io::ErrorKind::BrokenPipe {
         return if status == 0 { BROKEN_PIPE } else { status };

@@ -53,7 +53,8 @@ pub(crate) fn first_key(expr: &Expr) -> &Range {
     }
 }
 
-/// Splits an address into its static steps and the key expressions in it, in source order. `None` if it is no address.
+/// Splits an address into its static steps and the key expressions in it, in source order. `None` if the expression is
+/// no address.
 pub(crate) fn with_dynamic_keys(expr: &Expr) -> Option<(Traversal, Vec<&Expr>)> {
     match expr {
         Expr::Traversal(t) => Some((t.clone(), Vec::new())),

@@ -34,7 +34,7 @@ impl Taken {
     }
 }
 
-/// Sorts a body into what the spec expects and the rest, which is left alone.
+/// Sorts a body into the content that the spec expects and the rest, which is not checked.
 pub(crate) fn partial(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Taken {
     let body = content::resolve(body, spec, diagnostics);
     content::partial(&body, spec, diagnostics);

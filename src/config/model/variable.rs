@@ -14,7 +14,7 @@ use crate::model::check::CheckRule;
 #[derive(Clone, Debug)]
 pub struct Variable {
     pub name: Arc<str>,
-    /// Type constraint, `any` if there is none. It may have optional attributes.
+    /// Type constraint, with its optional attributes; `any` if the block has no type.
     pub ty: Type,
     /// True if the block has a `type` argument: without one, text from the command line is taken literally.
     pub typed: bool,

@@ -34,7 +34,7 @@ impl<'a> Triggered<'a> {
         Triggered(out)
     }
 
-    /// Returns the invocations of these events of an object.
+    /// Returns the invocations that these events of an object trigger.
     fn for_object<'t>(
         &'t self,
         address: &AbsResourceInstance,

@@ -129,8 +129,8 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Evaluates the arguments and the connection of a provisioner. `None` where the module is gone, so that nothing
-    /// can be evaluated.
+    /// Evaluates the arguments and the connection of a provisioner. `None` if the module does not exist any more, so
+    /// that nothing can be evaluated.
     fn prepared(
         &self,
         shared: Option<&Connection>,

@@ -12,8 +12,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::lanes::LanePlace;
 
-/// Number of operations that may wait for their results to be durable, beside those that run. One synchronisation of
-/// the journal is enough for all of them.
+/// Number of operations that may wait for their results to be durable, in addition to the running ones. One
+/// synchronisation of the journal is enough for all of them.
 pub(super) const SETTLING: usize = 256;
 
 /// Requests shorter than this have their intents written ahead. With longer ones, the journal would name operations
@@ -28,7 +28,8 @@ const AHEAD: usize = 120;
 pub(super) struct Slots {
     /// Permits of operations that run.
     running: Arc<Semaphore>,
-    /// Permits of operations on objects that are in the state alone, if they do not share those of the others.
+    /// Permits of operations on objects that are in the state alone, if these do not share the permits of the
+    /// other operations.
     local: Option<Arc<Semaphore>>,
     /// Permits of operations that run, or are about to.
     admitted: Arc<Semaphore>,

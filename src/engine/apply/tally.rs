@@ -14,8 +14,8 @@ const FAILED: u8 = 3;
 
 /// Status of every operation of a plan.
 pub(super) struct Tally {
-    /// Two for each change: the status of its change operation, and that of its destroy operation; then one for each
-    /// invocation.
+    /// Statuses of the operations: two for each change (its change operation and its destroy operation), and then
+    /// one for each invocation.
     status: Vec<AtomicU8>,
     /// Number of changes.
     changes: usize,
@@ -38,7 +38,7 @@ pub enum Recorded {
     Nothing,
     /// New object whose provisioners or actions had not all succeeded: the next plan replaces it.
     Tainted,
-    /// Object: the new one of a creation, otherwise the one from before the operation.
+    /// The object: the new one of a creation, otherwise the one that existed before the operation.
     Object,
 }
 

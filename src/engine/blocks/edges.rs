@@ -55,9 +55,9 @@ pub(super) fn whole_module<'c>(config: &'c ModuleNode, reference: &Reference) ->
 /// Time of evaluation of references.
 #[derive(Clone, Copy, PartialEq)]
 enum When {
-    /// Whenever their block is evaluated: their errors are known now.
+    /// References that are evaluated whenever their block is, so that their errors are known now.
     Always,
-    /// If there is such a dynamic block: their errors are found when they are evaluated.
+    /// References that are evaluated only if a dynamic block has elements, so that their errors are found then.
     Expanded,
 }
 

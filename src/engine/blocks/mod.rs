@@ -118,8 +118,8 @@ fn resources_in(state: &State) -> Vec<StateResource> {
 pub(crate) enum ProviderBlocks {
     /// All provider blocks: the command `validate` judges the whole configuration.
     All,
-    /// Provider blocks that are used. A plan evaluates no others, as in Terraform: their arguments may be missing where
-    /// nobody needs them.
+    /// Provider blocks that are used. A plan evaluates no other provider blocks, as in Terraform, so their arguments
+    /// may be missing.
     Used,
 }
 

@@ -12,8 +12,8 @@ use super::{Block, Blocks};
 
 impl Blocks {
     /// Makes a block with a reference to a whole module depend on all resources in it, as in Terraform, and not only on
-    /// the outputs. A resource in the module that depends on that block would make a cycle, which Terraform reports;
-    /// here these edges are left out.
+    /// the outputs. If a resource in the module depends on that block, the edge would make a cycle. Terraform reports
+    /// that cycle; here such edges are left out.
     pub(super) fn connect_whole(&mut self, config: &Config, references: &BTreeSet<(Module, NodeIndex)>) {
         // Resources that only the state has will be destroyed, and references cannot depend on them.
         let inside = |blocks: &Blocks, module: &Module| -> Vec<NodeIndex> {

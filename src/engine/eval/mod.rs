@@ -516,8 +516,8 @@ impl<'a> Evaluator<'a> {
         });
     }
 
-    /// Discards the value of a resource that was computed for the action that one of its instances triggers. Other
-    /// references must be evaluated only when all instances have their objects.
+    /// Discards the value of a resource that was computed for an action that one of its instances triggers. For
+    /// other references, the value must be computed after all instances have their objects.
     pub(crate) fn forget_resource_value(&self, resource: &AbsResource) {
         write(&self.memo).remove(&Key::Resource(resource.clone()));
     }

@@ -24,8 +24,8 @@ pub struct ModuleScope<'e> {
     pub(super) self_value: Option<Value>,
     /// Value of `caller` in the configuration of an action.
     pub(super) caller: Option<Value>,
-    /// Set if functions that read files may give other results than before: in provider configurations, as in
-    /// Terraform.
+    /// Set if functions that read files may return other results than before, as in Terraform's provider
+    /// configurations.
     pub(super) files_may_change: bool,
     /// Value of a variable in its own validations, where it differs from the value in other references.
     pub(super) own_value: Option<(Arc<str>, Value)>,

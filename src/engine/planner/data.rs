@@ -329,10 +329,10 @@ impl Planner<'_> {
         decode(p.schema, stored, address).ok()
     }
 
-    /// Returns true if the read must wait for planned changes: of the managed resources that `depends_on` names (here or in the
-    /// calls of the module), and of those that the configuration refers to, even if the references are known, because the data
-    /// source may read what these resources create. A data source that is named there changes nothing, so its own deferral
-    /// delays no other read. With conditions, changes of all direct and indirect dependencies count.
+    /// Returns true if the read must wait for planned changes. These are changes of the managed resources in `depends_on` (of
+    /// the block, or of the calls of its module), and of those that the configuration refers to, even if the referenced values
+    /// are known, because the data source may read what these resources create. A data source in `depends_on` changes nothing,
+    /// so its own deferral delays no other read. With conditions, changes of all direct and indirect dependencies count.
     fn dependencies_pending(&self, p: &PlannedResource<'_>) -> bool {
         let Some(block) = p.block else { return false };
         let results = self.results();

@@ -202,9 +202,9 @@ impl Planner<'_> {
         Ok(false)
     }
 
-    /// Returns true if a trigger is created that existed when the dependent object was applied: it was deleted outside,
-    /// or was lost from the state. A new trigger, such as another instance of a resource that grows, does not count: it
-    /// replaces nothing.
+    /// Returns true if the trigger is created again: it existed when the dependent object was applied, and was then
+    /// deleted outside or lost from the state. A new trigger, such as a further instance of a resource, replaces
+    /// nothing.
     fn is_created_anew(
         &self,
         results: &PlanResults,

@@ -80,7 +80,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Records a warning that destroy-time provisioners do not run, because their block is gone.
+    /// Records a warning that destroy-time provisioners do not run, because their block was removed.
     fn note_lost_provisioners(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, stored: &StoredObject) {
         let types = &stored.object.destroy_provisioners;
         // The provisioners of a tainted object would be skipped in any case.
@@ -165,7 +165,7 @@ impl Planner<'_> {
     }
 
     /// Returns the source of the decision that an object leaves the state without being destroyed. A `removed` block is
-    /// the latest decision: it overrules the record in the state of a block that is gone.
+    /// the latest decision: it overrules the decision of a removed block, which the state records.
     fn kept(&self, p: &PlannedResource<'_>, object: &Object) -> Option<Kept> {
         let removals = self.spec.removals;
         if p.keeps_objects() {

@@ -173,7 +173,7 @@ impl Planner<'_> {
         targets::needed_outside(&kept, &destroyed)
     }
 
-    /// Returns the warning about destroy-time provisioners that do not run, because their block is gone.
+    /// Returns the warning about destroy-time provisioners that do not run, because their block was removed.
     pub(super) fn lost_provisioners(&self) -> Option<Diagnostic> {
         let mut lost = std::mem::take(&mut self.results().lost_provisioners);
         if lost.is_empty() {

@@ -283,8 +283,9 @@ impl Planner<'_> {
             .ok_or_else(|| self.context.fail(not_known(summary, argument, expr.range())))
     }
 
-    /// Reports invalid import IDs of resources without configuration, together with the missing configuration: to write
-    /// it would only bring up the next error. The walk has planned the blocks that the IDs refer to.
+    /// Reports invalid import IDs of resources without configuration, together with the missing configuration;
+    /// otherwise users would find this error only after they have written the configuration. The walk has planned the
+    /// blocks that the IDs refer to.
     pub(super) fn check_ids_of_unconfigured(&self) {
         let config = self.context.inputs.config;
         for node in config.nodes() {

@@ -131,8 +131,8 @@ pub(super) struct PlanResults {
     pub(super) kept_for_others: Vec<(AbsResourceInstance, String)>,
     /// Orphans that a target names, with an instance outside of the targets that probably needs them.
     pub(super) destroyed_though_needed: Vec<(AbsResourceInstance, String)>,
-    /// Instances whose destroy-time provisioners cannot run because their block is gone, with the types of the
-    /// provisioners.
+    /// Instances whose destroy-time provisioners cannot run because their block was removed, with the types of
+    /// the provisioners.
     pub(super) lost_provisioners: Vec<(AbsResourceInstance, String)>,
     /// Resources with an instance that will change.
     pub(super) pending: HashSet<ConfigResource>,

@@ -140,8 +140,8 @@ pub(crate) fn location(asked: &Url, said: &str) -> Result<RemoteSource, Location
     }
 }
 
-/// Returns true if an address leads to a file of this machine, whichever program fetches it. Only a configuration can name one:
-/// a server could otherwise have one of our directories taken for a module, and for a part of what is planned.
+/// Returns true if an address leads to a file of this machine, whichever program fetches it. Only a configuration can name such
+/// a file. Otherwise a server could make a local directory count as a module, and its content a part of the plan.
 fn is_local(package: &str) -> bool {
     let plain = package.rsplit_once("::").map_or(package, |(_, plain)| plain);
     let scheme = plain.get(..5).unwrap_or_default();

@@ -77,9 +77,9 @@ impl GrpcProvider {
     /// Returns the process, ready for any request.
     ///
     /// Providers on older SDKs rely on GetProviderSchema being the first request to each of their processes: other requests use
-    /// what it sets up. Those that do not announce so, by the capability `get_provider_schema_optional`. Terraform calls it on
-    /// each process, unless it has the schemas of the provider and that capability with them; so is it here, wherever the
-    /// schemas are from. The answer of a process that is asked for this reason only is dropped.
+    /// the data that it prepares. Other providers announce the capability `get_provider_schema_optional`. Like Terraform, this
+    /// program sends the request to each process, unless it has the schemas of the provider and the provider has that
+    /// capability. If the request was sent for this reason only, its answer is dropped.
     pub(super) async fn ready(&self) -> Result<&Started, Diagnostics> {
         let started = self.started().await?;
         let introduce = || async {

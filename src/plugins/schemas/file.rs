@@ -25,8 +25,8 @@ use super::{Answer, Encoded, Kind, Properties, Table, find};
 use crate::convert;
 
 const MAGIC: &[u8; 8] = b"mfschema";
-/// Version of the format. It is raised with every change of the format, and when answers get parts that existing files lack:
-/// then all files are written again.
+/// Version of the format. It is raised with every change of the format, and when answers get new parts that existing files
+/// lack. Then all files are written again.
 pub(crate) const FORMAT: u32 = 1;
 const PREFIX: usize = 16;
 const HEADER: usize = PREFIX + 32;

@@ -21,7 +21,8 @@ use crate::StateError;
 /// `fdatasync` is enough for all. An intent waits only while many operations run, since its own operation waits for it.
 const WINDOW: Duration = Duration::from_millis(2);
 
-/// Waiting time while many operations run, or while other tasks have not run yet: there is enough other work meanwhile.
+/// Waiting time while many operations run, or while other tasks have not run yet: the engine has enough other work
+/// meanwhile.
 const LONG_WINDOW: Duration = Duration::from_millis(10);
 
 /// Number of running operations from which waiting costs nothing, because the others keep the providers busy.
@@ -71,7 +72,7 @@ pub(super) enum Item {
     End(IntentKey),
     Fold(Base, Arc<Slot>),
     Sync(Arc<Slot>),
-    /// Replace the journal: the state is this one, and has all outcomes up to this number.
+    /// Replaces the journal: the state is this one, and contains all outcomes up to this number.
     Compact(u64, Base),
     /// End the journal: the run has ended, and the state has all outcomes. Only creations without an answer remain.
     Leave(Base),

@@ -93,7 +93,7 @@ pub struct JournalReport {
     /// Operation that wrote the journal, and its start time.
     pub run: Option<(String, String)>,
     pub outcomes: Outcomes,
-    /// Set if the run had ended and saved everything, but for operations whose result it did not learn.
+    /// Set if the run had ended and saved everything, except for operations with unknown results.
     pub run_ended: bool,
     /// Operations that had not ended.
     pub in_flight: Vec<InFlight>,
@@ -112,10 +112,10 @@ pub enum Outcomes {
     /// The outcomes of these instances were applied to the state.
     Replayed {
         instances: Vec<AbsResourceInstance>,
-        /// Set if the state file has them, too, which requires the lock.
+        /// Set if the state file contains them, too, which requires the lock.
         saved: bool,
     },
-    /// The outcomes belong to another state, and those of these instances are not in the one that was read.
+    /// The outcomes belong to another state, and the state that was read lacks those of these instances.
     NotUsed {
         why: Foreign,
         instances: Vec<AbsResourceInstance>,

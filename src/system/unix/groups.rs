@@ -15,9 +15,9 @@ pub struct Prepared {
 
 /// Prepares a command whose descendants are to end with it.
 ///
-/// The program gets its own process group, which is then ended. On a terminal it stays in the group of this process, since it
-/// could not ask the user anything otherwise; the terminal's interrupts reach it directly, and its descendants are ended one
-/// by one.
+/// The program gets its own process group, which is then ended. On a terminal it stays in the group of this process, because
+/// otherwise it could not prompt the user; the terminal's interrupts reach it directly, and its descendants are ended one by
+/// one.
 pub fn prepare(command: &mut Command) -> Prepared {
     let own_group = !on_terminal();
     if own_group {

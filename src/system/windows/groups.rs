@@ -94,7 +94,7 @@ impl Drop for Group {
     }
 }
 
-/// Makes the system end a process together with this one, in whatever way this one ends.
+/// Makes the system end a process together with this one, however this one ends.
 pub fn tie(id: u32) {
     static JOB: OnceLock<Option<OwnedHandle>> = OnceLock::new();
     if let Some(job) = JOB.get_or_init(|| job().ok()) {

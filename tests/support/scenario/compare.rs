@@ -34,7 +34,7 @@ impl fmt::Display for Difference {
 }
 
 impl Difference {
-    /// Returns true if the difference is only in dependencies that an earlier step recorded. Terraform leaves some of these with
+    /// Returns true if the difference is only in dependencies that an earlier step recorded. Terraform keeps some of these for
     /// objects of modules that have been updated since.
     pub fn leaves_old_dependencies(&self) -> bool {
         let list = |value: &Option<Value>| match value {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-/// Placeholders given so far.
+/// Placeholders that have been assigned.
 #[derive(Default)]
 pub struct Masks {
     names: BTreeMap<String, String>,

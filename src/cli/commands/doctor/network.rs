@@ -88,7 +88,7 @@ fn resolve(client: &net::Client, runtime: &tokio::runtime::Runtime, name: &str, 
     }
 }
 
-/// Reports the proxy for a host, or why there is none.
+/// Reports the proxy for a host, or the reason why it has none.
 fn way_to(name: &str, way: &Way<'_>, found: &mut Findings) {
     const SUBJECT: &str = "proxy";
     match way {

@@ -92,7 +92,7 @@ struct Object {
 /// Resource that depends on the explained one, or that it depends on.
 struct Neighbour {
     address: String,
-    /// True if there is no other resource between them.
+    /// True if no other resource is between them.
     direct: bool,
 }
 

@@ -194,8 +194,8 @@ impl Installed<'_> {
     }
 }
 
-/// Returns a warning about the built-in providers that the mirror does not have. It is no error, since the mirror is complete for
-/// this program, which must be able to make it without a network.
+/// Returns a warning about the built-in providers that the mirror does not have. This is no error: for this program the mirror is
+/// complete, and it must be possible to make it without a network.
 fn not_mirrored(left_out: &BTreeMap<Provider, Diagnostic>, program: Program) -> Option<Diagnostic> {
     // The reasons of the built-in providers are the same; only the requirement origins below the first line differ.
     let reason = left_out.values().next()?.detail.lines().next()?.to_owned();

@@ -24,7 +24,8 @@ const TRIED: usize = 500;
 /// Limit of the edits that are tried one by one, because not all of them are right.
 const SINGLE: usize = 200;
 
-/// Limit of the edits that lead to one another: the type of a block, the type of its resource, its arguments.
+/// Limit of edits that only become possible by earlier ones: an edit of a block's type reveals an error in its
+/// resource type, and that one reveals errors in its arguments.
 const DEPTH: usize = 2;
 
 /// File source that reads the disk, with replaced texts for some files.

@@ -1,5 +1,5 @@
-//! Support for the scenarios: a remote, a provider for it, and [`Case`], which has a configuration, a state and options for
-//! planning and applying.
+//! Support for the scenarios: a remote system with its provider, and [`Case`], which plans and applies a configuration with
+//! a state and options.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod identity;

@@ -191,7 +191,7 @@ async fn validation(remote: &FakeRemote) {
     tokio::task::yield_now().await;
 }
 
-/// Records a call and yields as often as the seed or the test says. Returns true if the call is to fail.
+/// Records a call and yields as often as the seed or the test requires. Returns true if the call must fail.
 pub async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> {
     let _in_flight = InFlight::new(remote);
     let (turns, hook, failing, unreachable) = {
