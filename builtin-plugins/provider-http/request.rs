@@ -84,7 +84,7 @@ impl Request {
                 }
             }
         }
-        // The response is only decompressed here if the user has not asked for compressed bytes or for a range of them.
+        // The response is only decompressed here if the user has not requested compressed bytes or a range of them.
         let gzip = method != Method::HEAD && !out.contains_key(ACCEPT_ENCODING) && !out.contains_key(RANGE);
         if gzip {
             out.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));

@@ -73,7 +73,7 @@ impl Cloud {
             headers.extend(token.map(|token| (ANOTHER, token)));
         }
         let body = body.map(Bytes::from);
-        // Each attempt is signed anew: the service refuses dates that differ by more than five minutes.
+        // Each attempt is signed again: the service refuses dates that differ by more than five minutes.
         let mut make = || {
             let all = signed(&identity, (&method, &url), &headers, body.as_deref(), true)?;
             Ok((method.clone(), url.clone(), all, body.clone()))

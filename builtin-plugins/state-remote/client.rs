@@ -207,7 +207,7 @@ impl StateClient for Client {
         let name = &known.workspace.name.clone();
         let snapshot = Snapshot::read(&state);
         // A state that is not newer than the one that was read is written only at an explicit request (`state push
-        // -force`), so the server is told not to compare.
+        // -force`), so the request asks the server not to compare.
         let force = match (&known.snapshot, &snapshot) {
             (Some(before), Some(after)) => before.lineage != after.lineage || before.serial >= after.serial,
             _ => false,

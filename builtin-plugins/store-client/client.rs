@@ -88,7 +88,7 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// Returns the wait before a retry: the one that the server asks for (`Retry-After`), else an exponential one.
+    /// Returns the wait before a retry: the one that the server requests (`Retry-After`), else an exponential one.
     fn pause(&self, attempt: u32, asked: Option<Duration>) -> Duration {
         let backoff = Backoff {
             first: self.wait_min,

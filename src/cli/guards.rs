@@ -82,7 +82,7 @@ fn unknown(flag: &str, word: &str, may_be_safe: bool) -> UsageError {
 /// Permission to apply a plan without asking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Approval {
-    /// The user is asked: no `-auto-approve`.
+    /// The user must approve: no `-auto-approve`.
     #[default]
     Asked,
     /// Every plan is applied: `-auto-approve`.

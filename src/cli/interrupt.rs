@@ -95,8 +95,8 @@ pub fn listen(ui: Arc<Ui>, stop: Stop) {
 /// Listens for interrupts, with results to save and a lock to release. With `stream`, messages are machine-readable.
 pub fn listen_with_messages(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last_resort: Arc<LastResort>) {
     views::prompt::listened();
-    // The handlers are installed before this returns, so that no interrupt is missed.
-    // Under nohup, a command goes on after its terminal is gone.
+    // The handlers are installed before this returns, so that no interrupt is missed. Under nohup, a command
+    // continues after its terminal was closed.
     let Ok(mut interrupts) = Interrupts::listen_as_started() else {
         tracing::warn!("signals cannot be listened for");
         return;

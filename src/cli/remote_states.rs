@@ -113,7 +113,7 @@ impl Decrypting {
                 let session = session.lock().unwrap_or_else(PoisonError::into_inner);
                 let context: Context<'_> = session.stores();
                 let read = remote_state::read(&context, &backend, &arguments, &workspace, &codec);
-                // The receiver is gone if the operation was stopped.
+                // The receiver was dropped if the operation was stopped.
                 let _ = send.send(read);
             });
         let stopped = |why: &str| Diagnostics::from(Diagnostic::error("Error loading state error", why));

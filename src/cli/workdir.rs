@@ -145,7 +145,8 @@ fn load_installed(session: &Session, files: &dyn FileSource, dir: &str, load: Lo
     let manifest = match Manifest::read(&Disk, session.env.data_dir()) {
         Ok(manifest) => manifest,
         Err(problem) => {
-            // Loading goes on without the record of installed modules, so that mistakes in the files are reported, too.
+            // Loading continues without the record of installed modules, so that mistakes in the files are reported,
+            // too.
             problems.push(problem);
             Manifest::default()
         }
@@ -239,7 +240,8 @@ pub fn variables(
     Ok((variables, problems))
 }
 
-/// Asks for the value of a variable; returns none if the input has ended. At a terminal, an invalid value is asked for again.
+/// Asks for the value of a variable; returns none if the input has ended. At a terminal, the question is repeated after
+/// an invalid value.
 fn asked(
     surroundings: &Surroundings,
     sources: &SourceMap,

@@ -117,7 +117,7 @@ pub struct Mounts {
 
 #[derive(Clone, Debug)]
 struct Mount {
-    /// The path as given by the caller.
+    /// The path as the caller wrote it.
     at: String,
     directory: Arc<Directory>,
 }

@@ -49,7 +49,7 @@ pub struct Install<'i> {
     pub upgrade: bool,
     /// Options of loading the configuration; the manifest in them is ignored.
     pub load: LoadOptions<'i>,
-    /// Only source of modules: no registry or server is asked.
+    /// Only source of modules, if set: no registry or server is contacted.
     pub mirror: Option<Mirror>,
     /// Modules that the executable carries. They have precedence over registries and servers.
     pub carried: Option<Mirror>,

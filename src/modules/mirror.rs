@@ -1,7 +1,7 @@
 //! Module mirrors, for networks where nothing can be fetched: a directory, which `modules mirror` fills and `-mirror` installs
 //! from, or a pack.
 //!
-//! The directory lies inside the one that `providers mirror` fills, so that one directory carries both:
+//! The directory is inside the one that `providers mirror` fills, so that one directory carries both:
 //!
 //! ```text
 //! modules/index.json                                   the index of all packages

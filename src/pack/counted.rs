@@ -57,7 +57,7 @@ pub(crate) fn copy(mut from: impl Read, source: &Path, to: &mut impl Write, targ
     let mut buffer = vec![0; BUFFER];
     let mut copied = 0;
     loop {
-        // Errors of reading and of writing name different files, which `io::copy` cannot tell apart.
+        // Errors of reading and of writing name different files, which `io::copy` does not distinguish.
         let count = from.read(&mut buffer).map_err(read_error(source))?;
         let Some(part) = buffer.get(..count).filter(|part| !part.is_empty()) else {
             return Ok(copied);

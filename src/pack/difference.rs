@@ -81,7 +81,7 @@ pub fn write(out: &mut impl Write, path: &Path, old: &Pack, new: &Pack) -> Resul
     let mut parts: Vec<Part> = Vec::new();
     let (old_index, new_index) = (old.index(), new.index());
     let (before, now) = (&old_index.executable, &new_index.executable);
-    // An executable changes with every release, but only in small parts, so it is not stored anew.
+    // An executable changes with every release, but only in small parts, so only its changes are stored.
     if (before.size, &before.sha256) == (now.size, &now.sha256) {
         parts.push(Part::Old {
             offset: 0,

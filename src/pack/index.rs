@@ -189,7 +189,7 @@ impl Index {
         if end != index_offset {
             return Some("its contents do not reach to its index".to_owned());
         }
-        // The format tells an earlier release that it cannot read these contents.
+        // The format number makes an earlier release refuse these contents, which it cannot read.
         let more = !self.modules.is_empty() || !self.configurations.is_empty() || self.cli_config.is_some();
         if more && self.format == FORMAT {
             return Some("its format is not that of its contents".to_owned());

@@ -234,7 +234,7 @@ impl Pack {
         "a file that nothing in it has".to_owned()
     }
 
-    /// Writes files below a directory that exists. A file that is there already is an error.
+    /// Writes files below a directory that exists. A file that exists already is an error.
     ///
     /// # Errors
     /// A file is damaged, or cannot be read or written.

@@ -1,7 +1,7 @@
 //! Packages for other platforms: the work of `providers lock` and `providers mirror`.
 //!
-//! Both commands use the registries of the providers, whatever the CLI configuration says about installation, or the one mirror
-//! that the user names. Packages are fetched concurrently, and reported in a fixed order.
+//! Both commands use the registries of the providers, whatever installation methods the CLI configuration has, or the one
+//! mirror that the user names. Packages are fetched concurrently, and reported in a fixed order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -92,7 +92,7 @@ struct Got {
 }
 
 impl Got {
-    /// Returns the checksums to record, given those (`before`) that the lock file has for the same version.
+    /// Returns the checksums to record; `before` are those that the lock file has for the same version.
     fn recorded(self, before: Option<&BTreeSet<String>>) -> Result<(Authentication, BTreeSet<String>), PackageError> {
         let archive = |h: &String| h.starts_with("zh:");
         // Archive checksums are only recorded if a registry signs the list for all platforms, and then the lock file contains

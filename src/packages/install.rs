@@ -33,7 +33,7 @@ const AT_ONCE: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InstallOptions<'a> {
-    /// Chooses the newest versions, whatever the lock file says.
+    /// Chooses the newest versions, and ignores those in the lock file.
     pub upgrade: bool,
     /// Fails instead of changing the lock file.
     pub read_only_lock: bool,
@@ -46,7 +46,7 @@ pub struct InstallOptions<'a> {
 }
 
 impl InstallOptions<'_> {
-    /// Returns true if the newest version of a provider is chosen, whatever the lock file says.
+    /// Returns true if the newest version of a provider is chosen, and that in the lock file ignored.
     fn upgrades(&self, provider: &Provider) -> bool {
         self.upgrade && self.keep != Some(provider)
     }
@@ -340,7 +340,7 @@ impl Work<'_> {
         None
     }
 
-    /// Selects the newest version on this machine, unless a newer one is there for other platforms only.
+    /// Selects the newest version on this machine, unless a newer one exists for other platforms only.
     fn take_newest(
         &mut self,
         provider: &Provider,

@@ -2,8 +2,8 @@
 //!
 //! The two protocols differ in the names of six requests and in the form of one answer, the schema. Everything else is the
 //! same bytes: same numbers, same types. So one client ([`crate::grpc_provider`]) speaks both, in the messages of version 6,
-//! and a table of names ([`Methods`]) says which requests to send. A test in the crate `proto` verifies that for the two
-//! files.
+//! and a table of names ([`Methods`]) has the names of the requests to send. A test in the crate `proto` verifies that for
+//! the two files.
 //!
 //! Of the services that go-plugin serves beside the plugin itself, two are used: the one for standard streams, which carries
 //! what a plugin prints, and the controller, which is asked to end the plugin. The third, the broker, is for connections

@@ -134,7 +134,7 @@ impl Process {
         }
     }
 
-    /// Kills the process and waits up to [`EXIT_GRACE`] until it is gone.
+    /// Kills the process and waits up to [`EXIT_GRACE`] until it has ended.
     pub async fn kill(&self) {
         self.kill.send_replace(true);
         self.wait(EXIT_GRACE).await;

@@ -2,9 +2,8 @@
 //!
 //! Each side generates a certificate for this one run and gives it to the other: the core in the environment, the
 //! plugin in its handshake line. Names, authorities and dates are not checked. A connection is accepted if the peer
-//! presents
-//! *that* certificate and proves to hold its key. The usual path validation would even be in the way: the certificate
-//! of go-plugin is an authority's, which may not stand at the end of a path.
+//! presents *that* certificate and proves to hold its key. The usual path validation would even fail, because
+//! go-plugin's certificate is that of an authority, which is not allowed at the end of a path.
 
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@
 //!    file system can do that, space is reserved beforehand, so that a full disk is met while the old snapshot is still
 //!    there.
 //!
-//! If the second step is cut short, the pending file is still there and complete; the next reader of the state decides by
+//! If the second step is interrupted, the pending file is still there and complete; the next reader of the state decides by
 //! lineage and serial which of the two is the state (see [`crate::pending`]). A reader that holds the lock also completes
 //! the step. Links, owner and mode of the state file stay as they are, since it stays the same file.
 //!

@@ -86,7 +86,7 @@ impl Os {
         whole.into_iter().chain(longer).collect()
     }
 
-    /// Returns true if a program is given by its path, and not searched.
+    /// Returns true if the text is the path of a program, and not a name to be searched.
     #[must_use]
     pub fn is_path(self, name: &str) -> bool {
         name.contains('/') || self == Os::Windows && name.contains(['\\', ':'])

@@ -200,8 +200,8 @@ pub struct Form {
     pub beside_results: bool,
 }
 
-/// Shows diagnostics: errors on standard error, warnings as their form says. Warnings are only shown as summaries if there is no
-/// error, as in Terraform.
+/// Shows diagnostics: errors on standard error, warnings in their selected form. Warnings are only shown as summaries if there
+/// is no error, as in Terraform.
 pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, form: Form) {
     if diagnostics.is_empty() {
         return;

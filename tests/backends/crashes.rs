@@ -104,8 +104,8 @@ pub fn recovered(lab: &Lab) {
     run(&w, Tool::Monoform, &["destroy", "-auto-approve"]).ok();
 }
 
-/// A program that has the state but not the journal replaces an object whose provisioner was cut short: it is tainted in every state that
-/// is saved.
+/// A program that has the state but not the journal replaces an object whose provisioner was interrupted: it is tainted in every
+/// state that is saved.
 pub fn replaced_by_others(lab: &Lab) {
     let w = lab.without().env("TF_STATE_PERSIST_INTERVAL", "1");
     w.write("main.tf", WAITING);
@@ -188,7 +188,7 @@ fn changed_setting(lab: &Lab) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Kills applies at random moments: `MONOFORM_CRASH_ROUNDS` of them, at times that `MONOFORM_SEED` selects.
+/// Kills applies at random times: `MONOFORM_CRASH_ROUNDS` of them, at times that `MONOFORM_SEED` selects.
 pub fn at_any_moment(lab: &Lab) {
     let rounds = crash::setting("MONOFORM_CRASH_ROUNDS", 3);
     let mut random = Random(crash::setting("MONOFORM_SEED", 1));

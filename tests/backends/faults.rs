@@ -175,7 +175,7 @@ fn one(lab: Lab, fault: Fault, row: &str) {
         if pushed.status == 0 {
             return true;
         }
-        // The server was gone when the lock should have been released.
+        // The server had ended when the lock should have been released.
         let id = id_of_lock(&pushed.fails_with(&["Error acquiring the state lock"]));
         run(w, Tool::Monoform, &["force-unlock", "-force", &id]);
         false

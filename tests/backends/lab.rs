@@ -1,4 +1,4 @@
-//! A server for states, and working directories whose states are there.
+//! A server for states, and working directories with states on it.
 
 use std::any::Any;
 use std::sync::OnceLock;

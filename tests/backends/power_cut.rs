@@ -1,5 +1,5 @@
-//! Power cuts at every moment of an apply with a remote state: the machine loses what was not synced, the server has what was
-//! sent to it until then.
+//! Power cuts at every instant of an apply with a remote state: the machine loses what was not synced, the server has what
+//! was sent to it until then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -225,7 +225,7 @@ fn a_state_that_is_there_is_replaced_only_when_agreed() {
     configure(&w, "path = \"two.tfstate\"");
     answer(&w, &["init", "-migrate-state"], "yes\n").ok();
     assert_eq!((w.read("two.tfstate"), w.read("two.tfstate.backup")), (one, two));
-    // The temporary copies that the question shows are gone.
+    // The temporary copies that the question shows were removed.
     let root = w.dir().parent().expect("a parent").to_owned();
     let left = std::fs::read_dir(root).expect("a directory").filter_map(Result::ok);
     let left: Vec<_> = left

@@ -22,8 +22,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ),
 ];
 
-/// A state with two objects, whose configuration asks for an update of one, and for the replacement of the other if
-/// `replaces` is set.
+/// A state with two objects, whose configuration updates one, and replaces the other if `replaces` is set.
 fn changed(replaces: bool) -> Workspace {
     let text = |input: &str, trigger: &str| {
         format!(

@@ -321,7 +321,7 @@ fn variable_file_from_a_pipe_sets_module_source_and_value() {
 }
 
 /// Tests alone may have the provider configurations of a module and the users of its ephemeral outputs: the module's
-/// providers are installed all the same.
+/// providers are installed nevertheless.
 fn a_module_that_only_tests_complete() {
     let module = "terraform {\n  required_providers {\n    null = {\n      source = \"hashicorp/null\"\n      configuration_aliases \
                   = [null.mine]\n    }\n  }\n}\nresource \"null_resource\" \"a\" {\n  provider = null.mine\n}\noutput \"o\" {\n  value \

@@ -1,7 +1,7 @@
-//! `kill -9` at any moment, of the core, of a plugin, or of both: every object that exists afterwards is in the state, or is
+//! `kill -9` at any time, of the core, of a plugin, or of both: every object that exists afterwards is in the state, or is
 //! reported by the next command. The objects are files in one directory.
 //!
-//! `MONOFORM_CRASH_ROUNDS` is the number of killed applies, `MONOFORM_SEED` selects the moments; `scripts/crash` is the long
+//! `MONOFORM_CRASH_ROUNDS` is the number of killed applies, `MONOFORM_SEED` selects the times; `scripts/crash` is the long
 //! form.
 
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Bugs of Monoform: the state is saved, a report without values is written, and the exit status tells of the bug.
+//! Bugs of Monoform: the state is saved, a report without values is written, and the exit status is that of a bug.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;

@@ -217,7 +217,7 @@ fn reading() -> Workspace {
     w
 }
 
-/// Starts the suite, and waits until its second run reads the pipe: the run goes on when the file is dropped.
+/// Starts the suite, and waits until its second run reads the pipe: the run continues when the file is dropped.
 fn until_it_reads(w: &Workspace) -> (Running, std::fs::File) {
     let mut test = start(w, &["test", "-no-color"]);
     test.sees("run \"one\"... pass");

@@ -194,7 +194,8 @@ pub fn three_providers_and_two_modules() {
         .fails_with(&["Backend initialization required"]);
 }
 
-/// Built-in plugins need no directory at all, and for others the error tells a user without privileges what they need.
+/// Built-in plugins need no directory at all, and for other plugins, the error explains to a user without privileges
+/// what they need.
 pub fn without_privileges() {
     if !rustix::process::geteuid().is_root() {
         return support::skip("bare::without_privileges", "root", "is needed to become another user");

@@ -41,7 +41,7 @@ fn mirror_serves_all_remote_modules() {
     let left = std::fs::read_dir(w.dir().join("../mirror")).unwrap().count();
     assert_eq!(left, 1, "nothing is left beside the modules");
 
-    // The servers are gone.
+    // The servers have ended.
     drop((server, archive));
     w.run(&["init"]).fails_with(&["registry"]);
     let init = w.run(&["init", "-mirror=../mirror", "-no-color"]).ok();

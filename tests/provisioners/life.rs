@@ -271,7 +271,7 @@ pub fn interruption_ends_the_command() {
     }
 }
 
-/// Returns the processes that a process left behind.
+/// Returns the status of each child of a process.
 fn children(parent: u32) -> Vec<String> {
     let entries = std::path::Path::new("/proc").read_dir().expect("processes").flatten();
     let statuses = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok());
@@ -341,7 +341,7 @@ fn peak_of_children(parent: u32) -> std::thread::JoinHandle<(usize, u64)> {
     })
 }
 
-/// Returns true if a process was started by another one, or by a descendant of it.
+/// Returns true if a process is a descendant of `ancestor`.
 fn below(pid: &str, ancestor: u32) -> bool {
     let mut pid = pid.to_owned();
     for _ in 0..10 {

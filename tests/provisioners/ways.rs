@@ -141,7 +141,7 @@ pub fn bastions() {
     apply(&saying(&connection)).fails_with(&["the bastion could not connect to 127.0.0.1:"]);
 }
 
-/// Forwards bytes in both directions, until one side ends or so many have gone upwards.
+/// Forwards bytes in both directions, until one side ends, or this number of bytes was sent to the server.
 fn pass(client: TcpStream, server: TcpStream, limit: u64) {
     let passed = Arc::new(AtomicU64::new(0));
     let one = |mut from: TcpStream, mut to: TcpStream, counted: Option<Arc<AtomicU64>>| {

@@ -2,12 +2,12 @@
 //!
 //! - [`Workspace`]: a fresh working directory in which the real executable is run, and [`Ran`], the result.
 //! - [`server`]: an HTTP server that answers by a closure; [`registry`]: provider registries and mirrors on it.
-//! - [`crash`]: applies that are killed at random moments.
+//! - [`crash`]: applies that are killed at random times.
 //! - [`disk`]: disk contents after a power cut.
 //! - [`oci`]: artifacts of OCI registries on that server.
 //! - [`ports`]: ports that refuse, and reserved ports for servers that take a number.
 //! - [`kubernetes`]: the secrets and leases of a cluster on that server.
-//! - [`running`]: a program that runs while the test goes on.
+//! - [`running`]: a program that runs during a test.
 //! - [`scenario`]: recorded scenarios, played and compared with Terraform's results.
 //! - [`terminal`]: a program on a pseudo-terminal.
 //! - [`example`]: an example of a crate, built. [`our_plugins`]: the built-in plugins, for Terraform.
@@ -351,7 +351,7 @@ pub fn ran(output: Output) -> Ran {
     }
 }
 
-/// Copies a directory without the leftovers of runs by hand.
+/// Copies a directory without the leftovers of manual runs.
 pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a directory");
     let leftover = |name: &str| name == "out" || name.contains(".tfstate") || name.starts_with(".terraform");

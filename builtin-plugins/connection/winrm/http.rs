@@ -85,8 +85,8 @@ impl Http {
 
     /// Connects if there is no usable connection. Returns true if it connected.
     async fn connect(&mut self) -> Result<bool> {
-        // The service may have closed an idle connection. The caller is told of a new one, because it has to
-        // authenticate again.
+        // The service may have closed an idle connection. The returned value reports a new one, on which the
+        // caller has to authenticate again.
         if let Some(sender) = &mut self.sender
             && sender.ready().await.is_ok()
         {

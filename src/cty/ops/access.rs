@@ -36,8 +36,8 @@ pub fn index(collection: &Value, key: &Value) -> Result<Value, OpError> {
     element(collection, &key, by_number)
 }
 
-/// Returns the element with a key that has the type of the collection's keys. `by_number` tells if the key was a number
-/// before its conversion.
+/// Returns the element with a key that has the type of the collection's keys. `by_number` is true if the key was a
+/// number before its conversion.
 fn element(collection: &Value, key: &Value, by_number: bool) -> Result<Value, OpError> {
     // An element that is not known yet has the marks of the collection; a known one has those of the key, too, as in
     // Terraform.

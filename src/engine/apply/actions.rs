@@ -67,7 +67,7 @@ impl<'a> Triggered<'a> {
 impl Applier<'_> {
     /// Invokes the actions that the creation or the update of an object triggers before it (`caller` is the planned
     /// object) or after it (`caller` is the new object). An error means that the operation has failed. A new object is
-    /// tainted where the trigger says so, from its creation until the last such trigger has succeeded.
+    /// tainted if the trigger requires it, from its creation until the last such trigger has succeeded.
     pub(super) async fn invoke_triggered(
         &self,
         s: &ObjectOperation<'_>,
@@ -300,7 +300,7 @@ fn taints(trigger: &LifecycleTrigger) -> bool {
 struct InvocationFailure {
     problems: Diagnostics,
     /// Set if the action itself has failed. An error of the configuration fails the operation whatever `on_failure`
-    /// says.
+    /// is.
     may_continue: bool,
 }
 

@@ -411,8 +411,8 @@ impl Applier<'_> {
         self.results.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the objects of an instance in the state, and passes them to the result sink. `answers` says which operation
-    /// has ended.
+    /// Changes the objects of an instance in the state, and passes them to the result sink. `answers` is the operation
+    /// that has ended.
     fn update<T>(&self, change: &ResourceChange, answers: Answers, update: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let result = update(&mut state);
@@ -553,7 +553,7 @@ impl Applier<'_> {
             provider,
             slot,
         };
-        // A replacement has two operations with the same change: the operation says which part this is.
+        // A replacement has two operations with the same change: the operation determines which part this is.
         match (operation, change.action) {
             (Operation::Destroy(_), _) => self.destroy(index, &subject).await,
             (_, Action::Read) => self.read(&subject).await,

@@ -27,11 +27,11 @@ pub struct UnfinishedOperation {
     pub address: String,
     /// Action on the object: create, update, delete, read or forget. `None` if an action of a provider is invoked.
     pub action: Option<Action>,
-    /// Object in the state, where the operation was cut short.
+    /// Object in the state, if the operation was interrupted.
     pub recorded: Option<Recorded>,
 }
 
-/// Record in the state of an object whose operation was cut short.
+/// Record in the state of an object whose operation was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
     /// No object.

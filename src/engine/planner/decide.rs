@@ -170,7 +170,7 @@ impl Planner<'_> {
     }
 
     /// Returns true if a `replace_triggered_by` argument applies: the resource or instance that it names is updated,
-    /// replaced, or created anew, or the attribute that it names changes.
+    /// replaced, or created again, or the attribute that it names changes.
     fn triggered(
         &self,
         p: &PlannedResource<'_>,

@@ -251,7 +251,8 @@ impl Planner<'_> {
     }
 
     /// Records the dependencies of a refreshed object: those of the configuration beside the recorded ones, which are
-    /// in effect until the object is changed; and the lifecycle arguments that are in effect when the block is gone.
+    /// in effect until the object is changed; and the lifecycle arguments that are in effect after the block is
+    /// removed.
     fn record_dependencies_after_refresh(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, read: bool) {
         let recorded = self.prior().current(address).map(|o| o.dependencies.clone());
         let Some(recorded) = recorded else { return };

@@ -66,7 +66,7 @@ impl ExpressionEvaluator {
         }
     }
 
-    /// Evaluates an expression that may fail. Static errors are reported all the same.
+    /// Evaluates an expression that may fail. Static errors are reported nevertheless.
     fn attempt(&mut self, arg: Unevaluated<'_>, context: &Context<'_>) -> (Value, syntax::Diagnostics) {
         match arg.value {
             Some(value) => (value, syntax::Diagnostics::new()),

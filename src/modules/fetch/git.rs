@@ -199,7 +199,7 @@ async fn checkout(
     if done.status.success() {
         return Ok(());
     }
-    // git has one exit status for all failures, so its text tells them apart.
+    // git has one exit status for all failures, so they are distinguished by its output.
     let output = output_text(&done);
     Err(
         if output.contains("did not match any") || output.contains("reference is not a tree") {

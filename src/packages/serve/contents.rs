@@ -332,7 +332,8 @@ fn files_of(dir: &Path) -> Result<Vec<PackageFile>, PackError> {
     Ok(out)
 }
 
-/// Checks that a package lies in the mirror. The package, or a directory above it, may be a link to elsewhere.
+/// Checks that a package is inside the mirror. The package, or a directory above it, may be a link to
+/// elsewhere.
 fn inside(mirror: &Path, package: &Path) -> Result<(), PackError> {
     let real = |path: &Path| {
         std::fs::canonicalize(path).map_err(|source| PackError::Read {

@@ -20,7 +20,7 @@ use provider::{
 impl Provider for GrpcProvider {
     async fn schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
         // The first process of a provider describes all processes of that provider. `ready` decides whether the others
-        // must be asked, too.
+        // need the request, too.
         let ask = || async { self.shared.get_or_try_init(|| self.describe()).await.cloned() };
         let description = self.description.get_or_try_init(ask).await?;
         Ok(description.schema.clone())

@@ -33,7 +33,7 @@ pub struct Started {
     pub channel: Channel,
     /// Stream of batched calls, opened with the first one; `None` if that failed.
     batches: OnceCell<Option<Batches>>,
-    /// Set once this process has answered GetProviderSchema, or need not be asked.
+    /// Set once this process has answered GetProviderSchema, or does not need that request.
     pub introduced: OnceCell<()>,
     /// Runtime that the connection lives on.
     runtime: Handle,

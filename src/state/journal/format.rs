@@ -4,7 +4,7 @@
 //! four bytes: the length of the text; the CRC-32 of the frame's offset in the file and of its text; the CRC-32 of
 //! those first eight bytes. Since the offset is in the sum, a frame of another file or another offset does not pass.
 //! Since the head has a sum of its own, the length can be trusted: a frame that is longer than the rest of the file was
-//! cut short while it was written, and any other that does not pass is damaged. The former is dropped, as its operation
+//! not written completely, and any other frame that does not pass is damaged. The former is dropped, as its operation
 //! does not count as done; the latter is reported.
 //!
 //! Where encryption is configured, the text of each frame is encrypted, and the first line has the number 2.
@@ -102,7 +102,8 @@ struct EndText {
     provision: bool,
 }
 
-/// Records whose JSON serde derives. Outcomes are written by hand, since their objects have the form of the state file.
+/// Records whose JSON serde derives. Outcomes are written without serde, because their objects have the form of the
+/// state file.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum PlainText<'a> {
@@ -153,7 +154,7 @@ pub(crate) fn encode(record: &Record) -> Result<Vec<u8>, StateError> {
 }
 
 fn encode_outcome(outcome: &Outcome) -> Result<Vec<u8>, StateError> {
-    // Written by hand: the objects are texts already, in the form of the state file.
+    // Written without serde, because the objects are texts already, in the form of the state file.
     let mut out = Vec::with_capacity(512);
     out.extend_from_slice(b"{\"outcome\":{\"address\":");
     v4::json_string(&outcome.address.to_string(), &mut out);
@@ -248,7 +249,7 @@ pub(crate) enum Part<'a> {
     Text(&'a [u8]),
     /// Bytes that are not a valid record.
     Damaged(Damage),
-    /// An incomplete record at the end of the file, whose writing was cut short.
+    /// An incomplete record at the end of the file, whose write was interrupted.
     Torn,
 }
 
@@ -326,8 +327,8 @@ pub(crate) fn parts(file: &[u8]) -> Vec<(usize, Part<'_>)> {
             }
             Frame::BadHead => {
                 parts.push((at, damaged(at, "the head of a record is not valid")));
-                // A damaged head does not tell the length, so the next frame is searched for byte by byte. A false
-                // match would have to pass two checksums.
+                // With a damaged head, the length is unknown, so the next frame is searched for byte by byte. A
+                // false match would have to pass two checksums.
                 let next = (at + 1..file.len()).find(|next| matches!(frame_at(file, *next), Frame::Whole(_)));
                 at = next.unwrap_or(file.len());
             }

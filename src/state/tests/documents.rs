@@ -1,7 +1,7 @@
 //! Tests of the text of states: byte for byte as Terraform writes it, and without a panic on any other text.
 //!
-//! `golden/*.tfstate` were written by `state pull` of Terraform 1.16, which reads a state and writes it anew: `applied`
-//! is the state of an apply, and `by-hand.tfstate` is its reading of `by-hand.json`.
+//! `golden/*.tfstate` were written by `state pull` of Terraform 1.16, which reads a state and writes it again:
+//! `applied` is the state of an apply, and `by-hand.tfstate` is its reading of `by-hand.json`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;

@@ -84,7 +84,7 @@ fn open_to_group(path: &Path, group: u32, mode: u32) -> io::Result<()> {
     set_mode(path, mode)
 }
 
-/// Returns the number of a group that is given by number or by name.
+/// Returns the number of a group for its number or name.
 fn group_id(group: &str) -> io::Result<u32> {
     if let Ok(id) = group.parse() {
         return Ok(id);

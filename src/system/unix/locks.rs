@@ -6,8 +6,8 @@
 //!
 //! - Linux: a record lock of the open file description (`F_OFD_SETLK`). `flock` would not do, since Linux keeps record locks
 //!   and `flock` apart.
-//! - macOS and FreeBSD: `flock`. Their manuals of `fcntl(2)` say that both kinds are compatible: whoever asks for one meets
-//!   the other. Record locks of open file descriptions do not exist there.
+//! - macOS and FreeBSD: `flock`. Their manuals of `fcntl(2)` say that both kinds are compatible: a request for one kind
+//!   conflicts with a lock of the other. Record locks of open file descriptions do not exist there.
 
 pub use own::{is_free, try_lock, unlock};
 

@@ -123,7 +123,7 @@ fn source(session: &Session, path: &str) -> Result<State, Failure> {
 
 /// Returns the reason why a state must not replace another one, if there is one.
 fn refusal(new: &State, existing: &State) -> Option<String> {
-    // Scripts tell these refusals apart by Terraform's wording.
+    // Scripts distinguish these refusals by Terraform's wording.
     if new.lineage != existing.lineage {
         Some(format!(
             "cannot import state with lineage \"{}\" over unrelated state with lineage \"{}\"",

@@ -225,7 +225,7 @@ fn check_tests(session: &Session, project: &mut Project, tests: Vec<Arc<TestFile
     let tested = modules_of(session, &root, tests, Purpose::Checks);
     project.sources.extend(tested.sources);
     let mut problems = tested.problems;
-    // Runs share modules, so the addresses in memory tell which ones are checked already.
+    // Runs share modules, so the checked ones are recognized by their addresses in memory.
     let mut seen = BTreeSet::from([Arc::as_ptr(&root) as usize]);
     for suite in &tested.files {
         problems.extend(check_overrides_of_file(&suite.file, &suite.modules));

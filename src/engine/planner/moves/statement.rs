@@ -116,7 +116,7 @@ impl Endpoint {
             name: step.name.clone(),
             key: Some(step.key.clone()),
         }));
-        // The call stands for all of its instances.
+        // The call represents all of its instances.
         if kind == MoveKind::Call
             && let Some(last) = steps.last_mut()
         {

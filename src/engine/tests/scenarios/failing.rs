@@ -216,7 +216,7 @@ fn object_returned_from_destruction_is_an_error() {
     case.options.mode = engine::plan::Mode::Destroy;
     let errors = case.apply_errors();
     assert!(errors.contains("invalid result object after apply"), "{errors}");
-    // The provider says that the object still exists.
+    // The provider reports that the object still exists.
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b"]);
 }
 

@@ -292,7 +292,7 @@ fn module_reference_depends_on_all_resources_in_it() {
     assert_eq!(dependencies(&case, "fake_thing.b"), ["module.m.fake_thing.x"]);
     // A reference to one output depends on that output only.
     case.files(&[("main.tf", &text("module.m[0].o")), ("m/m.tf", module)]);
-    // A new object records its dependencies anew.
+    // A new object records its current dependencies.
     case.remote.vanish("b");
     case.apply();
     assert!(dependencies(&case, "fake_thing.b").is_empty());
