@@ -20,7 +20,7 @@ pub struct Request<'a> {
     pub options: &'a PlanOptions,
     /// Applies the plan without asking.
     pub auto_approve: bool,
-    /// Flag that is set and holds for local operations only.
+    /// Flag that the user has set, and that applies to local operations only.
     pub only_local: Option<&'static str>,
     /// File that will refer to the plan.
     pub out: Option<&'a str>,

@@ -156,7 +156,7 @@ pub fn check(context: &Context<'_>, version: RemoteVersion, store: &Saved, works
         return Ok(());
     };
     let Some(name) = settings.remote_name(workspace) else {
-        // The store reports such a name.
+        // The name is invalid, which the store reports.
         return Ok(());
     };
     let (net, login) = (context.net.clone(), context.stores.program.command);

@@ -47,7 +47,7 @@ pub fn selected(context: &Context<'_>, config: &Config) -> Result<Option<Hosted>
         return Ok(None);
     };
     let Some(name) = settings.remote_name(&stores::workspace::selected(&context.stores)?) else {
-        // The store reports such a name.
+        // The name is invalid, which the store reports.
         return Ok(None);
     };
     let (net, login) = (context.net.clone(), context.stores.program.command);

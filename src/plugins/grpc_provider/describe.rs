@@ -92,7 +92,7 @@ impl GrpcProvider {
     pub(super) async fn describe(&self) -> Result<Description, Diagnostics> {
         let started = self.started().await?;
         let answer = Arc::new(self.ask(started).await?);
-        // The provider is introduced from here on.
+        // The process has answered GetProviderSchema now.
         let _ = started.introduced.set(());
         let fault = |error: MessageError| {
             self.connection

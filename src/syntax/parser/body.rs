@@ -175,7 +175,7 @@ impl Parser<'_> {
                 Ok(Item::Attribute(attribute))
             }
             TokenKind::OpenQuote | TokenKind::OpenBrace | TokenKind::Ident => {
-                // Blocks nest through this function.
+                // Nested blocks call this function recursively, so the depth is limited here.
                 self.enter().inspect_err(|_| self.too_deep = true)?;
                 let block = self.block(name);
                 self.leave();
