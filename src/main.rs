@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     }
     system::console::prepare();
     let environment: Vec<_> = std::env::vars_os().collect();
-    // Selected before the table is made, because the addresses in it depend on the mode.
+    // The mode is selected before the table is made, because the addresses in it depend on the mode.
     cli::select_mode(&name, &environment);
     cli::main(cli::Invocation {
         builtins: builtins::table(),

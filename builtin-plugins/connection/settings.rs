@@ -225,7 +225,7 @@ fn winrm(arguments: &Arguments) -> Result<Settings> {
         return Err(Error::fatal("host for provisioner cannot be empty"));
     }
     let script_path = arguments.or("script_path", "C:/Temp/terraform_%RAND%.cmd");
-    // Compared with forward slashes, since both forms are the same path to Windows.
+    // The paths are compared with forward slashes, since both forms are the same path to Windows.
     if script_path.replace('\\', "/").starts_with("C:/Windows/Temp") {
         return Err(Error::fatal(
             "script_path cannot be in C:\\Windows\\Temp: Windows may remove scripts there before they run. Choose another folder.",

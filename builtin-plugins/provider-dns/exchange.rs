@@ -109,7 +109,7 @@ impl Client {
             .to_vec()
             .map_err(|e| other(format!("the message cannot be written: {e}")))?;
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        // Signed again for each attempt, since the time is a part of the signature.
+        // The message is signed again for each attempt, since the time is a part of the signature.
         let signed = match &self.settings.key {
             Some(key) => {
                 let signed = key.sign(&bytes, now());

@@ -174,7 +174,7 @@ impl Key {
         if let Some(problem) = Problem::from_code(record.error) {
             return Err(problem);
         }
-        // Checked after the signature: the time of an unverified message is meaningless.
+        // The time is checked after the signature: the time of an unverified message is meaningless.
         if now.abs_diff(record.time) > u64::from(FUDGE) {
             return Err(Problem::BadTime);
         }

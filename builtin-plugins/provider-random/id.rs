@@ -1,4 +1,4 @@
-//! `random_id`.
+//! The resource `random_id`.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};

@@ -1,4 +1,4 @@
-//! `terraform_data`.
+//! The resource `terraform_data`.
 
 use std::collections::BTreeMap;
 

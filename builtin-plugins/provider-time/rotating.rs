@@ -1,4 +1,4 @@
-//! `time_rotating`.
+//! The resource `time_rotating`.
 
 use monoform_sdk::schema::{Attribute, computed, optional};
 use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, Validator, async_trait, model};

@@ -113,7 +113,7 @@ impl ServerCertVerifier for Observer {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let chain = std::iter::once(end_entity).chain(intermediates);
         let chain = chain.map(|certificate| certificate.to_vec()).collect();
-        // Recorded before the verification, so that refused certificates are known, too.
+        // The certificates are recorded before the verification, so that refused certificates are known, too.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.insert(server_name.to_str().into_owned(), chain);
         drop(seen);

@@ -344,7 +344,7 @@ impl LockedStore for Client {
         let snapshot = |state| Snapshot { state, revision };
         for (place, (number, secret)) in parts.into_iter().enumerate() {
             if place != number {
-                // Checked here, because decompression would only report a broken stream.
+                // A missing part is reported here, because decompression would only report a broken stream.
                 let detail = format!("{what} failed: part {place} of {count} of the state is missing.");
                 return Err(problem(READ, detail));
             }

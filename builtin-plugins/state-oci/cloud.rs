@@ -33,7 +33,7 @@ pub(crate) struct Cloud {
 impl Cloud {
     /// Returns an identity that stays valid for some minutes.
     pub async fn identity(&self) -> Result<Identity> {
-        // Held during the search, so that concurrent requests wait for its result.
+        // The lock is held during the search, so that concurrent requests wait for its result.
         let mut current = self.current.lock().await;
         if let Some(current) = current.as_ref().filter(|current| current.holds()) {
             return Ok(current.clone());

@@ -39,8 +39,8 @@ impl Session {
         if of_environment.is_none() && !may {
             return Ok(None);
         }
-        // Loaded separately, because commands that read no configuration need the encryption block, too: only the
-        // root module is loaded, and only this block of it is used.
+        // The root module is loaded separately, because commands that read no configuration need the encryption
+        // block, too: only the root module is loaded, and only this block of it is used.
         let root = config::load_root(&Disk, ".", core_version()).map_err(|e| unreadable(&e))?;
         let block = root.module.encryption.clone();
         let broken = !root.module.losses.broken.is_empty() || block.is_none();

@@ -94,7 +94,8 @@ impl ModuleSource {
         if has_version {
             return Err(SourceAddressError::VersionWithoutRegistry(text.to_owned()));
         }
-        // Checked after the version, because an error about the version is the more helpful one.
+        // An empty address is reported after the version, because an error about the version is the more
+        // helpful one.
         if text.is_empty() {
             return Err(SourceAddressError::Empty);
         }
@@ -257,7 +258,7 @@ fn split_subdir_owned(text: &str) -> (String, String) {
 /// Expands the shorthand of an address.
 fn normalise(os: Os, text: &str) -> Result<String, SourceAddressError> {
     let (force, address) = forced(text);
-    // Checked before the scheme, because the letter of a drive looks like a scheme.
+    // Paths on a drive are recognized before the scheme, because the letter of a drive looks like a scheme.
     if os == Os::Windows && paths::is_absolute(os, address) {
         let file = file_url(&paths::to_slash(os, address));
         return Ok(force.map(|way| format!("{way}::{file}")).unwrap_or(file));

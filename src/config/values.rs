@@ -377,7 +377,7 @@ impl SetVariables {
                 return;
             }
         };
-        // Recorded before parsing, because diagnostics show the text.
+        // The text is recorded before parsing, because diagnostics show the text.
         self.sources.insert(path, String::from_utf8_lossy(&bytes).as_ref());
         if path.ends_with(".json") {
             self.json_file(path, &bytes)

@@ -118,7 +118,8 @@ impl<'a> Console<'a> {
         if let Some(plan) = view.plan {
             set_planned_objects(&evaluator, plan);
         }
-        // Visited in dependency order, so that no evaluation recurses through a long chain of others.
+        // The nodes are visited in dependency order, so that no evaluation recurses through a long chain of
+        // others.
         for node in order {
             // A failure has been reported once here, and references to it report nothing.
             let _: Result<(), Reported> = visit(&evaluator, &blocks.graph[node]);

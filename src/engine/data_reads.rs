@@ -113,7 +113,7 @@ impl DataReads {
         by_resource.entry(resource.clone()).or_default().clone()
     }
 
-    // Computed once for each block: all its instances wait for the same resources.
+    // The dependencies are computed once for each block: all its instances wait for the same resources.
     fn before(&self, blocks: &Blocks, resource: &ConfigResource) -> Arc<BTreeSet<ConfigResource>> {
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let found = before.entry(resource.clone());

@@ -356,7 +356,8 @@ impl<'a> Ephemerals<'a> {
         // The semaphore is never closed, so this cannot fail.
         let _slot = self.slots.acquire().await.ok();
         let mut lease = open.lease.lock().await;
-        // Set under the lock, so that a renewal that waits for the lock does not renew a closed instance.
+        // The instance is marked as closed under the lock, so that a renewal that waits for the lock does not
+        // renew a closed instance.
         lease.closed = true;
         let mut problems = std::mem::take(&mut lease.problems);
         let began = self.begin(&open.address, EphemeralAction::Close);
@@ -445,7 +446,8 @@ impl<'a> Ephemerals<'a> {
             }
         };
         self.end(&open.address, EphemeralAction::Renew, began, problems.has_errors());
-        // Reported when the instance is closed, since the value may not be used any more after this.
+        // These problems are reported when the instance is closed, since the value may not be used any more
+        // after this.
         lease.problems.extend(problems);
     }
 

@@ -119,7 +119,8 @@ pub async fn upgrade_identity(
     let Some(json) = object.identity.as_ref().and_then(|identity| identity.value.as_ref()) else {
         return Ok(None);
     };
-    // Sent as JSON, because this version's schema does not describe the identity of an earlier version.
+    // The identity is sent as JSON, because this version's schema does not describe the identity of an earlier
+    // version.
     let answer = provider
         .upgrade_identity(ty, recorded, json.as_str().as_bytes().into())
         .await?;

@@ -121,8 +121,8 @@ pub async fn upgrade(
         .about(address)
         .into());
     }
-    // Requested even for an object of the current version, because the provider may normalize it; Terraform
-    // does so, too.
+    // An upgrade is requested even for an object of the current version, because the provider may normalize it;
+    // Terraform does so, too.
     let raw = match &object.attributes {
         Attributes::Json(json) => RawState::Json(json.as_str().as_bytes().into()),
         Attributes::Flat(flat) => RawState::Flatmap((**flat).clone()),

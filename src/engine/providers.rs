@@ -257,8 +257,8 @@ impl<'s> Providers<'s> {
             None => running,
         };
         let answer = running.configure(config).await;
-        // Stored before the result is checked, because a process whose configuration failed must be closed,
-        // too.
+        // The process is stored before the result is checked, because a process whose configuration failed must
+        // be closed, too.
         self.open.lock().await.insert(address.clone(), running);
         Ok(answer?.diagnostics)
     }

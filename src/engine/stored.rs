@@ -255,7 +255,8 @@ pub(crate) mod unmarked {
     use super::*;
 
     pub(crate) fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
-        // Encoded as a dynamic value, which carries its type, because plans are read without schemas.
+        // The value is encoded as a dynamic value, which carries its type, because plans are read without
+        // schemas.
         let bytes = cty::msgpack::encode(value, &Type::Dynamic).map_err(S::Error::custom)?;
         serializer.serialize_str(&BASE64.encode(&bytes))
     }

@@ -40,7 +40,8 @@ where
         while running.len() < limit.max(1) {
             let Some(node) = ready.pop_front() else { break };
             if has_failed_dependency[node.index()] {
-                // Released without a visit, because its dependents may be waiting only for this node.
+                // The node is released without a visit, because its dependents may be waiting only for this
+                // node.
                 release(graph, node, true, &mut waiting, &mut has_failed_dependency, &mut ready);
             } else {
                 let visited = visit(node);

@@ -73,7 +73,7 @@ impl Directory {
                         return Err(ErrorKind::NotFound.into());
                     }
                     done.pop();
-                    // Added in reverse, so that the first step of the target comes next.
+                    // The steps are added in reverse, so that the first step of the target comes next.
                     for step in target.rsplit('/') {
                         rest.push_front(step);
                     }
@@ -227,7 +227,7 @@ impl Mounts {
         for step in self.base.join(path).components() {
             match step {
                 Component::CurDir => {}
-                // Removed from the text, because the path may not exist on the disk.
+                // The step is removed from the text, because the path may not exist on the disk.
                 Component::ParentDir => drop(out.pop()),
                 step => out.push(step),
             }

@@ -236,7 +236,7 @@ fn begin(place: &Path, policy: Policy, old: Option<&fs::Metadata>) -> io::Result
     if let Some(old) = old {
         // Only root may change the owner. For other users, the writer becomes the owner.
         let _ = system::files::take_owner(new.as_file(), old);
-        // Set after the owner, because changing the owner clears the setuid and setgid bits.
+        // The mode is set after the owner, because changing the owner clears the setuid and setgid bits.
         if policy.keep_mode {
             system::files::set_mode_of(new.as_file(), old.mode() & 0o7777)?;
         }

@@ -26,8 +26,8 @@ const AGE: Duration = Duration::from_secs(60);
 /// A directory that only this user can use, whatever the umask. Removed when dropped.
 #[derive(Debug)]
 pub struct PrivateDirectory {
-    // Declared before the directory, so that it is dropped first: on Windows, a directory with an open file
-    // cannot be removed.
+    // The lock is declared before the directory, so that it is dropped first: on Windows, a directory with an
+    // open file cannot be removed.
     _lock: Option<File>,
     dir: TempDir,
 }

@@ -45,7 +45,8 @@ pub fn nanoseconds(text: &str) -> Result<i64, DurationError<'_>> {
     if rest.is_empty() {
         return Err(DurationError::Invalid);
     }
-    // Summed in 128 bits, because the absolute value of the smallest 64-bit number does not fit 64 bits.
+    // The parts are summed in 128 bits, because the absolute value of the smallest 64-bit number does not fit
+    // 64 bits.
     let mut total: i128 = 0;
     while !rest.is_empty() {
         let (part, after) = term(rest)?;

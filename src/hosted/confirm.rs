@@ -104,7 +104,7 @@ impl Remote<'_> {
         match answer.map_err(|_| eof())? {
             Answer::Line(line) if line.trim_end() == keyword.word() => Ok(false),
             Answer::Line(_) => {
-                // Read again: the run may have ended meanwhile, and cannot be discarded then.
+                // The run is read again, because it may have ended meanwhile, and cannot be discarded then.
                 let now = self.read_run(&run.id).await?;
                 self.discard(&now).await?;
                 Err(self.discarded())

@@ -59,7 +59,7 @@ impl Remote<'_> {
                 if !run.has_changes || matches!(run.status, RunStatus::Canceled | RunStatus::Errored) {
                     return Ok(());
                 }
-                // Read again, because the checks may have changed the permitted actions.
+                // The run is read again, because the checks may have changed the permitted actions.
                 let run = self.read_run(&run.id).await?;
                 approved |= !self.hosted.is_cloud() && self.hosted.workspace.auto_apply;
                 if !approved && !run.is_confirmable {

@@ -18,7 +18,7 @@ use crate::run::{Remote, useless_flags};
 /// # Errors
 /// An option is not supported by runs, or the token has too few permissions.
 pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMap) -> Result<RunOptions, Diagnostics> {
-    // Checked first: without the permission, no other change of the command would help.
+    // The permission is checked first: without the permission, no other change of the command would help.
     rights(remote)?;
     let mut problems = Diagnostics::new();
     problems.extend(useless_flags(&remote.request.useless));
@@ -56,7 +56,7 @@ pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMa
             "A run on the server can be limited to resources with -target, but has no such option as -exclude.",
         ));
     }
-    // Checked before the run, whose result could otherwise not be written.
+    // The file is checked before the run, whose result could otherwise not be written.
     if remote.request.saved.is_none() {
         problems.extend(remote.request.generate.and_then(target_exists));
     }

@@ -47,7 +47,7 @@ impl Patience {
             return None;
         }
         self.said = Instant::now();
-        // Rounded to the interval, so that the reminders show even times.
+        // The time is rounded to the interval, so that the reminders show even times.
         let seconds = self.started.elapsed().as_secs() / REMINDER.as_secs() * REMINDER.as_secs();
         Some(format!(" ({} elapsed)", elapsed(seconds)))
     }

@@ -20,7 +20,7 @@ fn write(value: &Value, indent: usize, out: &mut String) {
         return;
     }
     if !value.is_known() {
-        // Checked before the marks, because even a sensitive value is rendered as unknown.
+        // Unknown values are checked before the marks, because even a sensitive value is rendered as unknown.
         out.push_str("(known after apply)");
         return;
     }

@@ -47,7 +47,8 @@ pub async fn copy(
         ))
     };
     std::fs::create_dir_all(data_dir).map_err(failed)?;
-    // Fetched to the data directory first, so that a module that turns out to be unusable leaves the directory empty.
+    // The module is fetched to the data directory first, so that a module that turns out to be unusable leaves the
+    // directory empty.
     let partial = tempfile::Builder::new()
         .prefix("from-module-")
         .tempdir_in(data_dir)
@@ -71,7 +72,8 @@ pub async fn copy(
             }
         },
     };
-    // Checked before anything is copied: a module that needs files outside of its directory does not work alone.
+    // Paths out of the module are checked before anything is copied: a module that needs files outside of its
+    // directory does not work alone.
     let problems = leaving(&module.to_string_lossy(), source, &written, tool_version);
     if problems.has_errors() {
         return Err(problems);

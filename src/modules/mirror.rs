@@ -426,7 +426,8 @@ pub fn unpack(to: &Path, pack: &Pack) -> Result<Vec<String>, MirrorError> {
 fn put(dir: &Path, relative: &str, make: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
     let target = dir.join(relative);
     std::fs::create_dir_all(target.parent().unwrap_or(dir))?;
-    // Created in the mirror itself, because a rename works only within one file system.
+    // The temporary directory is created in the mirror itself, because a rename works only within one file
+    // system.
     let staging = tempfile::Builder::new().prefix(".staging-").tempdir_in(dir)?;
     let new = staging.path().join("package");
     make(&new)?;

@@ -203,7 +203,7 @@ impl Client {
             let mut all = self.0.helped.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry(host.clone()).or_default().clone()
         };
-        // Started once for each host in a run, because a helper may ask the user.
+        // The helper is started once for each host in a run, because a helper may ask the user.
         let asked = cell.get_or_init(async || {
             let answer = match self.helper_program(helper, host) {
                 Ok(program) => credentials::ask_helper(helper, &program, host).await,

@@ -82,7 +82,8 @@ pub fn update(path: &Path, host: &Host, token: Option<&Token>) -> Result<(), Cre
     let Some(hosts) = entry.as_object_mut() else {
         return Err(error(Reason::Entry));
     };
-    // Compared as parsed names, because the file may spell the host differently, for example in Unicode.
+    // The hosts are compared as parsed names, because the file may spell the host differently, for example in
+    // Unicode.
     hosts.retain(|name, _| Host::parse(name).as_ref() != Some(host));
     if let Some(token) = token {
         hosts.insert(host.display(), json!({ "token": token.expose() }));

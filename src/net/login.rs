@@ -221,7 +221,7 @@ impl Attempt {
         let redirect = self.callback.redirect();
         let scopes = client.scopes.join(" ");
         let mut url = client.authorization.clone()?;
-        // Ordered by name, as other programs send them.
+        // The parameters are ordered by name, as other programs send them.
         let mut parameters = BTreeMap::from([
             ("client_id", &*client.id),
             ("code_challenge", &*challenge),

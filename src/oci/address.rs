@@ -240,8 +240,8 @@ impl ModuleAddress {
         if url.fragment().is_some() {
             return Err(invalid("it must not have a part after \"#\""));
         }
-        // Taken from the text, because the parsed URL has no ".." any more, which a repository must not
-        // contain.
+        // The repository is taken from the text, because the parsed URL has no ".." any more, which a
+        // repository must not contain.
         let rest = address.get(SCHEME.len()..).unwrap_or_default();
         let repository = Repository::parse(rest.split(['?', '#']).next().unwrap_or_default())?;
         let mut reference = None;

@@ -173,7 +173,7 @@ impl<'c> Registry<'c> {
         while let Some(part) = response.chunk().await? {
             let part = part.as_ref();
             received += part.len() as u64;
-            // Checked before the end, because a wrong blob could be endless.
+            // The size is checked before the end, because a wrong blob could be endless.
             if received > size {
                 return Err(self.damaged(digest));
             }

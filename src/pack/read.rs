@@ -117,7 +117,7 @@ impl Pack {
             check(path, signature.as_ref().map(|signature| &signature.key), trusted)
                 .map_err(|error| conditions.trust.explain(error))?;
         }
-        // Parsed separately, because an index of a later format may have other fields.
+        // The format is parsed separately, because an index of a later format may have other fields.
         let format = serde_json::from_slice::<FormatOnly>(&index).map_or(FORMAT, |only| only.format);
         if !(FORMAT..=FORMAT_WITH_MODULES).contains(&format) {
             return Err(PackError::Format {

@@ -261,7 +261,8 @@ impl Catalog {
         let path = self.settings.data_dir.join(PROVISIONERS);
         let text = serde_json::json!(found).to_string();
         std::fs::create_dir_all(&self.settings.data_dir)
-            // Replaced by a rename, so that a crash leaves the old record, and not half of the new one.
+            // The record is replaced by a rename, so that a crash leaves the old record, and not half of the
+            // new one.
             .and_then(|()| files::replace(&path, text.as_bytes(), files::Policy::SHARED))
             .map_err(|error| failed(&path, error))
     }
@@ -367,7 +368,7 @@ impl Catalog {
             return Ok(hash.clone());
         }
         let package = found.package.clone();
-        // Packages can have hundreds of megabytes.
+        // Packages can have hundreds of megabytes, so the checksum is computed in a thread for blocking work.
         let hash = tokio::task::spawn_blocking(move || package.hash()).await;
         let hash = hash.unwrap_or_else(|error| Err(std::io::Error::other(error)))?;
         let path = found.package.path().to_owned();

@@ -173,8 +173,8 @@ pub(crate) async fn download(
         }
         let response = response.success()?;
         let size = response.announced_size().unwrap_or(0);
-        // Checked before the body is read, so that a huge file is refused at once. Servers may announce no size; `pour` counts
-        // anyway.
+        // The size is checked before the body is read, so that a huge file is refused at once. Servers may announce no
+        // size; `pour` counts anyway.
         if received.saturating_add(size) > limits.download {
             return Err(PackageError::TooLarge {
                 address: shown(url),

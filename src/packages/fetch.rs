@@ -189,7 +189,8 @@ async fn get(
 ) -> Result<(String, PackageMetadata), FetchError> {
     let metadata = metadata(client, wanted, &Platform::current()).await?;
     fs::create_dir_all(beside).map_err(write_error(beside))?;
-    // Created on the file system of the target, so that the package can be renamed into place.
+    // The temporary directory is created on the file system of the target, so that the package can be renamed
+    // into place.
     let staging = tempfile::Builder::new()
         .prefix(".staging-")
         .tempdir_in(beside)

@@ -93,7 +93,7 @@ impl Catalog {
             .map(|((provider, version, platform), progress)| gathering.package(provider, version, platform, progress));
         let mut packages = futures::stream::iter(packages).buffered(AT_ONCE);
         let mut out = Vec::new();
-        // Reported in the order of the request, not in the order of completion.
+        // The packages are reported in the order of the request, not in the order of completion.
         for (provider, version, platform) in &jobs {
             emit(Step::Fetching(provider, version, platform));
             let package = watching(packages.next(), || emit(Step::Downloading(Overall::sum(&progress)))).await;

@@ -178,7 +178,7 @@ impl Catalog {
             return Err(work.errors);
         }
         let (mut new_lock, providers) = (work.lock, work.providers);
-        // Asked before the lock file is written, because a refused selection must not be locked.
+        // The caller is asked before the lock file is written, because a refused selection must not be locked.
         agree(&providers)?;
         if options.partial {
             for (provider, locked) in &lock.providers {

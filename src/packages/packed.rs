@@ -241,7 +241,8 @@ fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathB
         .collect();
     let name = format!("{}_{}_{sum}", provider.address.ty, provider.version);
     let dir = base.join(&name);
-    // Checked without the lock first, because this is the usual case, and needs no write access.
+    // The unpacked package is checked without the lock first, because this is the usual case, and needs no
+    // write access.
     if intact(pack.index(), provider, &dir) {
         return Ok(dir);
     }

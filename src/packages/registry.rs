@@ -138,7 +138,7 @@ pub async fn metadata(
     let archive = join("download_url", &answer.download_url)?;
     let sums = join("shasums_url", &answer.shasums_url)?;
     let read = async |url: Url, what: &str| {
-        // Requested without the token, because these URLs may be on other hosts.
+        // The documents are requested without the token, because these URLs may be on other hosts.
         let got = client.get(url).to_registry().read(DOCUMENT_LIMIT).await;
         got.map(|(_, body)| body)
             .map_err(|e| SourceError::from_net(&e, |e| format!("the {what} of the package cannot be read: {e}")))
@@ -146,7 +146,8 @@ pub async fn metadata(
     let document = read(sums, "list of checksums").await?;
     let known = sums_of(&document);
     let shasum = answer.shasum.to_lowercase();
-    // Checked before the signature: the signed list must be the one that the package is compared with.
+    // The listed checksum is checked before the signature: the signed list must be the one that the package is
+    // compared with.
     listed_as(&known, &answer.filename, &shasum, provider)?;
     let keys: Vec<Named> = answer
         .signing_keys

@@ -142,7 +142,7 @@ impl RepositoryTemplate {
             text: text.to_owned(),
             parts,
         };
-        // Filled for a sample provider, to find errors in the fixed parts.
+        // The template is filled for a sample provider, to find errors in the fixed parts.
         template.fill(|symbol| match symbol {
             Symbol::Hostname => "example.com",
             Symbol::Namespace | Symbol::Type => "a",

@@ -174,7 +174,8 @@ impl<'r> Chooser<'r> {
             true => builtin,
             false => installed().or_else(packed).or(builtin),
         };
-        // Reported only if another plugin is selected. If none is, the error names this plugin.
+        // The ignored plugin is reported only if another plugin is selected. If none is, the error names this
+        // plugin.
         if let (Some(_), Some(found)) = (&selection, left_alone.first()) {
             warnings.push(Diagnostic::warning(
                 "Plugin of the configuration not used",

@@ -72,8 +72,8 @@ impl Batches {
             .max_encoding_message_size(MESSAGE_LIMIT);
         let answers = client.exchange(calls.map(|requests| Requests { requests })).await?;
         let waiting = Arc::<Mutex<Waiting>>::default();
-        // Spawned on the runtime of the connection, because the caller's may belong to a single expression, and end
-        // before the provider.
+        // The task is spawned on the runtime of the connection, because the caller's may belong to a single
+        // expression, and end before the provider.
         runtime.spawn(hand_out(answers.into_inner(), Answering(waiting.clone())));
         Ok(Batches { requests, waiting })
     }
@@ -82,8 +82,8 @@ impl Batches {
     pub(crate) async fn call<A: Message + Default>(&self, method: Method, message: Vec<u8>) -> Result<A, Status> {
         let (sender, receiver) = oneshot::channel();
         let number = {
-            // Checked under the lock that `Answering::end` takes: if the stream has ended, the call fails here;
-            // otherwise it is registered, and fails with the others.
+            // The status is checked under the lock that `Answering::end` takes: if the stream has ended, the
+            // call fails here; otherwise it is registered, and fails with the others.
             let mut waiting = lock(&self.waiting);
             if let Some(status) = &waiting.ended {
                 return Err(status.clone());
@@ -130,7 +130,8 @@ impl Answering {
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        // Reached even if the task is aborted with its runtime, because no caller may wait for ever.
+        // This call is reached even if the task is aborted with its runtime, because no caller may wait for
+        // ever.
         self.end(&ended());
     }
 }

@@ -15,7 +15,7 @@ use crate::process::Process;
 // `channel`).
 pub const MAX_CALLS: usize = 4096;
 /// Maximum number of renewals of ephemeral resources in flight, in addition to the other requests.
-// Counted separately, because a token that expires must not wait for operations that take an hour.
+// Renewals are counted separately, because a token that expires must not wait for operations that take an hour.
 const MAX_RENEWALS: usize = 64;
 
 /// Connection to a plugin, with its process unless the user started it.

@@ -152,7 +152,8 @@ impl Provisioner for GrpcProvisioner {
     }
 
     async fn stop(&self) -> Result<(), Diagnostics> {
-        // Sent without a permit, because a request to stop must not wait for the request that it stops.
+        // The request is sent without a permit, because a request to stop must not wait for the request that it
+        // stops.
         match self.client.clone().stop(pb::stop::Request {}).await {
             Ok(response) => match response.into_inner().error {
                 error if error.is_empty() => Ok(()),

@@ -174,7 +174,8 @@ impl StateStore for GrpcStateStore {
     async fn configure_provider(&self, config: Value) -> Result<Answer<()>, Diagnostics> {
         let ty = self.provider_schema().await?.implied_type();
         let config = encode(&self.connection, "ConfigureProvider", &config, &ty)?;
-        // Validated before it is configured, as in Terraform, because a provider may rely on that.
+        // The configuration is validated before the provider is configured, as in Terraform, because a provider
+        // may rely on that.
         let request = pb::validate_provider_config::Request {
             config: Some(config.clone()),
         };
@@ -358,7 +359,8 @@ impl StateStore for GrpcStateStore {
             state_id: workspace.to_owned(),
             operation: lock.operation.clone(),
         });
-        // Sent as binary metadata, because the JSON text may contain characters that a header may not.
+        // The lock is sent as binary metadata, because the JSON text may contain characters that a header may
+        // not.
         let info = MetadataValue::from_bytes(lock.info.as_bytes());
         request.metadata_mut().insert_bin(proto::STATE_LOCK_INFO, info);
         let response = match self.client.clone().lock_state(request).await {

@@ -38,7 +38,7 @@ pub struct Launch {
     pub protocols: Vec<u32>,
     /// True to encrypt the connection if the plugin can.
     pub tls: bool,
-    /// Time until the handshake line.
+    /// Time limit for the handshake line.
     pub timeout: Duration,
     /// True for a built-in plugin, which reads nothing from its standard input and notices the end of this process by
     /// itself. Other plugins inherit the standard input, as with Terraform, and on Linux the kernel ends them with
@@ -58,7 +58,7 @@ pub struct Launched {
 }
 
 impl Launch {
-    /// Default of the time until the handshake line.
+    /// Default of the time limit for the handshake line.
     pub const TIMEOUT: Duration = Duration::from_secs(60);
 
     pub async fn start(&self) -> Result<Launched, Diagnostics> {
@@ -90,7 +90,7 @@ impl Launch {
             }
             Ok(Err(error)) => return Err(self.failure(&format!("Its standard output cannot be read: {error}."))),
             Err(_) => {
-                // Killed first, because its output is complete only after its end.
+                // The process is killed first, because its output is complete only after its end.
                 process.kill().await;
                 let lines = process.final_log_lines().await;
                 return Err(self.failure(&format!(

@@ -117,7 +117,7 @@ impl<'l> Entry<'l> {
 /// Parses the message of a built-in plugin that it waits for a host; returns the host.
 #[must_use]
 pub fn waiting_for(line: &str) -> Option<String> {
-    // Searched for first, because parsing every line as JSON would take more time.
+    // The marker is searched for first, because parsing every line as JSON would take more time.
     if !line.contains(proto::WAITING) {
         return None;
     }

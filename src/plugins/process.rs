@@ -88,7 +88,8 @@ impl Process {
                 ended = child.wait() => ended,
                 _ = killed.changed() => {
                     let _ = child.start_kill();
-                    // Waited for even after a kill, because a child that nobody waits for remains a zombie.
+                    // The process is waited for even after a kill, because a child that nobody waits for
+                    // remains a zombie.
                     child.wait().await
                 }
             };

@@ -196,7 +196,8 @@ fn exception(text: &str) -> Option<Exception> {
     {
         return of(Matches::Range(address, bits), None);
     }
-    // Parsed before the port is split off, because an IPv6 address without brackets contains colons.
+    // The address is parsed before the port is split off, because an IPv6 address without brackets contains
+    // colons.
     if let Ok(address) = entry.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         return of(Matches::Address(address), None);
     }

@@ -69,8 +69,8 @@ pub(crate) fn read_file(path: &Path, locked: bool, codec: &Codec) -> Result<Foun
         let decoded = text.as_deref().map_or(Ok(None), |text| codec.decode(text));
         let outdated = matches!(&decoded, Ok(Some(decoded)) if decoded.outdated);
         let state = decoded.map(|decoded| decoded.map(|decoded| decoded.state));
-        // Checked before the pending file is considered: a state whose key is missing must not count as damaged, because
-        // the pending snapshot would replace it.
+        // Errors of decryption are checked before the pending file is considered: a state whose key is missing must not
+        // count as damaged, because the pending snapshot would replace it.
         if let Err(source) = state.as_ref()
             && source.is_of_encryption()
             && version_of(path) == before
@@ -172,8 +172,8 @@ pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError>
         return Err(withdraw(&pending, StateError::io("cannot write", path, e)));
     }
     let write = || {
-        // Truncated first: the beginning of a new snapshot followed by the end of an old one might be a valid state,
-        // but the beginning alone never is.
+        // The file is truncated first: the beginning of a new snapshot followed by the end of an old one might be a
+        // valid state, but the beginning alone never is.
         file.set_len(0)?;
         (&file).write_all(text)?;
         file.sync_all()

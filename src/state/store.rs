@@ -292,8 +292,8 @@ impl LocalStore {
         }
         let text = encode(&snapshot)?;
         self.back_up(&snapshot)?;
-        // Announced before the write, because at every instant the journal must know the snapshot in the state
-        // file.
+        // The snapshot is announced before the write, because at every instant the journal must know the
+        // snapshot in the state file.
         if self.keeper.is_writing() {
             self.keeper.announce(Base::from_state_text(&snapshot, &text));
         }

@@ -52,7 +52,8 @@ pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnos
     let mut content = Content::default();
     for attribute in &body.attributes {
         if spec.attributes.iter().any(|(name, _)| *name == &*attribute.name) {
-            // Checked in the JSON syntax only, because the parser has reported duplicates in the native one.
+            // Duplicates are checked in the JSON syntax only, because the parser has reported duplicates in the
+            // native one.
             if let Some(first) = content.attribute(&attribute.name) {
                 diagnostics.push(
                     Diagnostic::error(

@@ -186,7 +186,8 @@ impl<'t> Lexer<'t> {
             b'=' => self.simple(T::Assign, at + 1),
             b'+' => self.simple(T::Plus, at + 1),
             b'-' => self.simple(T::Minus, at + 1),
-            // Lexed as one token, so that the parser can name the function that replaces this operator.
+            // The operator is lexed as one token, so that the parser can name the function that replaces this
+            // operator.
             b'*' if next == b'*' => self.simple(T::Invalid, at + 2),
             b'*' => self.simple(T::Star, at + 1),
             b'%' => self.simple(T::Percent, at + 1),

@@ -278,7 +278,7 @@ impl FileRun<'_> {
                 after,
                 extra: &setting.variables.extra,
             };
-            // Collected for the first assertion only, because many runs have none.
+            // The references are collected for the first assertion only, because many runs have none.
             let mut references: Option<References> = None;
             for rule in &setting.run.asserts {
                 // References are checked before the evaluation, because a branch of a conditional that is not

@@ -437,7 +437,8 @@ impl<'s> FileRun<'s> {
         provider: &addrs::Provider,
         block: &ProviderConfig,
     ) -> Result<Arc<dyn Provider>, ()> {
-        // Locked while the provider starts, so that runs that need it at the same time do not start it twice.
+        // The map is locked while the provider starts, so that runs that need it at the same time do not start
+        // it twice.
         let mut all = self.configured.lock().await;
         let key = (provider.clone(), block.address.clone());
         if let Some(known) = all.get(&key) {

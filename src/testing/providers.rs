@@ -195,7 +195,8 @@ impl<'s> RunProviders<'s> {
         }
     }
 
-    // Derived from the address: an object is planned again during apply, and must get the same values.
+    // The seed is derived from the address: an object is planned again during apply, and must get the same
+    // values.
     fn seed_of(&self, address: &AbsResourceInstance) -> Uuid {
         Uuid::new_v5(&self.seed, address.to_string().as_bytes())
     }

@@ -226,8 +226,8 @@ impl<'s> FileRun<'s> {
         let recorder = self.recorder_of(setting, &run.key());
         let sink: &dyn ResultSink = recorder.as_deref().map_or(&NoResults, |recorder| recorder);
         let result = engine::apply::apply(self.inputs(setting, &plan.prior_state), &plan, sink).await;
-        // Recorded before anything else, because the objects must be destroyed at the end, even after an error
-        // or an interrupt.
+        // The state is recorded before anything else, because the objects must be destroyed at the end, even
+        // after an error or an interrupt.
         self.set_state(run.key(), result.state.clone(), setting.index);
         if let Some(coverage) = self.suite.coverage {
             coverage.exist(&setting.config, &result.state);

@@ -83,8 +83,8 @@ impl<'s> FileRun<'s> {
             for resource in node.module.resources.values() {
                 let used = node_provider(&config, &node.path, resource);
                 if resource.address.mode == Mode::Ephemeral && out.mocks.contains_key(&used) {
-                    // Reported even if the block has no instances, because a count that is 0 here may be higher in
-                    // other runs.
+                    // The error is reported even if the block has no instances, because a count that is 0 here may
+                    // be higher in other runs.
                     let about = resource.address.in_module(&node.path);
                     problems.push(no_ephemerals().at(&resource.range).about(&about));
                 }

@@ -169,8 +169,8 @@ impl Api {
 
     /// Puts a content to an address from an answer.
     pub async fn upload(&self, address: &str, body: Vec<u8>) -> Result<(), ApiError> {
-        // Sent without the token: the address itself is a secret, and the storage host must not receive another
-        // one.
+        // The content is sent without the token: the address itself is a secret, and the storage host must not
+        // receive another one.
         let request = self.net.request(Method::PUT, self.address(address)?);
         let request = request.header("accept", "application/json, */*");
         let request = request

@@ -23,7 +23,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, ConfigBuilder, RootCertStore};
 
-/// Builds the TLS configuration of connections to servers, up to the client's certificate.
+/// Builds the TLS configuration of connections to servers. The caller adds the client's certificate.
 ///
 /// # Errors
 /// Returns an error if the cryptography has no safe protocol versions.

@@ -124,7 +124,7 @@ pub fn is_closed() -> bool {
 pub fn close() {
     CLOSED.store(true, Ordering::SeqCst);
     if ON_SCREEN.swap(false, Ordering::SeqCst) {
-        // Written directly, because another thread may hold the lock of the stream.
+        // The sequence is written directly, because another thread may hold the lock of the stream.
         system::console::write_at_once(ERASE.as_bytes());
     }
 }

@@ -212,7 +212,7 @@ pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, form: Form)
         _ => !form.separate_warnings,
     });
     let mut list = folded.0;
-    // Sorted by source range, with those without one first; otherwise in their original order.
+    // The problems are sorted by source range, with those without one first; otherwise in their original order.
     list.sort_by_key(|d| d.subject.as_ref().map(|s| (s.file.clone(), s.start.byte)));
     let (errors, warnings): (Vec<_>, Vec<_>) = list.into_iter().partition(Diagnostic::is_error);
     let err = Layout {

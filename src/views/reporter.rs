@@ -115,7 +115,8 @@ impl Reporter {
         let mut record = self.record();
         let mut due = Vec::new();
         for ((address, deposed), running) in &mut record.running {
-            // Computed as multiples of the interval, so that a delayed tick does not shift later reminders.
+            // The reminders are computed as multiples of the interval, so that a delayed tick does not shift
+            // later reminders.
             let times = now.saturating_duration_since(running.since).as_secs() / REMINDER.as_secs();
             if times > running.reminders {
                 running.reminders = times;

@@ -55,7 +55,8 @@ pub fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Snippet> 
     let line_end = line_end.max(line_start);
     let code = &text[line_start..line_end];
     let code = code.strip_suffix('\n').unwrap_or(code).to_owned();
-    // Counted back from the subject's line, which is known, instead of from the beginning of the file.
+    // The lines are counted back from the subject's line, which is known, instead of from the beginning of the
+    // file.
     let lines_before = text[line_start..floor(text, subject.start.byte as usize).max(line_start)]
         .matches('\n')
         .count();
@@ -153,7 +154,7 @@ impl Headers {
             (block.range.start.byte, block.range.end.byte, out)
         };
         let mut blocks: Vec<_> = body.blocks.iter().map(header).collect();
-        // Sorted for the binary search in `around`.
+        // The blocks are sorted for the binary search in `around`.
         blocks.sort_by_key(|block| block.0);
         Headers { blocks }
     }

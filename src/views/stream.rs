@@ -74,7 +74,7 @@ impl Stream {
         self.ui.write_error()
     }
 
-    /// Leaves out from here on the objects that are refreshed, read and planned: `-summary`.
+    /// Leaves out all further objects that are refreshed, read and planned, for `-summary`.
     pub fn leave_out_objects(&self) {
         self.brief.store(true, Ordering::Relaxed);
     }

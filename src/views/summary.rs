@@ -104,7 +104,7 @@ fn table(out: &mut String, changes: &[(ChangeKind, &ResourceChange)]) {
     if left_out > 0 {
         rows.sort_by_key(|(_, row)| std::cmp::Reverse(total(row)));
         rows.truncate(LINES);
-        // Sorted by address again, because users search by address.
+        // The rows are sorted by address again, because users search by address.
         rows.sort_by_key(|(place, _)| *place);
     }
     let kinds: Vec<ChangeKind> = ChangeKind::ALL

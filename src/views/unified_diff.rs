@@ -90,7 +90,7 @@ fn settle(lines: &[&[u8]], changed: &mut [bool], other: &[bool]) {
         let mut aligned;
         loop {
             let length = at - start;
-            // Moved as far up as possible, so that the run joins those before it.
+            // The run is moved as far up as possible, so that the run joins those before it.
             while start > 0 && lines[start - 1] == lines[at - 1] {
                 start -= 1;
                 at -= 1;
@@ -105,7 +105,7 @@ fn settle(lines: &[&[u8]], changed: &mut [bool], other: &[bool]) {
                 }
             }
             aligned = if beside_is(beside - 1) { at } else { end };
-            // Moved as far down as possible, so that the run joins those after it.
+            // The run is moved as far down as possible, so that the run joins those after it.
             while at < end && lines[start] == lines[at] {
                 changed[start] = false;
                 changed[at] = true;
@@ -120,12 +120,12 @@ fn settle(lines: &[&[u8]], changed: &mut [bool], other: &[bool]) {
                     beside += 1;
                 }
             }
-            // A run that has become longer may move further.
+            // A run that was joined with another one is longer now, and may move further.
             if length == at - start {
                 break;
             }
         }
-        // Moved back to the last position beside a change of the other text.
+        // The run is moved back to the last position beside a change of the other text.
         while aligned < at {
             start -= 1;
             at -= 1;

@@ -177,7 +177,7 @@ fn circles(root: &Path) -> Vec<BTreeSet<String>> {
             .filter_map(|path| target(path, module, &modules, &exported));
         reached.insert(module, found.filter(|other| *other != module).collect());
     }
-    // Repeated until nothing is added, which is fast enough for so few files.
+    // The search is repeated until nothing is added, which is fast enough for so few files.
     loop {
         let before: usize = reached.values().map(BTreeSet::len).sum();
         for module in &modules {

@@ -385,7 +385,7 @@ fn changed_settings(lab: &Lab) {
     run(&w, Tool::Monoform, &["init"]).fails_with(&["Unsupported argument", "unknown_argument"]);
     w.write("backend.tf", &lab.block(""));
     run(&w, Tool::Monoform, &["init", "-backend-config=unknown_argument=1"]).fails_with(&["unknown_argument"]);
-    // Changed to another backend with `-reconfigure`, and back with `-migrate-state`.
+    // The configuration is changed to another backend with `-reconfigure`, and back with `-migrate-state`.
     w.write("backend.tf", "terraform {\n  backend \"local\" {}\n}\n");
     run(&w, Tool::Monoform, &["plan"]).fails_with(&["Backend type changed"]);
     run(&w, Tool::Monoform, &["init", "-reconfigure"]).ok();

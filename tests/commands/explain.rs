@@ -58,7 +58,7 @@ fn where_values_come_from() {
     let w = workspace();
     w.run(&["get"]).ok();
     w.write("terraform.tfvars", "size = \"large\"\n");
-    // Explained before there is a state.
+    // The resource is explained before there is a state.
     w.run(&["explain", "terraform_data.base"]).ok().shows(&[
         "Declared at main.tf:11. Its provider is terraform.io/builtin/terraform.",
         "None in the state yet.",
@@ -74,7 +74,7 @@ fn where_values_come_from() {
         .ok()
         .shows(&["var.size: option -var, main.tf:1"]);
     w.run(&["apply", "-auto-approve"]).ok();
-    // Explained through modules, in both directions.
+    // The resource is explained through modules, in both directions.
     w.run(&["explain", "module.m.terraform_data.inner"]).ok().shows(&[
         "module.m.terraform_data.inner: in the state",
         "  input = \"large-default\"\n    m/main.tf:3: var.given\n      var.given: argument of module.m, main.tf:20\n        \

@@ -124,7 +124,7 @@ fn section() {
         "{planned}"
     );
     assert!(planned.contains("]\n::endgroup::\n\nNo changes."), "{planned}");
-    // Called as terraform, the program writes what Terraform does, and so do modes with less output.
+    // If it is called as terraform, the program writes the same as Terraform, and so do modes with less output.
     let link = w.dir().join("terraform");
     std::os::unix::fs::symlink(monoform(), &link).expect("a link");
     let as_terraform = w.run_program(&link, &["plan"]).ok().stdout;

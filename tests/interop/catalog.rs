@@ -207,7 +207,7 @@ fn life(both: &Both) {
     // The object is updated in place, and its identity changes; then it is replaced.
     both.apply(&config(&[anna("two"), bert.clone()]));
     both.apply(&config(&[anna("two"), bert.replace("Bert", "Bob")]));
-    // Imported by identity, without the attributes that are optional for import.
+    // The object is imported by identity, without the attributes that are optional for import.
     let import = |identity: &str| format!("import {{\n to = catalog_item.c\n identity = {identity}\n}}\n");
     let carl = item("c", "name = \"Carl\"\nnote = \"changed\"");
     both.apply(&config(&[carl.clone(), import("{ id = \"item-carl\" }")]));

@@ -272,8 +272,8 @@ impl CrashTest<'_> {
 
     fn start(&self, version: u64, objects: usize) -> Child {
         let [objects, version] = self.variables(objects, version);
-        // Written to a file, because the plan does not fit into a pipe, which nobody reads while the program
-        // runs.
+        // The output is written to a file, because the plan does not fit into a pipe, which nobody reads while
+        // the program runs.
         let output = || {
             let log = self.workspace.dir().join("log");
             let file = std::fs::OpenOptions::new().append(true).create(true).open(log);

@@ -24,7 +24,7 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A running program, which dropping kills.
+/// A running program. Dropping it kills the process.
 pub struct Running {
     child: Child,
     stdout: Collected,

@@ -46,7 +46,7 @@ enum FileTransfer {
 }
 
 impl Ssh {
-    /// Connects, and shows the settings and the success.
+    /// Shows the settings, connects, and shows a message on success.
     pub async fn connect(settings: &Settings, output: Option<&Output>) -> Result<Ssh> {
         if let Some(output) = output {
             show(settings, output).await;

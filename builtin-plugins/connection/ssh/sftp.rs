@@ -310,7 +310,7 @@ impl Sftp {
         }
     }
 
-    /// Sends the next request for a file: another part of it, or its close.
+    /// Sends the next request for a file, which writes the next part or closes the file.
     async fn advance(&mut self, number: usize, file: &mut Active) -> Result<(u32, Asked)> {
         if file.sent == file.block.len()
             && let Some(reading) = file.reading.take()

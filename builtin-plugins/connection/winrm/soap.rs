@@ -180,7 +180,7 @@ pub fn received(answer: &str) -> Result<Received> {
         // A command with unknown status counts as failed.
         let text = text_of(&document, "ExitCode")
             .ok_or_else(|| Error::fatal("the command ended, but the answer has no exit code"))?;
-        // Parsed as 64 bits, because some services send signed statuses and others unsigned ones.
+        // The status is parsed as 64 bits, because some services send signed statuses and others unsigned ones.
         let status = text
             .trim()
             .parse()

@@ -58,7 +58,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
-        // Accepted because scripts for Terraform pass it.
+        // The flag is accepted because scripts for Terraform pass it.
         flags.switch(
             "input",
             true,

@@ -1,4 +1,4 @@
-//! `force-unlock`.
+//! The command `force-unlock`, which removes the lock of a state.
 
 use stores::backend::{self, Source};
 

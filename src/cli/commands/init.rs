@@ -349,8 +349,8 @@ impl Init<'_> {
         let install = || -> Result<Installation, Diagnostics> {
             let catalog = self.catalog()?;
             let provisioners = engine::requirements::provisioners_needed(&project.config, &state);
-            // Recorded before the check, because the record is what allows provisioners of the configuration to
-            // run.
+            // The provisioners are recorded before the check, because the record is what allows provisioners of
+            // the configuration to run.
             catalog.record_provisioners(provisioners.iter().map(|p| &**p))?;
             let mut warnings = catalog.check_provisioners(provisioners.iter().map(|p| &**p));
             if warnings.has_errors() {

@@ -1,4 +1,4 @@
-//! `version`.
+//! The command `version`, which shows the versions of the program and of providers.
 
 use std::path::Path;
 
@@ -40,7 +40,8 @@ impl FromFlags for Arguments {
     }
 }
 
-/// Returns the versions. Wrappers of Terraform and OpenTofu parse the first line, so under their names it is theirs.
+/// Returns the versions. Wrappers of Terraform and OpenTofu parse the first line, so under their names, this program
+/// prints the line of those tools.
 pub fn outcome(surroundings: &Surroundings, as_json: bool) -> Outcome {
     let locked = LockFile::load(Path::new(".")).map(|(lock, _)| lock).unwrap_or_default();
     let platform = Platform::current();

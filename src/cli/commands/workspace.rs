@@ -473,8 +473,8 @@ fn select(session: &Session, arguments: &SelectArguments) -> Result<Outcome, Fai
     not_overridden(session, "select")?;
     let run = || -> Result<Outcome, Failure> {
         let workspaces = Workspaces::to_select(session)?;
-        // Compared before the names are requested: selecting the current workspace needs no access to the
-        // backend.
+        // The name is compared with the selected one before the names are requested: selecting the current
+        // workspace needs no access to the backend.
         if workspaces.selected == name {
             return Ok(Outcome::success());
         }

@@ -268,7 +268,7 @@ impl Decoder<'_> {
             } else {
                 "ephemeral"
             };
-            // Removed from the body, so that they have no effect below.
+            // Such arguments are removed from the body, so that they have no effect below.
             for (name, _) in LIFECYCLE.attributes {
                 if let Some(attribute) = taken.attribute(name) {
                     self.diagnostics.push(

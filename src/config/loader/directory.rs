@@ -44,7 +44,8 @@ impl Loader<'_> {
             mut losses,
         } = self.parse_directory(dir)?;
         let parsed = self.diagnostics.len();
-        // Checked before anything is decoded: a configuration for another version may be invalid for this one.
+        // The versions are checked before anything is decoded: a configuration for another version may be
+        // invalid for this one.
         let unmet = self.unmet_versions(&bodies);
         let mut module = if unmet.is_empty() {
             let headers: Vec<Header> = bodies.iter().flat_map(|(_, body)| headers(body)).collect();

@@ -114,7 +114,8 @@ impl TestDecoder<'_> {
             during_plan,
             range,
         };
-        // Added before the blocks of the directory, because these have lower precedence.
+        // The blocks of the provider block are added before the blocks of the directory, because these have
+        // lower precedence.
         self.mocks(std::mem::take(&mut taken.blocks), &mut out);
         if let Some(source) = taken.attribute("source")
             && let Some(dir) = parts::constant_string(&source.expr, self.diagnostics)
@@ -133,7 +134,8 @@ impl TestDecoder<'_> {
             overrides: Vec::new(),
             ..out.clone()
         };
-        // Collected in `all` first: duplicates among the files are errors, but the block may replace any of them.
+        // The blocks are collected in `all` first: duplicates among the files are errors, but the block may
+        // replace any of them.
         let bodies = (self.mock_data)(dir, at, self.diagnostics);
         for body in bodies {
             let taken = parts::exact(body, MOCK_DATA, self.diagnostics);

@@ -104,7 +104,7 @@ fn parsed(
             return None;
         }
     };
-    // Recorded before parsing, because diagnostics show the text.
+    // The text is recorded before parsing, because diagnostics show the text.
     sources.insert(path, String::from_utf8_lossy(&bytes).as_ref());
     let (body, problems) = if path.ends_with(".json") {
         syntax::json::parse_file(path, &bytes)

@@ -88,7 +88,8 @@ fn value(variable: &Variable, stored: &StoredValue, out: &mut CollectedValues) -
     };
     let (source, errors) = (ValueSource::Workspace, out.diagnostics.0.len());
     if let Content::Text(text) = content {
-        // Converted like a value, and never parsed as an expression, because the workspace declares it as text.
+        // The text is converted like a value, and never parsed as an expression, because the workspace declares
+        // it as text.
         let given = Given {
             content: Content::Value(Value::string(&text), variable.range.clone()),
             source,

@@ -295,8 +295,8 @@ fn map_to_object(
     plain: &Arc<ObjectType>,
     path: &mut Steps,
 ) -> Result<Value, ConvertError> {
-    // Checked before the attributes are converted: `can_convert` has accepted the map because the attributes
-    // are optional, but this map has an element for one whose type does not fit.
+    // The elements are checked before the attributes are converted: `can_convert` has accepted the map because
+    // the attributes are optional, but this map has an element for one whose type does not fit.
     let misfit = |a: &&ObjectAttribute| value.get(&a.name).is_some() && !can_convert(element, &a.ty, false);
     if let Some(a) = wants.attributes().iter().find(misfit) {
         let why = mismatch_message(element, &a.ty);

@@ -302,7 +302,8 @@ fn read_unordered(
     let items: Option<Vec<Value>> = slots.into_iter().collect();
     match items {
         Some(items) => Ok(Value::object_of(ty, items)),
-        // There were as many known names as attributes: if one is missing, another came twice.
+        // There were as many known names as attributes, so if one attribute is missing, the name of another is
+        // there twice.
         None => Err(CodecError::new("an attribute has two values")),
     }
 }

@@ -48,7 +48,8 @@ pub enum Kind {
 
 impl Value {
     fn build(ty: Type, kind: Kind) -> Value {
-        // Computed once: checks of marks and unknown parts then need no walk.
+        // The marks and unknown parts of all elements are computed once: checks of marks and unknown parts then
+        // need no walk.
         let mut deep_marks = Marks::NONE;
         let mut deep_unknown = false;
         match &kind {

@@ -31,7 +31,7 @@ impl Applier<'_> {
             block,
             repetition: &expansion.repetition(&s.address.resource.key),
         };
-        // Checked before the read, which a precondition may be meant to prevent.
+        // The preconditions are checked before the read, which a precondition may be meant to prevent.
         evaluator.check_preconditions(instance, FailureSeverity::Error)?;
         let scope = evaluator.instance_scope(instance)?;
         let config = object_config::object_config(evaluator, s.address, &block.body, s.schema, &scope)?;

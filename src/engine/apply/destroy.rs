@@ -146,7 +146,8 @@ impl Applier<'_> {
             identity: answer.value.identity,
         };
         self.record_remaining(s, stored, deposed, left);
-        // Ended after the object is recorded: if a crash comes in between, the intent is still open.
+        // The intent is ended after the object is recorded: if a crash comes in between, the intent is still
+        // open.
         self.results.sink.end(&intent);
         Err(Reported)
     }

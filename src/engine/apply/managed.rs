@@ -145,8 +145,8 @@ impl Applier<'_> {
             false => IntentAction::Create,
         };
         let meta = self.context.provider_meta(s.address, &s.change.provider.provider)?;
-        // Deposed before the intent, because the slot of the current object must be free for the new one when the
-        // provider answers.
+        // The old object is deposed before the intent, because the slot of the current object must be free for
+        // the new one when the provider answers.
         let deposed = self.depose(index, s);
         let intended = self.intend(s, None, intended, Some(&values.planned)).await;
         let begun = match intended {
@@ -491,7 +491,7 @@ impl Applier<'_> {
         // tainted, so that the next plan replaces it if the run ends in between.
         let tainted = (failed && s.change.action != Action::Update) || steps.remain();
         self.store(s, value.clone(), applied.identity, applied.private, tainted)?;
-        // Stored even after an error, because the object exists and would be forgotten otherwise.
+        // The object is stored even after an error, because the object exists and would be forgotten otherwise.
         if failed { Err(Reported) } else { Ok(value) }
     }
 

@@ -478,7 +478,8 @@ impl Applier<'_> {
         };
         let slot = self.slots.admit().await;
         slot.run().await;
-        // Checked after the slot is granted: the stop may have been requested while the invocation waited for it.
+        // A requested stop is checked after the slot is granted: the stop may have been requested while the
+        // invocation waited for it.
         if self.context.inputs.stop.is_requested() {
             return Outcome::Failed;
         }

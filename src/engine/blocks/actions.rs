@@ -106,7 +106,8 @@ impl Edges<'_> {
         action: &Action,
         firsts: Vec<(NodeIndex, Range)>,
     ) {
-        // Collected once, because edges that lead to the action do not change what depends on it.
+        // The dependents are collected once, because edges that lead to the action do not change what depends
+        // on it.
         let mut after: HashSet<NodeIndex> = HashSet::new();
         let mut search = Dfs::new(&self.blocks.graph, node);
         while let Some(found) = search.next(&self.blocks.graph) {

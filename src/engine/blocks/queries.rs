@@ -103,8 +103,8 @@ impl Blocks {
 
     /// Returns the direct and indirect resource dependencies of several blocks.
     pub(super) fn resources_before_all(&self, blocks: impl IntoIterator<Item = NodeIndex>) -> BTreeSet<ConfigResource> {
-        // Called for very many blocks, most of which have few dependencies: a search is cheaper than a table of all
-        // nodes.
+        // This function is called for very many blocks, most of which have few dependencies: a search is cheaper
+        // than a table of all nodes.
         let mut seen = HashSet::new();
         let mut queue: VecDeque<_> = blocks.into_iter().collect();
         let mut out = BTreeSet::new();

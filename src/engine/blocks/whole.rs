@@ -56,7 +56,8 @@ impl Blocks {
         if self.whole_modules.is_empty() {
             return;
         }
-        // Computed once for all modules: there may be thousands of them, each named by another block.
+        // The modules below each module are computed once: there may be thousands of them, each named by
+        // another block.
         let below = self.modules_before();
         let none = Vec::new();
         let pairs: Vec<(NodeIndex, NodeIndex)> = (self.whole_modules.iter())

@@ -105,7 +105,7 @@ impl Evaluator<'_> {
             .and_then(|n| n.module.module_calls.get(call))
             .ok_or(Reported)?;
         let key = Repeated::Call(module.clone(), call.clone());
-        // Evaluated once, even if several blocks need it at the same time.
+        // The expansion is evaluated once, even if several blocks need it at the same time.
         slot(&self.expansions, &key)
             .get_or_init(|| {
                 self.expand(

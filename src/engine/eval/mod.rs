@@ -568,7 +568,7 @@ fn declared_marks(variable: &Variable) -> Marks {
 fn converted_input(variable: &Variable, value: Value) -> Result<Value, Diagnostic> {
     let wrong = |detail| Diagnostic::error("Invalid value for input variable", detail);
     let (value, marks) = value.unmark();
-    // Applied before the conversion, which would set missing optional attributes to null.
+    // The defaults are applied before the conversion, which would set missing optional attributes to null.
     let value = variable.defaults.apply(value);
     if value.is_null() && !variable.nullable {
         return match &variable.default {

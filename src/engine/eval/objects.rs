@@ -15,7 +15,7 @@ pub type Objects = BTreeMap<InstanceKey, Value>;
 
 /// Source of the objects of resources in one operation. Each operation implements it: validation has no objects, a plan
 /// has planned objects, apply has those of the state, and the console has those of the state with a plan's changes.
-/// Destroy plans and partial plans share theirs with their applies ([`crate::state_objects`]).
+/// Destroy plans and partial plans use the same source as their applies ([`crate::state_objects`]).
 pub trait ObjectSource: Send + Sync {
     /// Returns true if evaluation is static: each block is evaluated once, for every value of the input variables and
     /// for all instances of its module. Input variables are unknown then, a `count` or `for_each` may be unknown, and

@@ -297,7 +297,7 @@ impl Scope for ModuleScope<'_> {
         let evaluator = self.evaluator;
         match &reference.subject {
             Referenceable::Variable(name) => match &self.own_value {
-                // In its own validations a variable has the value that is being validated, which is in no memo yet.
+                // In its own validations a variable has the value that is being validated, which is not cached yet.
                 Some((own, value)) if own == name => Ok(value.clone()),
                 _ => evaluator
                     .variable(&self.module, self.node, name)

@@ -102,7 +102,8 @@ fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
     if matches!(config.kind(), Kind::Unknown(_) | Kind::Null) {
         return config.clone();
     }
-    // Compared by address: equal siblings must not be replaced, and the step may be an index or a name.
+    // The parts are compared by address: equal siblings must not be replaced, and the step may be an index or a
+    // name.
     let target = inner as *const Value;
     config.map_parts(|_, part| {
         if std::ptr::eq(part, target) {

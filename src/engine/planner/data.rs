@@ -289,7 +289,7 @@ impl Planner<'_> {
                     address,
                     deposed,
                     action,
-                    // Marked first: an id may be sensitive, and events are shown.
+                    // The sensitive attributes are marked first: an id may be sensitive, and events are shown.
                     id: identity(&schema::marking::mark_sensitive(&p.schema.block, value.clone())),
                     elapsed,
                 });

@@ -149,8 +149,8 @@ impl Planner<'_> {
         prior: &Value,
         change: &PlannedChange,
     ) -> Result<(), Reported> {
-        // Checked in the old and the new object: a change can add the element that forces the replacement, or
-        // remove it.
+        // The paths are checked in the old and the new object: a change can add the element that forces the
+        // replacement, or remove it.
         let strays = change
             .requires_replace
             .iter()

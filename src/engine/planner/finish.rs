@@ -59,7 +59,7 @@ impl Planner<'_> {
         skipped: impl Fn(&Block) -> bool,
     ) -> Plan {
         let mut results = std::mem::take(&mut *self.results());
-        // Called before the plan takes over the prior state.
+        // This method is called before the plan takes over the prior state.
         self.keep_known_outputs(&outputs);
         // Instances are planned concurrently; sorting makes equal plans equal files.
         let mut both: Vec<_> = results.changes.into_iter().zip(results.planned).collect();

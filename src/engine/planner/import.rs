@@ -97,7 +97,8 @@ impl Planner<'_> {
             node = inner.next().and_then(|name| declaring.children.get(name));
             let blocks = declaring.module.imports.iter();
             for import in blocks.filter(|i| i.imports_to(&declaring.path, resource)) {
-                // Expanded when the first import matches, because most resources are not imported.
+                // The modules are expanded when the first import matches, because most resources are not
+                // imported.
                 let modules = match &modules {
                     Some(modules) => modules,
                     None => {

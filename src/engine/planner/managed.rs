@@ -388,7 +388,7 @@ impl Planner<'_> {
         self.context
             .report(read_problems(&read.object, p.schema, provider, when, address))?;
         self.check_identity(p, address, read.identity.as_ref(), true)?;
-        // Ended here, because an invalid answer counts as a failed refresh.
+        // The refresh is reported as ended here, because an invalid answer counts as a failed refresh.
         if let Some(refreshing) = refreshing {
             refreshing.complete();
         }

@@ -197,7 +197,7 @@ impl Planner<'_> {
     }
 
     pub(super) async fn visit(&self, block: &Block) -> Outcome {
-        // Checked for each block, so that a stop ends the walk without new requests.
+        // A requested stop is checked for each block, so that a stop ends the walk without new requests.
         if self.context.inputs.stop.is_requested() {
             return Outcome::Failed;
         }

@@ -295,7 +295,8 @@ pub(crate) fn render(
             ),
         ));
     }
-    // Checked before the evaluation, so that a reference in a branch that is not taken is an error, too.
+    // The references are checked before the evaluation, so that a reference in a branch that is not taken is an
+    // error, too.
     for traversal in crate::refs::traversals(&template) {
         if !variables.iter().any(|(name, _)| *name == traversal.root) {
             return Err(CallError::Argument(

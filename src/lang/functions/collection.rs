@@ -61,8 +61,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let Some(element) = t.element() else {
                 return Ok(a[0].clone());
             };
-            // Compared as texts in a set, because values have no hash, and comparing all pairs would take
-            // quadratic time.
+            // The values are compared as texts in a set, because values have no hash, and comparing all pairs
+            // would take quadratic time.
             let mut seen = std::collections::HashSet::new();
             let remaining = items.iter().filter(|v| seen.insert(identity(v))).cloned().collect();
             Ok(Value::list(element.clone(), remaining))

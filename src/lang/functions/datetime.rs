@@ -114,7 +114,7 @@ enum TimeError {
 /// before it.
 struct Field(usize, usize, &'static str, i64, i64, &'static str);
 
-// Checked in this order, so that the error names the first invalid field.
+// The fields are checked in this order, so that the error names the first invalid field.
 const FIELDS: [Field; 6] = [
     Field(0, 4, "year", 0, 9999, ""),
     Field(5, 7, "month", 1, 12, "-"),

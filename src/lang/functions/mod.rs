@@ -343,7 +343,8 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
     if untyped {
         return Ok(Value::dynamic().with_marks(marks));
     }
-    // Checked before the call ends because of unknown arguments: a wrong type is already an error.
+    // The types are checked before the call ends because of unknown arguments: a wrong type is already an
+    // error.
     let ty = function.result_type(&clean).map_err(|e| redacted(e, &secrets))?;
     if unknown {
         let refinements = if function.not_null {

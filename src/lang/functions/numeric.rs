@@ -102,7 +102,7 @@ fn power(x: f64, y: f64) -> f64 {
         result = 1.0 / result;
         exponent = -exponent;
     }
-    // Multiplied in two steps, because 2 to the whole exponent may overflow a double.
+    // The number is multiplied in two steps, because 2 to the whole exponent may overflow a double.
     let half = exponent / 2;
     let two = |n: i64| 2f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
     result * two(half) * two(exponent - half)

@@ -41,7 +41,8 @@ impl Pattern {
         while let Some((before, after)) = rest.split_once('$') {
             out.push_str(before);
             rest = after;
-            // Expanded by the rules of Go's Regexp.Expand, which differ from those of the regex crate.
+            // References to groups are expanded by the rules of Go's Regexp.Expand, which differ from those of
+            // the regex crate.
             if let Some(after) = rest.strip_prefix('$') {
                 out.push('$');
                 rest = after;

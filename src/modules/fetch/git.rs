@@ -170,7 +170,7 @@ async fn clone(git: &impl Fn(Option<&Path>) -> Command, wanted: &Wanted, to: &Pa
     let cloned = run(clone).await?;
     if !cloned.status.success() {
         let output = output_text(&cloned);
-        // Compared without the first letter, whose case differs between messages.
+        // The messages are compared without the first letter, whose case differs between messages.
         let no_branch = output.contains("emote branch") && output.contains("not found");
         let failed = FetchError::Repository {
             action: format!("git could not clone {}", shown(&wanted.url)),

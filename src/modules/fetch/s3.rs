@@ -46,7 +46,8 @@ impl S3Location {
         let mut url = self.parsed.base.clone();
         let path = format!("{}{}", url.path(), utf8_percent_encode(key, PATH));
         url.set_path(&path);
-        // Encoded here instead of by `Url`, because the signature covers exactly these escapes.
+        // The parameters are encoded here instead of by `Url`, because the signature covers exactly these
+        // escapes.
         let encoded = |text: &str| utf8_percent_encode(text, PART).to_string();
         let query: Vec<String> = query
             .iter()

@@ -124,7 +124,8 @@ impl Walk<'_> {
             self.found().0.push(problem);
             return None;
         }
-        // Reported after the manifest is written, so that a reported module stays installed.
+        // The installation is reported after the manifest is written, so that a reported module stays
+        // installed.
         drop(events.send(Event::Installed {
             key: key.to_owned(),
             dir: entry.dir.clone(),
@@ -197,8 +198,8 @@ impl Walk<'_> {
         let modules_dir = Path::new(&self.modules_dir);
         let failed = file_error("writing the directory", modules_dir);
         std::fs::create_dir_all(modules_dir).map_err(failed)?;
-        // Created in the modules directory, so that the rename of the finished package stays within one file
-        // system.
+        // The temporary directory is created in the modules directory, so that the rename of the finished
+        // package stays within one file system.
         let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(modules_dir);
         let partial = made.map_err(failed)?;
         let new = partial.path().join("package");
@@ -240,7 +241,7 @@ impl Walk<'_> {
             }
         };
         let before = self.before.modules.get(key);
-        // Compared before the old directory is replaced.
+        // The packages are compared before the old directory is replaced.
         let moved = moved(before, key, [&place, &new], package, entry).await;
         // From here until the module is complete, the manifest does not name it.
         self.written.forget(key);
@@ -251,7 +252,8 @@ impl Walk<'_> {
                 .map_err(file_error("replacing the directory", &place)),
         };
         let put = put.map_err(Arc::new);
-        // The others copy from the final directory; the partial one is removed with this function.
+        // The other calls copy from the final directory, because the partial one is removed when this function
+        // returns.
         if let Some(sender) = ours {
             drop(sender.send(Some(put.clone().map(|()| place.clone()))));
         }

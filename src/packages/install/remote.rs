@@ -84,7 +84,8 @@ impl Work<'_> {
                 }
             }
         }
-        // Checked before anything is downloaded, so that an installation that cannot be completed fails early.
+        // Errors are checked before anything is downloaded, so that an installation that cannot be completed
+        // fails early.
         if self.errors.has_errors() {
             return;
         }

@@ -98,7 +98,7 @@ impl Certificate {
     fn assemble(primary: PublicKey, parts: Vec<(About, Vec<Signature>)>) -> Option<Certificate> {
         let own = primary.hashed();
         let revokes = |s: &Signature| s.kind == kind::REVOKES_KEY && primary.has_made(s, &own);
-        // Checked first, because packets are not authenticated by their order.
+        // Revocations are checked first, because packets are not authenticated by their order.
         if parts.iter().flat_map(|(_, signatures)| signatures).any(revokes) {
             return None;
         }

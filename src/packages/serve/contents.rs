@@ -132,7 +132,7 @@ impl Shelf {
         })
     }
 
-    /// Looks through all packages.
+    /// Examines all packages, and returns the served providers and the packages that cannot be served.
     #[must_use]
     pub fn survey(&self) -> Survey {
         let mut out = Survey::default();

@@ -171,7 +171,8 @@ impl Guests {
         let _waiting = self.wait(client)?;
         let seated = async {
             loop {
-                // Created before the slots are checked, so that a slot that becomes free in between is not missed.
+                // The listener is created before the slots are checked, so that a slot that becomes free in
+                // between is not missed.
                 let freed = self.freed.notified();
                 if let Some(seat) = self.free_seat(client) {
                     return seat;

@@ -102,7 +102,7 @@ impl GrpcProvider {
         let Some(kept) = self.kept.clone() else {
             return Ok(description);
         };
-        // Read from the file, so that the schemas need not stay in memory.
+        // The schemas are read from the file, so that they need not stay in memory.
         let stored = tokio::task::spawn_blocking(move || {
             kept.store.write(&kept.package, &answer);
             kept.description()

@@ -154,7 +154,8 @@ pub(crate) fn encode(record: &Record) -> Result<Vec<u8>, StateError> {
 }
 
 fn encode_outcome(outcome: &Outcome) -> Result<Vec<u8>, StateError> {
-    // Written without serde, because the objects are texts already, in the form of the state file.
+    // The record is written without serde, because the objects are texts already, in the form of the state
+    // file.
     let mut out = Vec::with_capacity(512);
     out.extend_from_slice(b"{\"outcome\":{\"address\":");
     v4::json_string(&outcome.address.to_string(), &mut out);

@@ -53,7 +53,7 @@ pub(super) struct Queue {
     pub(super) running: usize,
     /// Number of intents among the items: their operations wait.
     pub(super) intents: usize,
-    /// Number of items that must be written at once.
+    /// Number of items that must be written without delay.
     pub(super) urgent: usize,
     /// Number of items that somebody waits for.
     pub(super) awaited: usize,

@@ -197,8 +197,8 @@ impl Writer {
     /// # Errors
     /// The file cannot be removed.
     pub fn remove(self) -> Result<(), StateError> {
-        // Removed before the thread ends and releases the lock, so that nobody mistakes the file for a
-        // leftover.
+        // The file is removed before the thread ends and releases the lock, so that nobody mistakes the file
+        // for a leftover.
         let removed = fs::remove_file(&self.0.path);
         self.stop();
         match removed {
@@ -382,8 +382,8 @@ impl Appender {
         for slot in slots {
             slot.answer(result.clone());
         }
-        // Compacted after the answers are sent, because it takes long, and its failure is no error of any
-        // record.
+        // The journal is compacted after the answers are sent, because it takes long, and its failure is no
+        // error of any record.
         if let Some((included, base)) = compact {
             self.compact(included, base);
         }

@@ -400,8 +400,8 @@ impl<'t> Parser<'t> {
                     }
                 }
                 T::CloseBrace => {}
-                // Reported at the opening brace, because the end of the file does not show which object is
-                // open.
+                // The error is reported at the opening brace, because the end of the file does not show which
+                // object is open.
                 T::End => {
                     return Err(problem(
                         "Unclosed object",

@@ -509,8 +509,8 @@ impl Parser<'_> {
     }
 }
 
-/// Removes the indentation that all lines share. Blank lines are ignored and keep theirs. Text after a strip marker
-/// that removed the line break is ignored, too: it is no separate line any more.
+/// Removes the indentation that all lines share. Blank lines are ignored and keep their indentation. Text after a
+/// strip marker that removed the line break is ignored, too: it is no separate line any more.
 fn unindent(pieces: &mut [Piece]) {
     let mut line_begins = true;
     let mut smallest = usize::MAX;

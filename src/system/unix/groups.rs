@@ -86,7 +86,8 @@ impl Group {
     /// Ends the guard.
     fn dismiss(&mut self) {
         if let Some(mut guard) = self.guard.take() {
-            // Killed before its input is closed, because the end of the input makes it end the program.
+            // The process is killed before its input is closed, because the end of the input makes it end the
+            // program.
             let _ = guard.kill();
             let _ = guard.wait();
         }

@@ -17,7 +17,7 @@ pub struct Socket {
     pub network: &'static str,
     /// Path of the socket; `@` and a name for an abstract one (`unix(7)`), which is no file.
     pub address: String,
-    // Removed when dropped.
+    // The directory is removed when dropped.
     _dir: Option<tempfile::TempDir>,
 }
 

@@ -44,7 +44,7 @@ impl DirBuilderExt for DirBuilder {
 
 /// Unix metadata of files.
 pub trait MetadataExt {
-    /// Mode with the bits of the kind of file.
+    /// Mode, including the bits for the kind of file.
     fn mode(&self) -> u32;
     /// Zero: owners have no numbers.
     fn uid(&self) -> u32;
@@ -304,7 +304,8 @@ impl Identity {
     /// There is none, or it cannot be examined.
     pub fn at(path: &Path) -> io::Result<Identity> {
         let mut options = OpenOptions::new();
-        // Opened for neither reading nor writing, so that this succeeds for a file in use; directories require the flag.
+        // The file is opened for neither reading nor writing, so that this succeeds for a file in use; directories
+        // require the flag.
         Identity::of(
             &options
                 .access_mode(0)

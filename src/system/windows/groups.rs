@@ -82,7 +82,7 @@ impl Group {
     /// Leaves the descendants running after the program has ended.
     pub fn leave(&mut self) {
         if let Some(job) = self.job.take() {
-            // The last handle is closed with this function, which must not end the processes.
+            // The last handle is closed when this function returns, and that must not end the processes.
             let _ = limit(&job, 0);
         }
     }

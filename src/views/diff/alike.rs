@@ -69,7 +69,8 @@ fn align(before: &[Value], after: &[Value], olds: &[usize], news: &[usize], step
         return;
     }
     let width = news.len() + 1;
-    // For each pair of positions, the greatest sum for the elements from there on.
+    // For each pair of positions, the greatest sum of similarities among the elements at and after these
+    // positions.
     let mut sums = vec![0.0; (olds.len() + 1) * width];
     let mut alike = vec![0.0; olds.len() * news.len()];
     for (x, b) in olds.iter().enumerate().rev() {

@@ -243,7 +243,7 @@ fn by_unique(old: &[u32], new: &[u32]) -> Vec<u32> {
 pub(super) fn match_sets(before: &[Value], after: &[Value]) -> Vec<Step> {
     let mut numbering = Numbering::new();
     let (old, new) = (numbering.all(before), numbering.all(after));
-    // Iterated in reverse, so that the first of equal elements is used.
+    // The elements are visited in reverse, so that the first of equal elements is used.
     let mut places: HashMap<u32, usize> = new.iter().enumerate().rev().map(|(i, n)| (*n, i)).collect();
     let mut steps: Vec<Step> = old
         .iter()

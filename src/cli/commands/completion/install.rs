@@ -54,7 +54,8 @@ pub fn install(surroundings: &Surroundings) -> Result<Outcome, Failure> {
             return None;
         }
         let mut text = text.to_owned();
-        // Appended to a last line without a line break, the setting would become a part of that line.
+        // If the setting were appended to a last line without a line break, it would become a part of that
+        // line.
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }

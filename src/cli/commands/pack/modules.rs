@@ -69,7 +69,7 @@ pub(super) fn calling(texts: &[String], staging: &Path) -> Result<PathBuf, Failu
         };
         calls.insert(format!("named_{}", at + 1), call);
     }
-    // Installed like the modules of any configuration, so that one code path serves both.
+    // The named modules are installed like the modules of any configuration, so that one code path serves both.
     let dir = staging.join("named");
     let text = json!({"module": calls}).to_string();
     let written = std::fs::create_dir(&dir).and_then(|()| std::fs::write(dir.join("main.tf.json"), text));

@@ -126,8 +126,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         if !unreachable.is_empty() {
             return Err(unreachable.into_values().collect());
         }
-        // Selected separately, since the lock file need not contain them, and failures need another
-        // explanation.
+        // The built-in providers are selected separately, since the lock file need not contain them, and
+        // failures need another explanation.
         let nothing = LockFile::default();
         let mirrored = request(&built_in, &platforms[..])
             .mirror(dir, &nothing, &mut emit)

@@ -1,4 +1,4 @@
-//! `state list`.
+//! The command `state list`, which lists the resource instances in the state.
 
 use addrs::{AbsResourceInstance, Target};
 use serde_json::{Value as Json, json};

@@ -1,4 +1,4 @@
-//! `state pull`.
+//! The command `state pull`, which prints the state.
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;

@@ -61,7 +61,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome, Failure> {
-    // Read before the state is locked: standard input may take long.
+    // The new state is read before the state is locked: standard input may take long.
     let new = source(session, path)?;
     let mut opened = state_session::open_for_push(session, arguments.lock, &new)?;
     let existing = opened.state.take();

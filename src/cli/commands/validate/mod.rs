@@ -1,4 +1,4 @@
-//! `validate`.
+//! The command `validate`, which checks a configuration.
 
 mod fix;
 

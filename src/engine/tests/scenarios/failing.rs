@@ -233,7 +233,8 @@ fn inconsistent_final_plan_is_an_error() {
         "#,
     );
     let plan = case.plan();
-    // Set after the plan was made: only the plan request of apply, when a.id is known, contradicts it.
+    // The answer is set after the plan was made: only the plan request of apply, when a.id is known,
+    // contradicts it.
     case.remote.mutate("plan b", |v| {
         with(
             &v,

@@ -47,7 +47,7 @@ fn parallelism_limits_planning_calls_for_2000_blocks() {
         let case = Case::new(&blocks(kind, argument));
         case.remote.lock().quiet = true;
         let remote = case.remote.clone();
-        // The first call that is not a validation.
+        // This is the first call that is not a validation.
         case.remote.hook("configure ?", move || {
             remote.lock().most_in_flight = 0;
         });

@@ -148,7 +148,7 @@ fn chains_and_modules_and_keys() {
     assert_eq!(
         moves(&plan),
         [
-            // Sorted by the new addresses.
+            // The moves are sorted by the new addresses.
             r#"fake_thing.list[1] -> fake_thing.map["one"]"#,
             r#"fake_thing.list[0] -> fake_thing.map["zero"]"#,
             r#"module.a.fake_thing.old -> module.b["k"].fake_thing.new"#,

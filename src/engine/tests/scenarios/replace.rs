@@ -93,7 +93,7 @@ fn create_before_destroy_destroys_old_object_after_dependents_change() {
 fn create_before_destroy_applies_to_dependencies() {
     let mut case = Case::new(&chain("1", "", "create_before_destroy = true"));
     case.apply();
-    // Recorded in the state, for plans after the block was removed.
+    // The order is recorded in the state, for plans after the block was removed.
     assert!(case.object("fake_thing.a").unwrap().create_before_destroy);
     case.main(&chain("2", "", "create_before_destroy = true"));
     assert_eq!(actions(&case.plan()), ["+/- fake_thing.a", "+/- fake_thing.b"]);

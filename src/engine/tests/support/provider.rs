@@ -215,7 +215,7 @@ pub async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> 
             w.unreachable.contains(name),
         )
     };
-    // Called without the lock, because a hook may use the remote.
+    // The hook is called without the lock, because a hook may use the remote.
     if let Some(hook) = hook {
         hook();
     }
