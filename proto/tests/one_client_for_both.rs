@@ -93,7 +93,7 @@ fn messages_of_all_requests_but_the_schema_are_compatible() {
 /// have more.
 fn compare(five: &Protocol, six: &Protocol, a: &str, b: &str) {
     let (Some(old), Some(new)) = (five.messages.get(a), six.messages.get(b)) else {
-        // Enums, and messages of other packages.
+        // The test compares enums, and messages of other packages.
         assert_eq!(a, b);
         return;
     };

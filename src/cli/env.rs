@@ -106,7 +106,7 @@ impl Env {
     /// Returns true if questions are allowed.
     #[must_use]
     pub fn input(&self) -> bool {
-        // The spellings of false that Go's ParseBool accepts.
+        // These are the spellings of false that Go's ParseBool accepts.
         !matches!(
             self.get("TF_INPUT"),
             Some("0" | "f" | "F" | "false" | "FALSE" | "False")

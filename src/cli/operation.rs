@@ -226,7 +226,8 @@ impl<'s> Operation<'s> {
             .into_iter()
             .partition(|w| w.summary == packages::selection::DEVELOPMENT);
         before.extend(warnings);
-        // Shown immediately, as in Terraform: a user who tries out a provider should see which one runs, whatever it does then.
+        // The warnings are shown immediately, as in Terraform: a user who tries out a provider should see which one
+        // runs, whatever it does then.
         session.show_now(&Diagnostics(development), &project.sources);
         Ok(Operation {
             warnings: Mutex::new(before),

@@ -290,7 +290,8 @@ impl<'m> EarlyModule<'m> {
 
     /// Evaluates the local values that an expression needs, dependencies first.
     pub(crate) fn prepare(&self, expr: &Expr) {
-        // An explicit stack: recursion would overflow the thread's stack on long chains of local values.
+        // An explicit stack is used, because recursion would overflow the thread's stack on long chains of
+        // local values.
         let mut stack: Vec<(Arc<str>, bool)> = needed_locals(expr);
         while let Some((name, ready)) = stack.pop() {
             let Some(local) = self.module.locals.get(&name) else {

@@ -55,7 +55,7 @@ impl FileSource for Disk {
 /// Resolves the symbolic links in a path. The result is relative if the path and its links are. `None` if the links
 /// form a loop, or if one is not UTF-8.
 fn follow(path: &str) -> Option<String> {
-    // The limit of Go's filepath.EvalSymlinks: beyond it, links are taken for a loop.
+    // This is the limit of Go's filepath.EvalSymlinks: after more links, they are taken for a loop.
     const MAX_LINKS: usize = 255;
     let mut links = 0;
     let mut done = String::new();

@@ -119,7 +119,7 @@ impl Manifest {
         let file = File {
             modules: self.modules.iter().map(entry).collect(),
         };
-        // Strings only: their serialization cannot fail.
+        // The manifest has only strings, so its serialization cannot fail.
         serde_json::to_string(&file).unwrap_or_default()
     }
 

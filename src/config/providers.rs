@@ -99,8 +99,8 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
         };
         let counted = call.repetition().next().map(|e| e.range());
         let repeats = counted.or(call.depends_on.first().map(|r| &r.range)).or(repeats);
-        // Lowest precedence first: defaults of the caller flow down, the module's own blocks replace them, and passed
-        // ones replace both.
+        // The order is that of increasing precedence: defaults of the caller flow down, the module's own blocks
+        // replace them, and passed ones replace both.
         let mut visible: VisibleProviders = parent
             .providers
             .iter()

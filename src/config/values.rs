@@ -164,7 +164,7 @@ impl SetVariables {
     #[must_use]
     pub fn read(inputs: &ValueInputs<'_>) -> SetVariables {
         let mut out = SetVariables::default();
-        // Later settings replace earlier ones: this order is that of precedence.
+        // Later settings replace earlier ones, so this order is that of increasing precedence.
         for (name, text) in inputs.environment {
             out.give(
                 name.as_str().into(),
@@ -351,7 +351,7 @@ impl SetVariables {
             )));
             return;
         };
-        // A common mistake: blanks around the equals sign, as in a file.
+        // A common mistake is to write blanks around the equals sign, as in a file.
         if name.ends_with(' ') {
             self.diagnostics.push(invalid(format!(
                 "The name of the variable, \"{name}\", ends with a blank. Did you mean -var=\"{}={}\"?",

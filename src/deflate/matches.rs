@@ -44,7 +44,7 @@ pub(crate) struct Compressor {
 
 impl Compressor {
     pub fn new(level: Level) -> Compressor {
-        // zlib's nice_length and max_chain of these levels.
+        // These are zlib's nice_length and max_chain of the levels.
         let (nice, chain) = match level {
             Level::Five => (32, 32),
             Level::Six => (128, 128),

@@ -431,7 +431,7 @@ impl<'a> Ephemerals<'a> {
         let problems = match answer {
             Ok(answer) => {
                 let problems = located(answer.diagnostics, self.written(open), &open.address);
-                // Lower limit against providers that request a renewal at once, again and again.
+                // This lower limit protects against providers that request a renewal at once, again and again.
                 let soon = SystemTime::now() + Duration::from_secs(1);
                 let next = answer.value.renew_at.and_then(time).map(|at| at.max(soon));
                 lease.renew_at = next.filter(|_| !problems.has_errors());

@@ -163,7 +163,7 @@ impl<'s> Providers<'s> {
             }
         }
         drop((starting, starting_provisioners));
-        // Sorted, as plugins respond in any order.
+        // The diagnostics are sorted, because plugins respond in any order.
         diagnostics
             .0
             .sort_by(|a, b| (&a.summary, &a.detail).cmp(&(&b.summary, &b.detail)));
@@ -313,10 +313,11 @@ impl<'s> Providers<'s> {
         let providers: Vec<_> = self.open.lock().await.values().cloned().collect();
         let providers = futures::future::join_all(providers.iter().map(|p| p.stop()));
         let provisioners = futures::future::join_all(self.provisioners.values().map(|p| p.stop()));
-        // All at once: a provider that is slow to answer must not keep a provisioner running.
+        // All plugins are stopped at the same time, because a provider that is slow to answer must not keep a
+        // provisioner running.
         let (providers, provisioners) = futures::join!(providers, provisioners);
         for failed in providers.into_iter().chain(provisioners).filter_map(Result::err) {
-            // Only logged: the operation ends the plugin's process in any case.
+            // Errors are only logged, because the operation ends the plugin's process in any case.
             for diagnostic in failed {
                 tracing::warn!("a plugin did not stop: {}: {}", diagnostic.summary, diagnostic.detail);
             }

@@ -76,7 +76,7 @@ fn term(text: &str) -> Result<(i128, &str), DurationError<'_>> {
         .ok_or(DurationError::UnknownUnit(name))?;
     let mut nanoseconds = match whole {
         "" => 0,
-        // A number that exceeds 128 bits exceeds 64 bits.
+        // A number that exceeds 128 bits also exceeds 64 bits.
         whole => whole
             .parse::<i128>()
             .ok()

@@ -212,8 +212,8 @@ impl<'r> Remote<'r> {
 
     /// Awaits a future or an interrupt.
     pub(crate) async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Step<T> {
-        // Biased: an interrupt takes precedence over work that is always ready, such as a log that keeps
-        // arriving.
+        // The selection is biased, so that an interrupt takes precedence over work that is always ready, such
+        // as a log that keeps arriving.
         tokio::select! {
             biased;
             () = self.stop.requested() => Err(Ended::Stopped),

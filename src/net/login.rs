@@ -26,7 +26,7 @@ use http::shown;
 
 /// The size limit of an answer with a token.
 const LIMIT: u64 = 1024 * 1024;
-// Limit of the request's size.
+// This is the limit of the request's size.
 const HEAD_LIMIT: usize = 64 * 1024;
 
 /// The time limit of a browser's request after it has connected.
@@ -140,7 +140,7 @@ impl Services {
                 .ok_or_else(|| bad(name, "has something in it that is not text"))
         };
         let grants: Vec<Grant> = match texts("grant_types")? {
-            // The default of Terraform's protocol.
+            // This is the default of Terraform's protocol.
             None => vec![Grant::Code],
             Some(names) => names.iter().filter_map(|name| grant(name)).collect(),
         };
@@ -286,7 +286,7 @@ async fn token(net: &Client, client: &OauthClient, parameters: &[(&str, &str)]) 
     if let (true, Some(token)) = (status.is_success(), text("access_token")) {
         return Ok(Token::new(token));
     }
-    // Errors of RFC 6749; other parts of the answer are not shown.
+    // Only errors of RFC 6749 are reported; other parts of the answer are not shown.
     Err(match text("error") {
         Some(error) => LoginError::Refused {
             host,

@@ -183,7 +183,7 @@ pub fn usual_files(environment: &Environment) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let dir = |name: &str| environment.get(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let home = environment.home();
-    // Podman's directory on a system without a runtime directory.
+    // This is Podman's directory on a system without a runtime directory.
     if system::Os::CURRENT != system::Os::Unix {
         files.extend(home.as_ref().map(|home| home.join(".config/containers/auth.json")));
     } else {

@@ -187,7 +187,7 @@ fn platform(file: &mut File) -> io::Result<Option<Platform>> {
         arch: arch.to_owned(),
     };
     if head.starts_with(b"\x7fELF") {
-        // Machine numbers of the ELF specification.
+        // These are machine numbers of the ELF specification.
         let arch = match word(18) {
             Some(3) => "386",
             Some(40) => "arm",

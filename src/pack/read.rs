@@ -303,7 +303,8 @@ impl Pack {
         if self.sum(0, executable.size).map_err(failed)? != executable.sha256 {
             return Err(wrong("its executable has another checksum".to_owned()));
         }
-        // Both checksums of a blob: that of the frame, which differences rely on, and that of the content.
+        // Both checksums of a blob are compared: that of the frame, which differences rely on, and that of the
+        // content.
         for blob in &self.index.blobs {
             if self.sum(blob.offset, blob.length).map_err(failed)? != blob.stored {
                 return Err(self.broken(blob));

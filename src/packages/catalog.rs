@@ -316,7 +316,7 @@ impl Catalog {
             true => "None is built in.".to_owned(),
             false => format!("Built in are: {}.", builtin.join(", ")),
         };
-        // In search order, as in the message about a provider.
+        // The list is in search order, as in the message about a provider.
         let mut seen: BTreeSet<&Path> = BTreeSet::new();
         let searched: Vec<&Path> = dirs
             .iter()

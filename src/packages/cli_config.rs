@@ -316,7 +316,7 @@ impl Loader<'_> {
             "plugin_cache_dir" => {
                 let dir = self.path(&text(&item.value, &name)?)?;
                 let dir = self.existing_cache(dir);
-                // The first file wins, as in Terraform.
+                // The setting of the first file is used, as in Terraform.
                 self.config.plugin_cache_dir = self.config.plugin_cache_dir.take().or(dir);
             }
             "plugin_cache_may_break_dependency_lock_file" => {

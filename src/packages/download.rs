@@ -203,7 +203,7 @@ pub(crate) async fn download(
         tries += 1;
         let retry = Retry {
             why: error,
-            // 400 ms, doubled each time up to 3.2 s.
+            // The pause is 400 ms at first, and doubles each time up to 3.2 s.
             pause: Duration::from_millis(200 << tries),
             attempt: tries,
             of: RETRIES,

@@ -137,7 +137,8 @@ pub fn path(path: pb::AttributePath) -> (Path, bool) {
             Some(Selector::AttributeName(name)) => cty::Step::Attribute(name.into()),
             Some(Selector::ElementKeyString(key)) => cty::Step::Index(Value::string(key)),
             Some(Selector::ElementKeyInt(key)) => cty::Step::Index(Value::number(key)),
-            // An unknown step, perhaps from a later version of the protocol: the path ends at the container.
+            // The step is unknown, perhaps from a later version of the protocol, so the path ends at the
+            // container.
             None => return (Path(steps), false),
         });
     }

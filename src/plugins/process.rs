@@ -33,7 +33,7 @@ pub struct Process {
     tail: Arc<Tail>,
     // Sending a value or dropping this sender asks the task that owns the child to kill it.
     kill: watch::Sender<bool>,
-    // The directory of the plugin's socket, removed on drop.
+    // This is the directory of the plugin's socket. It is removed on drop.
     _socket_dir: Option<PrivateDirectory>,
 }
 

@@ -44,7 +44,7 @@ impl Edit {
             return Some(start..end);
         };
         let part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-        // Whole words only: `a` must not be found within `bar`.
+        // Only whole words count: `a` must not be found within `bar`.
         let mut found = stretch.match_indices(word.as_str()).filter(|(at, _)| {
             let before = stretch[..*at].chars().next_back();
             let after = stretch[at + word.len()..].chars().next();

@@ -95,7 +95,7 @@ fn swaps_neighbours(a: &str, b: &str) -> bool {
 /// Returns the number of insertions, deletions and replacements between two words.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
-    // One row of the Levenshtein matrix at a time.
+    // Only one row of the Levenshtein matrix is kept at a time.
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, ca) in a.chars().enumerate() {
         let mut diagonal = row[0];

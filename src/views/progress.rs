@@ -233,7 +233,7 @@ impl OperationView for Progress {
                 ObjectOperation::Ephemeral(action) => ephemeral_words(action).begins,
             };
             let id = one.id.as_ref().map(|(name, value)| format!("{name}={value}, "));
-            // The format of Terraform since 1.12, as in 00m10s.
+            // This is the format of Terraform since 1.12, as in 00m10s.
             let so_far = one.elapsed.as_secs();
             self.about(&format!(
                 "{}: Still {}... [{}{:02}m{:02}s elapsed]",

@@ -147,7 +147,8 @@ fn input() -> io::Result<&'static Input> {
         Interrupts::listen()?
     };
     let input = INPUT.get_or_init(|| new);
-    // A thread with its own runtime: questions are asked from synchronous code, where no runtime runs.
+    // A thread with its own runtime is started, because questions are asked from synchronous code, where no
+    // runtime runs.
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         runtime.block_on(async {
             loop {

@@ -150,7 +150,7 @@ pub fn migrated(lab: &Lab, other: &Lab, with_terraform: bool) {
     run(&w, Tool::Monoform, &["init", "-migrate-state", "-force-copy"]).ok();
     let elsewhere = states(&w, Tool::Monoform, names);
     same(&there, &elsewhere, other.ty);
-    // A migration copies: the source keeps its states.
+    // A migration copies states: the source keeps them.
     let left = lab.directory(Tool::Monoform);
     let found = states(&left, Tool::Monoform, names);
     assert!(found == there, "{} after the migration", lab.ty);

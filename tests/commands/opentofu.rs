@@ -109,7 +109,7 @@ fn called_as_tofu_it_answers_as_opentofu() {
             && state.contains("provider[\\\"registry.opentofu.org/hashicorp/null\\\"]"),
         "{state}"
     );
-    // The same configuration in the mode of Terraform.
+    // The same configuration is planned in Terraform mode.
     w.run(&["plan", "-no-color"])
         .fails_with(&["Unsupported Terraform Core version", "version \">= 99\" of Terraform"]);
 }

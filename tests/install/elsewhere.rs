@@ -138,7 +138,7 @@ fn a_mirror_is_enough_to_install_from() {
             "- Mirroring {anvil}...\n  - Selected v1.2.0 to meet constraints ~> 1.0\n  - Downloading package for {here}...\n"
         ),
         format!("- Mirroring {rocket}...\n  - Selected v0.1.0 with no constraints\n"),
-        // Other programs that install from the mirror lack the built-in provider.
+        // Other programs, which install from the mirror, do not have the built-in provider.
         format!(
             "- Mirroring hashicorp/null...\n  - Selected v3.2.3 with no constraints\n  - Downloading package for {here}...\n"
         ),

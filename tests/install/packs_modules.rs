@@ -199,7 +199,7 @@ fn modules_are_read_from_memory_where_nothing_can_be_written() {
     let path = |name: &str| format!("\".terraform/modules/{name}/inner, .terraform/modules/{name}/shared\",");
     assert_eq!(expected, [read, path("a"), path("b")]);
 
-    // A dangling link: no directory can be created in its place.
+    // The link is dangling, so no directory can be created in its place.
     let b = site();
     let data_dir = b.0.dir().join(".terraform");
     std::os::unix::fs::symlink("/proc/none", &data_dir).expect("a link");

@@ -178,7 +178,7 @@ fn schemas_have_required_providers_without_a_block_and_every_raised_version_is_o
             }
         }
     }
-    // The last versions in `SCHEMA_CHANGES` of the table of built-in plugins.
+    // These are the last versions in `SCHEMA_CHANGES` of the table of built-in plugins.
     let expected = [("random_password", 3), ("random_string", 2), ("tls_private_key", 1)];
     assert_eq!(raised, expected.into());
     let w = Workspace::with(&[("main.tf", "")]);

@@ -299,7 +299,7 @@ pub fn every_event_of_a_resource() {
             &["-destroy"],
         ],
     );
-    // The same steps over protocol 5.
+    // The same steps are repeated over protocol 5.
     let five = main.replace("acts6", "acts5");
     side_by_side(&[("main.tf", &five)], &[&[], &["-var", "size=2"], &["-destroy"]]);
 }

@@ -78,7 +78,7 @@ pub fn the_life_of_a_state() {
         "Experimental state store",
         "lock file",
     ]);
-    // Equal byte for byte to Terraform's record.
+    // The record is equal byte for byte to Terraform's.
     assert_eq!(
         record(&w),
         json!({

@@ -66,7 +66,7 @@ pub async fn tcp(host: &str, port: u16) -> Result<TcpStream> {
         match tokio::time::timeout(LIMIT, tcp_to(address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => last = Some(format!("dial tcp {address}: {}", in_words(&error))),
-            // The wording of Go's errors, which users search for.
+            // These are the words of Go's errors, which users search for.
             Err(_) => last = Some(format!("dial tcp {address}: i/o timeout")),
         }
     }

@@ -150,7 +150,7 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     if fits {
         return Ok(());
     }
-    // The wording of Go's flag package, which wrappers search for.
+    // These are the words of Go's flag package, which wrappers search for.
     Err(UsageError::flag(format!(
         "invalid value \"{text}\" for flag -{name}: parse error"
     )))

@@ -371,7 +371,7 @@ fn dispatch(surroundings: Surroundings, parsed: &Parsed) -> Status {
         };
         return surroundings.render(result.unwrap_or_else(Outcome::from));
     }
-    // Terraform's exit statuses: 127 without a command, 0 with -help.
+    // These are Terraform's exit statuses: 127 without a command, 0 with -help.
     if parsed.path.is_empty() {
         if let Some(flag) = parsed.arguments.first().filter(|_| !parsed.help) {
             ui.err(format!(

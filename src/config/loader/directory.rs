@@ -101,7 +101,7 @@ impl Loader<'_> {
                     continue;
                 }
             };
-            // Lossy: diagnostics show lines of files that are not UTF-8, too.
+            // Invalid text is replaced, because diagnostics show lines of files that are not UTF-8, too.
             self.sources
                 .insert(path.as_str(), String::from_utf8_lossy(&content).as_ref());
             let (body, problems) = if kind.json {

@@ -226,7 +226,7 @@ fn generality(a: &Type, b: &Type) -> Ordering {
         let mut overall = Ordering::Equal;
         for (a, b) in parts_of(a).iter().zip(&parts_of(b)) {
             let part = generality(a, b);
-            // More general in one part, and less in another: neither is more general.
+            // If a type is more general in one part, and less general in another, neither is more general.
             if overall != Ordering::Equal && part == overall.reverse() {
                 return Ordering::Equal;
             }

@@ -342,7 +342,7 @@ fn read_unknown(from: &mut Reader<'_>, ty: &Type) -> Result<Value, CodecError> {
         let message = format!("unsupported extension type {code:#04x} of length {}", body.len());
         return Err(CodecError::new(message));
     }
-    // The limit of Terraform's decoder.
+    // This is the limit of Terraform's decoder.
     if body.len() > MAX_REFINEMENT_BYTES {
         return Err(CodecError::new("oversize description of an unknown value"));
     }
@@ -426,7 +426,7 @@ fn read_refinement(from: &mut Reader<'_>, key: i64, ty: &Type, known: &mut Refin
                 known.length_max = Some(length);
             }
         }
-        // Refinements of later versions.
+        // Refinements of later versions are skipped.
         _ => from.skip(0)?,
     }
     Ok(false)

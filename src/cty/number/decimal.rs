@@ -129,7 +129,7 @@ pub(super) fn ten_digits(n: &Big) -> String {
     };
     decimal.round(10);
     let length = decimal.digits.len() as i64;
-    // The rule of Go's verb `%.10g`.
+    // This is the rule of Go's verb `%.10g`.
     let limit = if length < 10 && length >= decimal.point {
         length
     } else {

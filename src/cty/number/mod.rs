@@ -51,7 +51,7 @@ impl Number {
     /// zero.
     #[must_use]
     pub fn parse(text: &str) -> Option<Number> {
-        // Fast path for the common case: up to 18 digits, which fit 64 bits.
+        // This is a fast path for the common case: up to 18 digits, which fit 64 bits.
         if !text.is_empty() && text.len() <= 18 && text.bytes().all(|b| b.is_ascii_digit()) {
             let value = text.bytes().fold(0_i64, |n, b| n * 10 + i64::from(b - b'0'));
             return Some(Number(Repr::Int {

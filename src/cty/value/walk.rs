@@ -110,7 +110,8 @@ fn transform(value: &Value, path: &mut Path, f: &mut impl FnMut(&Path, Value) ->
 
 fn mark(value: Value, paths: &[(&[Step], Marks)]) -> Value {
     let mut marks = value.marks();
-    // Paths by the part they continue in. Sorted, so that each part is rebuilt once.
+    // These are the paths, by the part in which they continue. They are sorted, so that each part is rebuilt
+    // once.
     let mut onward: Vec<(usize, &[Step], Marks)> = Vec::new();
     for (steps, added) in paths {
         match steps {

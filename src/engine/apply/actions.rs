@@ -232,7 +232,7 @@ impl Applier<'_> {
             .about(about)
             .into());
         }
-        // An interrupt stops between actions: one that has begun cannot be taken back.
+        // An interrupt stops between actions: an action that has begun cannot be undone.
         if self.context.inputs.stop.is_requested() {
             return Err(Diagnostic::error(
                 "Action not invoked",

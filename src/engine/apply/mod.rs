@@ -219,7 +219,8 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
         for change in plan.changes.iter().filter(|c| c.action == Action::NoOp) {
             applier.report_import(change);
         }
-        // More nodes than slots: operations that wait for the disk leave their slot to others.
+        // There are more nodes than slots, because operations that wait for the disk leave their slot to
+        // others.
         let limit = inputs.at_once(inputs.parallelism.saturating_add(SETTLING));
         walk(&graph, limit, |node| applier.visit(graph[node])).await;
         applier.finish().await

@@ -96,7 +96,8 @@ impl Applier<'_> {
                 by: provisioner.ty.to_string(),
                 planned: String::new(),
             };
-            // Durable before the provisioner starts: if a crash interrupts it, a part of it may have run.
+            // The intent is durable before the provisioner starts: if a crash interrupts it, a part of it may
+            // have run.
             self.begin(&intent).await?;
             let result = self.provision_one(provisioner, prepared, s).await;
             self.results.sink.end(&intent);

@@ -160,8 +160,8 @@ impl Blocks {
             Block::Resource(r) => r.resource.mode != Mode::Ephemeral,
             _ => false,
         };
-        // An explicit stack: recursion would overflow the thread's stack on a chain of thousands of local
-        // values.
+        // An explicit stack is used, because recursion would overflow the thread's stack on a chain of
+        // thousands of local values.
         let next = |n| self.graph.neighbors_directed(n, direction);
         let mut seen = vec![false; self.graph.node_count()];
         seen[start.index()] = true;

@@ -222,7 +222,7 @@ impl ExpressionEvaluator {
     /// they multiply.
     fn count_element(&mut self, most: u64, range: &Range) -> bool {
         self.produced += 1;
-        // Reported exactly once, because the enclosing expressions exceed the limit, too.
+        // The error is reported exactly once, because the enclosing expressions exceed the limit, too.
         if self.produced == most.saturating_add(1) {
             self.fixed.push(too_many(most, range));
         }

@@ -71,7 +71,7 @@ impl Digits {
         if up {
             let mut i = keep;
             loop {
-                // The carry goes beyond the first digit, as in 9.9, which becomes 10.
+                // The carry reaches beyond the first digit, as in 9.9, which becomes 10.
                 if i == 0 {
                     self.digits.insert(0, 1);
                     self.point += 1;

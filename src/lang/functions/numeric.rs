@@ -120,7 +120,8 @@ fn logarithm(x: f64) -> f64 {
         f64::from_bits(0x3fc3_9a09_d078_c69f),
         f64::from_bits(0x3fc2_f112_df3e_5244),
     ];
-    // The logarithm of two in two parts. The first ends with zeros, so that its product with an exponent is exact.
+    // The logarithm of two is written in two parts. The first ends with zeros, so that its product with an
+    // exponent is exact.
     const TWO_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
     const TWO_LOW: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
     if !x.is_finite() || x <= 0.0 {
@@ -198,7 +199,7 @@ fn parseint(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult
     if digits.is_empty() || digits.len() > MAX_DIGITS {
         return Err(invalid());
     }
-    // Decimal digits of the number, the last one first.
+    // These are the decimal digits of the number, the last one first.
     let mut decimal: Vec<i64> = vec![0];
     for c in digits.chars() {
         let digit = match c {

@@ -171,7 +171,7 @@ pub(super) fn compile(pattern: &str) -> Result<Pattern, PatternError> {
     let regex = regex::RegexBuilder::new(&translated.out)
         // RE2 has octal escapes.
         .octal(true)
-        // More than the default: nested repetitions of Unicode classes are large.
+        // The limit is higher than the default, because nested repetitions of Unicode classes are large.
         .size_limit(32 << 20)
         .build()
         .map_err(|e| match e {

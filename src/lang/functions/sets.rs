@@ -87,7 +87,7 @@ fn operate(
     }
     let mut sets = Vec::new();
     for arg in args {
-        // Not converted: an empty set may have any element type.
+        // The value is not converted, because an empty set may have any element type.
         if arg.len() == Some(0) {
             sets.push(Vec::new());
             continue;

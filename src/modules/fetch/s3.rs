@@ -422,7 +422,7 @@ async fn nearby(client: &Client, environment: &Environment) -> Option<Credential
             u.trim_end_matches('/').trim_end_matches("/latest")
         });
     let at = |path: &str| Url::parse(&format!("{base}/latest/{path}")).ok();
-    // IMDSv2: every request needs the token of a session. Version 1 is not used.
+    // This is IMDSv2: every request needs the token of a session. Version 1 is not used.
     let session = client
         .put(at("api/token")?)
         .header("x-aws-ec2-metadata-token-ttl-seconds", "300")

@@ -91,7 +91,7 @@ pub(super) fn dearmored(text: &[u8]) -> Result<Vec<u8>, Error> {
             block.clear();
             inside = false;
         } else if inside && head {
-            // Headers like `Comment: …`, then an empty line, which some programs omit.
+            // There are headers like `Comment: …`, and then an empty line, which some programs omit.
             head = line.contains(": ");
             if !head {
                 block.push_str(line);

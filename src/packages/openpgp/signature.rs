@@ -167,7 +167,7 @@ impl Signature {
     #[must_use]
     pub fn not_relied_on(&self) -> Option<String> {
         let algorithm = match self.algorithm {
-            // RSA (two numbers), ECDSA, and two encodings of Ed25519.
+            // These are RSA (two numbers), ECDSA, and two encodings of Ed25519.
             1 | 3 | 19 | 22 | 27 => None,
             17 => Some("DSA".to_owned()),
             28 => Some("Ed448".to_owned()),

@@ -20,7 +20,8 @@ pub(crate) fn write(state: &State) -> Result<Vec<u8>, StateError> {
     json_string(&state.lineage, &mut out);
 
     out.extend_from_slice(b",\n  \"outputs\": ");
-    // Written compactly first; `indent` breaks the lines, so that writers need not know their depth.
+    // The object is first written in compact form; `indent` breaks the lines, so that writers need not know
+    // their depth.
     let mut scratch = Vec::new();
     scratch.push(b'{');
     for (name, output) in &state.outputs {

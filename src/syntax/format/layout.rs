@@ -139,7 +139,7 @@ fn space_between(before: Option<TokenKind>, subject: &Piece<'_>, after: &Piece<'
     use TokenKind as T;
     match (subject.kind, after.kind) {
         (_, T::Newline) => false,
-        // Names of functions and their namespaces.
+        // These are names of functions and their namespaces.
         (T::Ident, T::OpenParen | T::DoubleColon) | (T::DoubleColon, T::Ident) => false,
         (T::Dot, _) | (_, T::Dot | T::Comma | T::Ellipsis) => false,
         (T::Comma, _) => true,

@@ -273,7 +273,7 @@ fn formatting_preserves_the_tree_of_arbitrary_text() {
     let texts = collected();
     assert!(texts.len() > 2000, "{} texts", texts.len());
     for text in texts {
-        // Removes the indentation. Inside of heredocs this changes the text, which may then be invalid.
+        // This removes the indentation. Inside of heredocs this changes the text, which may then be invalid.
         let flat: String = text.lines().map(|line| format!("{}\n", line.trim_start())).collect();
         for text in [text, flat] {
             if !parse_file("f", text.as_bytes()).1.is_empty() {

@@ -40,8 +40,8 @@ impl Parser<'_> {
             if self.peek() != TokenKind::CloseBrace || self.too_many_errors() {
                 break;
             }
-            // A closing brace without an opening one. After an error, it likely means that recovery skipped an opening
-            // brace.
+            // This is a closing brace without an opening one. After an error, it likely means that recovery skipped an
+            // opening brace.
             if !self.in_doubt {
                 self.error(NO_ITEM, NO_ITEM_DETAIL);
             }
@@ -372,7 +372,7 @@ impl Parser<'_> {
         if !self.skip_to_closer(open) {
             return Err(Abort);
         }
-        // Back to the closing brace, which the caller consumes.
+        // The parser goes back to the closing brace, which the caller consumes.
         self.at = self.last;
         Ok(())
     }

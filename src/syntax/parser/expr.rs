@@ -52,8 +52,8 @@ impl Parser<'_> {
     }
 
     fn operators_after(&mut self, mut operands: Vec<Expr>) -> Parsed<Expr> {
-        // Operators that wait for their right operand. Recursion for each level of precedence would need six stack
-        // frames per operand.
+        // These are operators that wait for their right operand. Recursion for each level of precedence would need
+        // six stack frames per operand.
         let mut waiting: Vec<(BinaryOp, u8, Range)> = Vec::new();
         let mut count = 0;
         while let Some((op, rank)) = binary_operator(self.peek()) {

@@ -19,7 +19,8 @@ const OPEN: u32 = u32::MAX;
 impl Brackets {
     fn new(tokens: &Tokens<'_>) -> Brackets {
         let mut closers = vec![OPEN; tokens.list.len()];
-        // Open brackets so far: token, kind of its closing token, and indentation of its line.
+        // The stack has the brackets that are open so far: the token, kind of its closing token, and
+        // indentation of its line.
         let mut stack: Vec<(usize, TokenKind, u32)> = Vec::new();
         let mut indent = 1;
         let mut line_begins = true;

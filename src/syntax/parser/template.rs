@@ -139,7 +139,7 @@ impl Parser<'_> {
 
     pub(super) fn quoted_template(&mut self) -> Parsed<Expr> {
         let open = self.take();
-        // Fast path: nearly every string is plain text.
+        // This is a fast path, because nearly every string is plain text.
         if self.tokens.kind(open + 1) == TokenKind::QuotedText && self.tokens.kind(open + 2) == TokenKind::CloseQuote {
             let token = self.take();
             let text = self.unescape_quoted(token);

@@ -210,7 +210,8 @@ fn by_unique(old: &[u32], new: &[u32]) -> Vec<u32> {
         places
     }
     let (in_old, in_new) = (once(old), once(new));
-    // Positions in `new` of the unique items of `old`, in the order of `old`. Their longest increasing subsequence is the result.
+    // These are the positions in `new` of the unique items of `old`, in the order of `old`. Their longest increasing
+    // subsequence is the result.
     let places: Vec<usize> = old
         .iter()
         .filter(|o| matches!(in_old.get(o), Some(Some(_))))

@@ -178,7 +178,8 @@ pub(super) fn recover(session: &Session) {
     let found = match left::left_in(&journals(session), &codec) {
         Ok(found) => found,
         Err(e) => {
-            // Only a warning: the tests of this run do not depend on leftovers of an earlier one.
+            // This is only a warning, because the tests of this run do not depend on leftovers of an earlier
+            // one.
             tracing::warn!("the journals of earlier tests cannot be read: {e}");
             return;
         }

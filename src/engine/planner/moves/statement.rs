@@ -255,7 +255,7 @@ impl Statement {
         to: AbsResourceInstance,
         range: Range,
     ) -> Statement {
-        // An absolute address, as if the root module declared the move.
+        // The address is absolute, as if the root module declared the move.
         let side = |i| Endpoint::new(&Module::root(), &MoveSubject::Instance(i), MoveKind::ResourceInstance);
         Statement::new(config, MoveKind::ResourceInstance, side(from), side(to), range)
     }

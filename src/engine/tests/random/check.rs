@@ -206,7 +206,7 @@ pub fn order(
                 for (deletion, prior) in deletions.get(dependency.as_str()).into_iter().flatten() {
                     // Replacements are ordered by the configuration, other destructions also by the recorded dependencies.
                     let replaced = created.contains_key(&prior.address);
-                    // A reversed dependency: the destroyed object depended on the changed one.
+                    // The dependency was reversed: the destroyed object depended on the changed one.
                     if loose(config, dependency) || prior.dependencies.contains(*config) {
                         continue;
                     }

@@ -32,7 +32,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
             case.options.mode = Mode::Destroy;
             trace.record("destroying");
         }
-        // Several failing runs in a row.
+        // Several runs fail in a row.
         for _ in 0..1 + r.below(2) {
             failing_run(&mut case, &mut r, &mut orphans, trace)?;
         }

@@ -164,7 +164,7 @@ fn postconditions_are_evaluated_after_update_without_changes() {
     let mut case = Case::new(&text("1"));
     case.apply();
     case.main(&text("2"));
-    // Empties the recorder's list of changes.
+    // This call empties the recorder's list of changes.
     case.remote.changes();
     let errors = case.apply_errors();
     // `b` is planned as an update because the new note of `a` is unknown, and turns out to be unchanged.

@@ -201,7 +201,7 @@ fn deletion_precedes_update_of_dependency() {
         "#,
     );
     case.remote.take_log();
-    // A slow deletion: if it were not ordered, the update would begin before its end.
+    // The deletion is slow: if it were not ordered, the update would begin before its end.
     case.remote.lock().turns.insert("delete b".into(), 50);
     case.apply();
     assert_before(&case.remote.take_log(), "delete b", "update a");

@@ -106,7 +106,8 @@ fn create_before_destroy_applies_to_dependencies() {
 
 #[test]
 fn create_before_destroy_of_dependent_only() {
-    // Reversed: only the dependency has create_before_destroy, so the dependent is destroyed first.
+    // The order is reversed, because only the dependency has create_before_destroy, so the dependent is
+    // destroyed first.
     let mut case = Case::new(&chain("1", "create_before_destroy = true", ""));
     case.apply();
     case.main(&chain("2", "create_before_destroy = true", ""));
