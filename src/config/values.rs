@@ -331,7 +331,7 @@ impl SetVariables {
                 return;
             }
         };
-        // Sorted, because a later file has precedence.
+        // The names are sorted, because a later file has precedence.
         names.sort();
         for first in FIRST {
             if names.iter().any(|n| n == first) {

@@ -309,7 +309,7 @@ impl<'s> Providers<'s> {
 
     /// Requests all plugins to stop.
     pub async fn stop(&self) {
-        // Cloned, so that the lock is not held while the plugins are stopping.
+        // The map is cloned, so that the lock is not held while the plugins are stopping.
         let providers: Vec<_> = self.open.lock().await.values().cloned().collect();
         let providers = futures::future::join_all(providers.iter().map(|p| p.stop()));
         let provisioners = futures::future::join_all(self.provisioners.values().map(|p| p.stop()));

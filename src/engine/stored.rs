@@ -367,7 +367,7 @@ struct CheckForm {
 
 impl Stored for CheckResult {
     fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Destructured, so that a new field cannot be forgotten here.
+        // The result is destructured, so that a new field cannot be forgotten here.
         let CheckResult {
             object_kind,
             config_addr,

@@ -64,7 +64,7 @@ impl<W: Write> Packing<'_, W> {
     /// Writes the executable and the blobs of the contents.
     fn contents(&mut self, executable: &Executable, contents: Contents<'_>) -> Result<Index, PackError> {
         let executable = self.executable(executable)?;
-        // Maps drop duplicates, and sort as the index must be sorted.
+        // The maps remove duplicates, and have the order that the index must have.
         let mut providers = BTreeMap::new();
         for provider in contents.providers {
             let key = (
@@ -176,7 +176,7 @@ impl<W: Write> Packing<'_, W> {
     }
 
     fn files(&mut self, mut entries: Vec<Entry<'_>>) -> Result<Vec<PackedFile>, PackError> {
-        // Sorted, so that equal contents make equal packs.
+        // The entries are sorted, so that equal contents make equal packs.
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         let mut out = Vec::with_capacity(entries.len());
         for entry in entries {

@@ -298,7 +298,7 @@ pub(crate) fn entries(dir: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(dir) else {
         return Vec::new();
     };
-    // Sorted, because otherwise selections would depend on the order of the file system.
+    // The names are sorted, because otherwise selections would depend on the order of the file system.
     let mut names: Vec<String> = entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
     names.sort();
     names

@@ -57,7 +57,7 @@ pub(crate) enum PackageError {
          that was chosen"
     )]
     NotLocked(Location),
-    /// No archive checksum of the package is in the lock file, which has some for this version.
+    /// The lock file has checksums of archives for this version, but none of this package.
     #[error(
         "the lock file has checksums of this version's archives, and none of them is that of this package: it is not what was \
          locked"

@@ -282,7 +282,7 @@ impl StateStore for GrpcStateStore {
                     errors(piece.diagnostics)?;
                     total = usize::try_from(piece.total_length).unwrap_or_default();
                     let start = piece.range.and_then(|range| usize::try_from(range.start).ok());
-                    // Checked, because a gap would produce a damaged state.
+                    // The beginning of the piece is checked, because a gap would produce a damaged state.
                     if start.is_some_and(|start| start != state.len()) {
                         return self.fault(METHOD, "the pieces of the state do not follow each other");
                     }

@@ -1,5 +1,5 @@
-//! Providers that the local names in a test file refer to: as in the modules of its runs, of which the earliest
-//! takes precedence.
+//! The providers that the local names in a test file mean: the same as in the modules of its runs. If these
+//! differ, the module of the earliest run takes precedence.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

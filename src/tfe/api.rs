@@ -11,7 +11,7 @@ const JSON_API: &str = "application/vnd.api+json";
 /// Retries of a request: with their pauses, they take some minutes.
 const RETRIES: u64 = 12;
 
-/// Limit of the size of a document in bytes, and of a state.
+/// Limits of the sizes of a document and of a state, in bytes.
 const LIMIT: u64 = 64 * 1024 * 1024;
 const STATE_LIMIT: u64 = 1 << 30;
 

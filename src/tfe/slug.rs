@@ -38,7 +38,7 @@ impl Slug {
     /// # Errors
     /// A file or directory cannot be read.
     pub fn create(root: &Path) -> Result<Slug, SlugError> {
-        // Resolved, because the targets of links are resolved, too, and compared with it.
+        // The root directory is resolved, because the targets of links are resolved, too, and compared with it.
         let root = system::files::canonicalize(root).map_err(|error| failed(root, error))?;
         let file = root.join(ignore::FILE);
         let text = match fs::read(&file) {

@@ -252,7 +252,7 @@ fn signed(line: &str) -> String {
             return format!("{shown} {}{rest}", " ".repeat(indent));
         }
     }
-    // Indented, because a text value's line with such a sign would look like a change.
+    // The line is indented, because a line of a text value with such a sign would look like a change.
     format!("  {line}")
 }
 

@@ -91,7 +91,7 @@ impl Progress {
             } => {
                 let head = style.bold(format!("Action {}:", invocation(address, trigger)));
                 self.ui.line(format!("{head} {message}"));
-                // Flushed, because standard output is buffered and the action may take long.
+                // The output is flushed, because standard output is buffered and the action may take long.
                 self.ui.flush();
             }
             Event::ActionComplete { address, trigger } if !self.concise => {
@@ -114,7 +114,7 @@ impl Progress {
         for line in lines_of_output(output) {
             self.ui.line(format!("{head} {line}"));
         }
-        // Flushed, because standard output is buffered and the provisioner may take long.
+        // The output is flushed, because standard output is buffered and the provisioner may take long.
         self.ui.flush();
     }
 }

@@ -129,7 +129,7 @@ impl Reporter {
                 });
             }
         }
-        // Sorted, because the map has no order and the output must be the same in every run.
+        // The operations are sorted, because the map has no order and the output must be the same in every run.
         due.sort_by_cached_key(|one| (one.address.to_string(), one.deposed.clone()));
         for view in &self.views {
             if !due.is_empty() {

@@ -284,7 +284,7 @@ impl Ui {
     fn flush_locked(&self, out: &mut dyn Write) {
         let result = out.flush();
         self.out.note(result);
-        // Flushed, because only flushed output is on the screen, where the area is erased.
+        // The output is flushed, because only flushed output is on the screen, where the area is erased.
         if self.live {
             area::on_screen(self.is_drawn());
         }

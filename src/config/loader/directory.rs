@@ -86,7 +86,8 @@ impl Loader<'_> {
         let (mut names, left_out) = super::listing::listed(self.files, dir)?;
         names.retain(|(kind, _)| !kind.query || self.queries.as_deref() == Some(dir));
         self.left_out.extend(left_out.iter().map(|name| join(dir, name)));
-        // Sorted, so that results do not depend on the order in which the file system lists files.
+        // The files are sorted, so that results do not depend on the order in which the file system lists
+        // files.
         names.sort_by(|(_, a), (_, b)| a.cmp(b));
         let mut out = Parsed::default();
         for (kind, name) in names {

@@ -85,7 +85,8 @@ impl TestDecoder<'_> {
                  \"version\" argument.",
                 &at,
             );
-            // Removed, so that the decoder does not add its warning about a deprecated argument to the error.
+            // The argument is removed, so that the decoder does not add its warning about a deprecated argument
+            // to the error.
             block.body.attributes.retain(|a| &*a.name != "version");
         }
         self.decoder().provider(block)

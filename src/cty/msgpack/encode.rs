@@ -82,7 +82,7 @@ fn write_number(n: &Number, out: &mut Vec<u8>) {
 }
 
 fn write_int(n: i64, out: &mut Vec<u8>) {
-    // The shortest format of each number, as Go's cty writes it.
+    // Each number is written in its shortest format, as by Go's cty.
     match n {
         0..=0x7f => out.push(n as u8),
         0x80..=0xff => out.extend([0xcc, n as u8]),

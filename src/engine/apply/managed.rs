@@ -202,7 +202,8 @@ impl Applier<'_> {
             }
             _ => {}
         }
-        // The next operation may start while provisioners have been waited for; here only the disk is.
+        // This operation gives up its slot while it waits until its result is on the disk, so that the next one
+        // can start.
         self.settle(s.slot).await;
         self.report_end(s, action, began, result.as_ref().ok());
         result

@@ -502,8 +502,8 @@ impl Applier<'_> {
         self.results.failed().insert(change.address.config());
     }
 
-    /// Waits until the results of an operation are durable. Another operation takes its slot meanwhile, as waiting is
-    /// no work.
+    /// Waits until the results of an operation are durable. Another operation can use the slot meanwhile, because
+    /// this one only waits.
     async fn settle(&self, slot: &Slot<'_>) {
         slot.release();
         self.results.sink.settled().await;

@@ -1,4 +1,4 @@
-//! Object sources: the objects of resources, and the instances that references see.
+//! Sources of the objects of resources, and the values of resources that references get.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

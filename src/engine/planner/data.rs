@@ -96,7 +96,7 @@ impl Planner<'_> {
         evaluator.check_postconditions(instance, Some(value), severity)
     }
 
-    /// Puts the result of a read into the prior state, and before references.
+    /// Puts the result of a read into the prior state, and makes it available to expressions.
     fn set_result(
         &self,
         p: &PlannedResource<'_>,

@@ -40,7 +40,7 @@ fn described(mut diagnostic: Diagnostic, expr: &Expr, context: Context<'_>, hidd
     if values.is_empty() {
         return diagnostic;
     }
-    // Sorted, as in Terraform, so that the output does not depend on the order of references.
+    // The values are sorted, as in Terraform, so that the output does not depend on the order of references.
     values.sort();
     match &mut diagnostic.expression {
         Some(known) => known.values = values,

@@ -79,7 +79,7 @@ impl Player {
                     planning.push("-destroy");
                 }
                 planning.extend(args);
-                // Removed, because a failed plan leaves the file of an earlier one.
+                // The file is removed, because a failed plan leaves the file of an earlier one.
                 let file = self.workspace.dir().join("the.plan");
                 let _ = std::fs::remove_file(&file);
                 let ran = self.run(&planning);

@@ -141,7 +141,7 @@ impl Case {
             cwd: "/work".into(),
             ..EvaluationEnvironment::default()
         };
-        // Fixed, so that tests can compare the result of plantimestamp().
+        // The time is fixed, so that tests can compare the result of plantimestamp().
         environment.functions.plan_timestamp = Some("2024-01-02T03:04:05Z".into());
         environment
     }
